@@ -10,12 +10,12 @@
 )]
 
 use axe::consolidate::{
-    self, Claimed, Consolidate, Known, KnownNote, Loaded, Material, Part, Passage, Record, RelatedLimits,
-    Role, Session, Slice, Speaker,
+    self, Claimed, Consolidate, Known, KnownNote, Material, Outcome, Passage, Record, RelatedLimits, Role,
+    Session, Slice, Speaker,
 };
-use axe::defrag::{self, Defrag, Limits, News, Scanned, Structure, Wanted};
+use axe::defrag::{self, Defrag, Limits, Scanned, Structure, Wanted};
 use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Proposal, ProposalId, Scan};
-use axe::pipeline::{Answer, Effect, Ending, Event, Machine, Redactor};
+use axe::pipeline::{Answer, Begun, Done, Effect, Ending, Event, Pipeline, Redactor, Task, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
 use jiff::Timestamp;
@@ -120,7 +120,7 @@ fn model(prompt: &str) -> String {
 
 /// From queue entries to notes.
 fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: &Redactor) -> Result<Ending> {
-    let machine = Consolidate { redactor, max_prompt_bytes: MAX_PROMPT };
+    let pipeline = Consolidate { redactor, max_prompt_bytes: MAX_PROMPT };
     let now = Timestamp::now();
     // Each entry is one turn of a person's.
     let said = |id: &str| match queue.get(id).map(|entry| &entry.retrieval) {
@@ -130,7 +130,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
         }
         _ => None,
     };
-    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    let (mut state, mut effect) = pipeline.step(consolidate::State::Begin, Event::Resumed);
     loop {
         // Here a host saves the state: whatever happens from now on, it can go on from here.
         state = serde_json::from_value(serde_json::to_value(&state).map_err(broken)?).map_err(broken)?;
@@ -139,47 +139,42 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
             Effect::End(ending) => return Ok(ending),
             Effect::Ask(question) => Event::Answered(Answer::Reply(model(&question.prompt))),
             Effect::Perform(task) => Event::Done(match task {
-                consolidate::Task::LoadQueue => consolidate::Done::Loaded(Loaded::Batch(Claimed {
-                    batch: "batch__embed1embed1".to_owned(),
-                    queue_ids: queue.keys().cloned().collect(),
-                    has_llm: true,
-                })),
-                consolidate::Task::FetchHistory { sources } => {
-                    let whole = |source: usize| Slice { source, from: 0, to: 1, number: 1, of: 1 };
-                    let slices = (0..sources.len()).map(whole).collect();
-                    let parts = vec![Part { slices }];
-                    consolidate::Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
+                Task::Begin => {
+                    let queue_ids = queue.keys().cloned().collect();
+                    let claimed = Claimed { queue_ids, has_llm: true, ..Claimed::default() };
+                    Done::Begun(Begun::Work(Work::new("batch__embed1embed1".to_owned(), claimed)))
                 }
-                consolidate::Task::Gather { sources, slices, wanted } => {
+                Task::Divide(work) => {
+                    let whole =
+                        |id: &String| Slice { queue_id: id.clone(), from: 0, to: 1, number: 1, of: 1 };
+                    let parts = vec![work.own.queue_ids.iter().map(whole).collect()];
+                    Done::Divided(Work { parts, ..work })
+                }
+                Task::Gather(work) => {
                     let session = |slice: &Slice| {
-                        let source = sources.get(slice.source)?;
-                        let entry = queue.get(&source.queue_id)?;
+                        let entry = queue.get(&slice.queue_id)?;
                         Some(Session {
-                            queue_id: source.queue_id.clone(),
+                            queue_id: slice.queue_id.clone(),
                             harness: entry.harness.to_string(),
                             thread_id: entry.thread_id().map(str::to_owned),
                             repo: entry.context.repo.clone(),
                             queued: entry.timestamp,
                             is_note: true,
                             part: (slice.number, slice.of),
-                            cut: source.cut,
+                            cut: 0,
                             earlier: Vec::new(),
                             left_out: 0,
-                            passages: said(&source.queue_id).into_iter().collect(),
+                            passages: said(&slice.queue_id).into_iter().collect(),
                         })
                     };
-                    let sessions: Vec<Session> = slices.iter().filter_map(session).collect();
+                    let sessions: Vec<Session> =
+                        work.part().into_iter().flatten().filter_map(session).collect();
                     let limits = RelatedLimits { room: 10_000, whole: 8_000 };
+                    let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
                     let (related, tags) = consolidate::related(notes, &sessions, &wanted, limits, redactor)?;
-                    consolidate::Done::Gathered(Material {
-                        now,
-                        sessions,
-                        related,
-                        waiting: Vec::new(),
-                        tags,
-                    })
+                    Done::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
                 }
-                consolidate::Task::LookUp { sources, notes: ids, .. } => {
+                Task::LookUp(work) => {
                     let known = |id: &EntryId| {
                         let note = notes.find_own(id).ok()?;
                         let is_archived = note.place == Place::Archive;
@@ -187,78 +182,80 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     };
                     // What a person typed counts for more than what a tool printed.
                     let mut record = Record::default();
-                    for passage in sources.iter().filter_map(|source| said(&source.queue_id)) {
+                    for passage in queue.keys().filter_map(|id| said(id)) {
                         record.add(Some(passage.number), Speaker::Person, &passage.text);
                     }
-                    consolidate::Done::Found(Known {
+                    Done::Found(Known {
                         at: now,
                         ids: notes.ids()?,
-                        notes: ids.iter().filter_map(known).collect(),
+                        notes: work.notes().filter_map(known).collect(),
                         made: Default::default(),
                         tags: Default::default(),
                         entries: queue.clone(),
                         record: record.into(),
-                        waiting: Vec::new(),
                         proposals: notes.proposals()?.0,
                     })
                 }
-                consolidate::Task::Warn(warnings) => {
-                    warnings.iter().for_each(|warning| println!("warning: {warning}"));
-                    consolidate::Done::Warned
+                // After the last change, a host remembers what has been seen of each session.
+                Task::Apply { plan, step, .. } => Done::Applied(match plan.changes.get(step) {
+                    None => Outcome::Unchanged,
+                    Some(change) => {
+                        // This example never resumes another process's batch.
+                        let (written, warnings) = consolidate::write(notes, change, plan.at, false)?;
+                        plan.warnings
+                            .iter()
+                            .chain(&warnings)
+                            .for_each(|warning| println!("warning: {warning}"));
+                        written
+                    }
+                }),
+                Task::Close { work, .. } => {
+                    work.own.verdicts.iter().for_each(|(id, verdict)| println!("{id}: {verdict}"));
+                    Done::Closed
                 }
-                consolidate::Task::Write { change, at } => {
-                    // This example never resumes another process's batch.
-                    let (written, warnings) = consolidate::write(notes, &change, at, false)?;
-                    warnings.iter().for_each(|warning| println!("warning: {warning}"));
-                    consolidate::Done::Written(written)
-                }
-                consolidate::Task::Consume { .. } => consolidate::Done::Consumed,
-                consolidate::Task::MarkProcessed { verdicts, .. } => {
-                    verdicts.iter().for_each(|(id, verdict)| println!("{id}: {verdict}"));
-                    consolidate::Done::Marked
-                }
-                consolidate::Task::Commit { .. } => consolidate::Done::Committed,
-                consolidate::Task::Refresh => consolidate::Done::Refreshed,
+                Task::Refresh => Done::Refreshed,
+                Task::Commit(_) => Done::Committed,
             }),
         };
-        (state, effect) = machine.step(state, event);
+        (state, effect) = pipeline.step(state, event);
     }
 }
 
 /// Puts the notes in order.
 fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
-    let machine = Defrag { redactor, max_prompt_bytes: MAX_PROMPT, allows_loss: false };
+    let pipeline = Defrag { redactor, max_prompt_bytes: MAX_PROMPT, allows_loss: false };
     let limits = Limits { max_prompt_bytes: MAX_PROMPT, max_hot_tokens: 2500 };
     let now = Timestamp::now();
     let today = now.to_zoned(TimeZone::system()).date();
     let mut structure = Structure::default();
-    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    let (mut state, mut effect) = pipeline.step(defrag::State::Begin, Event::Resumed);
     loop {
         println!("defrag: {}", Defrag::name(&state));
         let event = match effect {
             Effect::End(ending) => return Ok(ending),
             Effect::Ask(question) => Event::Answered(Answer::Reply(model(&question.prompt))),
             Effect::Perform(task) => Event::Done(match task {
-                defrag::Task::ScanEntries => {
+                Task::Begin => {
                     let total = defrag::read(notes, |_| true)?.0.len();
-                    let news = News { batch: "batch__embed2embed2".to_owned(), is_forced: true, total };
-                    defrag::Done::Scanned(if total == 0 { Scanned::Nothing } else { Scanned::News(news) })
+                    let scanned = Scanned { is_forced: true, total, ..Scanned::default() };
+                    let work = || Work::new("batch__embed2embed2".to_owned(), scanned);
+                    Done::Begun(if total == 0 { Begun::Nothing } else { Begun::Work(work()) })
                 }
-                defrag::Task::AnalyzeStructure { is_forced } => {
+                Task::Divide(work) => {
                     let (all, _) = defrag::read(notes, |_| true)?;
+                    let is_forced = work.own.is_forced;
                     let wanted = Wanted { is_news: &|_| true, are_tiers_wanted: &|_| true, is_forced };
                     let shared = defrag::share_out(&all, &wanted, limits, redactor)?;
                     structure = shared.structure;
-                    defrag::Done::Analyzed { parts: shared.parts }
+                    Done::Divided(Work { parts: shared.parts, ..work })
                 }
-                defrag::Task::Gather(part) => {
+                Task::Gather(work) => {
                     let (all, _) = defrag::read(notes, |_| true)?;
-                    defrag::Done::Gathered(defrag::Material::of(
-                        &part, all, &structure, limits, redactor, today,
-                    )?)
+                    let part = work.part().ok_or_else(|| Error::new(ErrorKind::Corrupt, "no such part"))?;
+                    Done::Gathered(defrag::Material::of(part, all, &structure, limits, redactor, today)?)
                 }
-                defrag::Task::LookUp(ids) => defrag::Done::Found(defrag::look_up(notes, &ids, now)?),
-                defrag::Task::Apply { plan, .. } => {
+                Task::LookUp(work) => Done::Found(defrag::look_up(notes, &work, now)?),
+                Task::Apply { plan, .. } => {
                     let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
                     for proposal in plan.proposals {
                         axe::waiting::propose(notes, &notes.lock()?, proposal)?;
@@ -268,17 +265,17 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
                         made.len(),
                         plan.dropped.len() + dropped.len()
                     );
-                    defrag::Done::Applied { archived: 0 }
+                    Done::Applied(0)
                 }
-                defrag::Task::Remember { failure, .. } => {
-                    println!("failed: {failure}");
-                    defrag::Done::Remembered
+                Task::Close { failure, .. } => {
+                    failure.iter().for_each(|failure| println!("failed: {failure}"));
+                    Done::Closed
                 }
-                defrag::Task::GenerateAgentsMd => defrag::Done::Generated,
-                defrag::Task::Commit => defrag::Done::Committed,
+                Task::Refresh => Done::Refreshed,
+                Task::Commit(_) => Done::Committed,
             }),
         };
-        (state, effect) = machine.step(state, event);
+        (state, effect) = pipeline.step(state, event);
     }
 }
 

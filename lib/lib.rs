@@ -22,7 +22,9 @@ pub use base::error::{Error, ErrorKind, Fault, Result};
 
 /// What both pipelines have in common: machines, effects, events.
 pub mod pipeline {
-    pub use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
+    pub use crate::memory::pipeline::{
+        Answer, Begun, Done, Effect, Ending, Event, Failure, Pipeline, Question, State, Task, Work,
+    };
     pub use crate::memory::redact::Redactor;
 }
 
@@ -35,7 +37,7 @@ pub mod waiting {
 pub mod consolidate {
     pub use crate::harness::turn::Role;
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
-    pub use crate::memory::consolidate::judge::Known;
+    pub use crate::memory::consolidate::land::Known;
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;
     pub use crate::memory::consolidate::plan::{
@@ -43,11 +45,10 @@ pub mod consolidate {
     };
     pub use crate::memory::consolidate::related::{RelatedLimits, related};
     pub use crate::memory::consolidate::work::{
-        Action, BatchSource, Claimed, Lengths, Outcome, Part, SecondLook, Slice, Stretch, Verdict, Waiting,
-        Work, Written, share_out,
+        Action, Claimed, Outcome, Slice, Verdict, Waiting, Work, Written,
     };
     pub use crate::memory::consolidate::write::write;
-    pub use crate::memory::consolidate::{Consolidate, Done, Loaded, State, Task, Then};
+    pub use crate::memory::consolidate::{Consolidate, State};
     pub use crate::memory::outside::Provenance;
     pub use crate::memory::record::{Record, Speaker};
 }
@@ -60,12 +61,12 @@ pub mod defrag {
     pub use crate::memory::defrag::host::look_up;
     pub use crate::memory::defrag::limits::Limits;
     pub use crate::memory::defrag::material::Material;
-    pub use crate::memory::defrag::plan::{Found, Look, Plan, Planned};
+    pub use crate::memory::defrag::plan::{Found, NoteBrief, Plan, Planned};
     pub use crate::memory::defrag::reach::Reach;
     pub use crate::memory::defrag::reply::Op;
-    pub use crate::memory::defrag::structure::{Shared, Size, Structure, Wanted, share_out};
-    pub use crate::memory::defrag::work::{News, Part, Scanned, Work};
-    pub use crate::memory::defrag::{Asking, Defrag, Done, State, Task};
+    pub use crate::memory::defrag::structure::{Structure, Wanted, share_out};
+    pub use crate::memory::defrag::work::{Part, Scanned, Work};
+    pub use crate::memory::defrag::{Defrag, State};
 }
 
 /// Notes and where they are kept.

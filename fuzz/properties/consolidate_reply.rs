@@ -1,11 +1,13 @@
 //! What a model answers memory-consolidate: whatever it says, the plan names nothing that it was not shown.
 
 use crate::fuzz::{is_told, text};
-use crate::memory::consolidate::judge::{Judgement, Known, MayAsk, judged};
+use crate::memory::consolidate::judge::judged;
+use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
-use crate::memory::consolidate::work::{BatchSource, Part, Slice, Work};
+use crate::memory::consolidate::work::{Claimed, Slice, Work};
 use crate::memory::pipeline::question::{mark_for, repair};
 use crate::memory::pipeline::reply::batch_of;
+use crate::memory::pipeline::{Judgement, MayAsk};
 use crate::memory::record::{Record, Speaker};
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, is_tag, links, one_line};
@@ -24,13 +26,16 @@ pub(crate) fn holds(bytes: &[u8]) {
     let (shown, brief) = (id("id__a1B2c3"), id("id__z9yX1w"));
     batch_of(&said);
     let redactor = Redactor::new(true, &[]).unwrap();
-    let may_ask = MayAsk { look: false, repair: false };
-    let judge = || judged(&work(&shown), &said, known(&shown, &brief), may_ask, &redactor);
-    let made = match judge() {
-        Judgement::Plan(plan, verdicts) => {
-            assert!(verdicts.iter().all(|(id, _)| ["q1", "q2"].contains(&id.as_str())));
-            plan
-        }
+    let may = MayAsk { look: false, repair: false };
+    let judge = || {
+        let mut work = work(&shown);
+        let judgement = judged(&mut work, &said, known(&shown, &brief), may, &redactor);
+        (judgement, work.own.verdicts)
+    };
+    let (judgement, verdicts) = judge();
+    assert!(verdicts.keys().all(|id| ["q1", "q2"].contains(&id.as_str())));
+    let made = match judgement {
+        Judgement::Plan(plan) => plan,
         Judgement::Unusable(faults) => {
             assert!(!faults.is_empty() && faults.len() <= 21);
             faults.iter().for_each(|fault| is_told(fault));
@@ -41,8 +46,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     // Saved and read, it is the same plan; made again, too.
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
-    let Judgement::Plan(again, _) = judge() else { panic!("another judgement") };
-    assert_eq!(again, made);
+    assert_eq!(judge(), (Judgement::Plan(made.clone()), verdicts));
 
     let ids = BTreeSet::from([shown.clone(), brief]);
     let notes = || {
@@ -92,22 +96,13 @@ pub(crate) fn holds(bytes: &[u8]) {
 
 /// A part that shows two sessions, one of them outside of any repository.
 fn work(shown: &EntryId) -> Work {
-    let source = |id: &str| BatchSource { queue_id: id.to_owned(), bytes: 1, cut: 0 };
-    let slice = |source| Slice { source, from: 0, to: 1, number: 1, of: 1 };
+    let slice = |id: &str| Slice { queue_id: id.to_owned(), from: 0, to: 1, number: 1, of: 1 };
+    let queue_ids = vec!["q1".to_owned(), "q2".to_owned()];
+    let claimed = Claimed { has_llm: true, queue_ids, ..Claimed::default() };
     Work {
-        batch: BATCH.to_owned(),
-        has_llm: true,
-        sources: vec![source("q1"), source("q2")],
-        parts: vec![Part { slices: vec![slice(0), slice(1)] }],
-        next: 0,
-        updatable: BTreeMap::from([(shown.clone(), old(shown).fingerprint())]),
-        listed: BTreeSet::new(),
-        shown_changes: Vec::new(),
-        second_look: None,
-        written: Vec::new(),
-        waiting: Vec::new(),
-        committed: (0, 0),
-        verdicts: BTreeMap::new(),
+        parts: vec![vec![slice("q1"), slice("q2")]],
+        shown: BTreeMap::from([(shown.clone(), old(shown).fingerprint())]),
+        ..Work::new(BATCH.to_owned(), claimed)
     }
 }
 
@@ -143,7 +138,6 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
             ("q2".to_owned(), entry(None)),
         ]),
         record: record.into(),
-        waiting: Vec::new(),
         proposals: Vec::new(),
     }
 }

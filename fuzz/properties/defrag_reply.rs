@@ -2,9 +2,10 @@
 
 use crate::fuzz::{choice, is_told, text};
 use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::plan::{Allows, Found, Known, Plan, plan};
+use crate::memory::defrag::plan::{Allows, Found, Plan, plan};
 use crate::memory::defrag::reply::{Op, Reply, parse};
 use crate::memory::defrag::show::lines;
+use crate::memory::defrag::work::{Scanned, Work};
 use crate::memory::facts::lost;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
@@ -134,22 +135,10 @@ fn planned(reply: &Reply, allows: Allows) -> Plan {
     let names = notes.iter().map(|note| (Place::Topics, note.name.clone())).collect();
     let mut ids: BTreeSet<EntryId> = shown.keys().cloned().collect();
     ids.insert(id("id__Zz9yX1"));
-    let known = Known {
-        found: Found {
-            at: "2026-02-28T15:04:05Z".parse().unwrap(),
-            ids,
-            notes,
-            waiting: BTreeSet::new(),
-            names,
-        },
-        shown: &shown,
-        listed: &BTreeMap::new(),
-        total: TOTAL,
-        archived: 0,
-        allows,
-        clean: &|text| redactor.cleaned(text),
-    };
-    plan(reply, known)
+    let at = "2026-02-28T15:04:05Z".parse().unwrap();
+    let found = Found { at, ids, notes, waiting: BTreeSet::new(), names };
+    let work = Work { shown, ..Work::new(BATCH.to_owned(), Scanned { total: TOTAL, ..Scanned::default() }) };
+    plan(reply, found, &work, allows, &|text| redactor.cleaned(text))
 }
 
 fn id(text: &str) -> EntryId {

@@ -7,7 +7,7 @@ use crate::memory::budget::{Call, CallBudget};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::defrag::Defrag;
 use crate::memory::pipeline::saved::Saved;
-use crate::memory::pipeline::{Event, Machine};
+use crate::memory::pipeline::{Event, Pipeline, StateOf};
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches, bears_an_id};
 use crate::store::entry::EntryId;
@@ -125,17 +125,14 @@ fn a_batch(is_consolidate: bool, scratch: &Scratch, root: &Root, bytes: &[u8]) {
 }
 
 /// Whatever was saved, its effect is known, wanted again when it is taken up again, and never one too many.
-fn resumes<M: Machine<State: PartialEq + std::fmt::Debug, Task: PartialEq + std::fmt::Debug>>(
-    machine: &M,
-    batch: &Batch,
-) {
-    given(Saved::<M::State>::load(batch), |saved| {
+fn resumes<P: Pipeline>(pipeline: &P, batch: &Batch) {
+    given(Saved::<StateOf<P>>::load(batch), |saved| {
         let saved = saved.unwrap();
-        let (state, effect) = machine.step(saved.state, Event::Resumed);
-        M::name(&state);
+        let (state, effect) = pipeline.step(saved.state, Event::Resumed);
+        P::name(&state);
         batch.save(&Saved { progress: saved.progress.clone(), state: state.clone() }).unwrap();
-        let again = Saved::<M::State>::load(batch).unwrap().unwrap();
+        let again = Saved::<StateOf<P>>::load(batch).unwrap().unwrap();
         assert_eq!((&again.progress, &again.state), (&saved.progress, &state));
-        assert_eq!(machine.step(again.state, Event::Resumed), (state, effect));
+        assert_eq!(pipeline.step(again.state, Event::Resumed), (state, effect));
     });
 }

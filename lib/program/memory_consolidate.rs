@@ -5,10 +5,10 @@ use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::base::text::whole_lines;
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::Change;
-use crate::memory::consolidate::queue::{Queue, claim_for, retry_failed, waiting};
+use crate::memory::consolidate::queue::{Queue, retry_failed, waiting};
+use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::work::{Action, Waiting};
 use crate::memory::pipeline::runner::{Host, Runner};
 use crate::memory::pipeline::{Ending, Failure};
@@ -70,13 +70,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let (env, reporter) = (cx.env.clone(), cx.reporter);
     let run = opened.run(mode, args, cx.program, &env, &reporter);
-    let machine =
+    let pipeline =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
     let host = ConsolidateHost {
-        machine,
+        pipeline,
         notes: Overlay::new(Topics::at(&opened.root), run.is_dry()),
         queue: Queue::new(args.number("limit").unwrap_or(usize::MAX), only),
-        heard: Heard::default(),
+        readings: Readings::default(),
         max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
         is_refreshed: false,
         looked_up: None,
@@ -112,9 +112,7 @@ fn consolidate(
             ending
         }
         Some(reply) => {
-            let root = runner.run.root;
-            let applied = runner.apply(reply, |batch, state| claim_for(batch, state.sources(), root))?;
-            tell_parts_left(&applied, is_quiet, cx);
+            tell_parts_left(runner.apply(reply)?, is_quiet, cx);
             Ending::Completed
         }
     };

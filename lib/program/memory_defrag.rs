@@ -70,12 +70,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let notes = Overlay::new(Topics::at(&opened.root), run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
     let undone = if mode == Mode::DryRun { None } else { undo::finish(&notes, &run)? };
-    let machine = Defrag {
+    let pipeline = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),
         allows_loss: args.has("allow-loss"),
     };
-    let host = DefragHost { machine, notes, is_forced: args.has("force"), summary: Summary::default() };
+    let host = DefragHost { pipeline, notes, is_forced: args.has("force"), summary: Summary::default() };
     let mut runner = Runner::new(run, host);
     match mode {
         Mode::DryRun => dry_run(&mut runner, args, cx),
@@ -91,7 +91,7 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
     let ending = match reply {
         None => runner.run()?,
         Some(reply) => {
-            tell_parts_left(&runner.apply(reply, |_, _| Ok(()))?, is_quiet, cx);
+            tell_parts_left(runner.apply(reply)?, is_quiet, cx);
             Ending::Completed
         }
     };

@@ -13,7 +13,7 @@ use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
 use crate::memory::pipeline::call::Caller;
 use crate::memory::pipeline::reply::batch_of;
-use crate::memory::pipeline::runner::{Applied, Run};
+use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
 use crate::program::notes::{counted, piped_in};
@@ -167,9 +167,9 @@ pub(super) fn print_question(question: Option<&Question>, why_none: &str, cx: &m
 }
 
 /// A reply is about one part of its batch.
-pub(super) fn tell_parts_left(applied: &Applied, is_quiet: bool, cx: &Context) {
-    if applied.parts_left > 0 && !is_quiet {
-        let parts = counted(applied.parts_left, "part is", "parts are");
+pub(super) fn tell_parts_left(left: usize, is_quiet: bool, cx: &Context) {
+    if left > 0 && !is_quiet {
+        let parts = counted(left, "part is", "parts are");
         cx.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));
     }
 }

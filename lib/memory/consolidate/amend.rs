@@ -1,83 +1,87 @@
 //! What a reply does to the changes that wait: another text for one, or an end to it; and which of them a new one joins.
 
-use crate::memory::consolidate::decide::{Decision, Judge};
+use crate::base::text::whole_lines;
+use crate::memory::consolidate::land::{Decision, Judge};
 use crate::memory::consolidate::pending::is_of;
 use crate::memory::consolidate::plan::{Change, PlannedWithdrawal};
-use crate::memory::consolidate::reply::{Proposed, Withdrawn};
+use crate::memory::consolidate::reply::{Proposed, Retired, Target};
 use crate::memory::waiting::settled;
 use crate::store::entry::{Source, add_missing, one_line};
 use crate::store::proposal::{Draft, Proposal, ProposalId};
 
-/// The change with this id, if sessions of these repositories may change it: it was shown, and one of them made it.
-fn changeable<'a>(judge: &Judge, id: &ProposalId, shown: &'a [Proposal]) -> Option<&'a Proposal> {
-    let is_here = |there: &&Proposal| is_of(there, |repo| judge.repos.contains(repo), judge.is_outside);
-    shown.iter().find(|there| there.id == *id).filter(is_here)
-}
+impl Judge<'_> {
+    /// The change with this id, if sessions of these repositories may change it: it was shown, and one of them made it.
+    fn changeable<'p>(&self, id: &ProposalId, shown: &'p [Proposal]) -> Option<&'p Proposal> {
+        let is_here = |there: &&Proposal| is_of(there, |repo| self.is_repo(repo), self.is_outside());
+        shown.iter().find(|there| there.id == *id).filter(is_here)
+    }
 
-/// Another text for a change that waits. It waits on, with its old reasons, whatever the text is: only a person clears
-/// them. `None`: the entry names none that may be changed.
-pub(super) fn amended(judge: &mut Judge, entry: &Proposed, shown: &[Proposal]) -> Option<Decision> {
-    let there = changeable(judge, &entry.amends()?, shown)?;
-    let update = there.note.as_ref().map(|id| id.to_string());
-    // It brings no text: the entry is one for its note, and no rival beside it.
-    let Some(old) = there.entry.as_ref() else {
-        return Some(judge.decide(&Proposed { update, ..entry.clone() }));
-    };
-    // What would come of the text alone.
-    let Decision { changes, faults } = judge.decide(&Proposed { update, ..entry.clone() });
-    let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
-        Change::Note(note) => {
-            let (title, body) = (note.title, crate::base::text::whole_lines(&note.body));
-            let text = Draft { title, summary: note.summary, tags: note.tags, body, ..old.clone() };
-            let known = there.note.as_ref().and_then(|id| judge.notes.get(id));
-            Some((text, note.by, Vec::new(), known.map(|known| known.entry.base())))
-        }
-        Change::Propose(proposal) => {
-            let Proposal { entry, by, reasons, base, .. } = *proposal;
-            entry.map(|text| (text, by, reasons, base))
-        }
-        Change::Retire(_) | Change::Withdraw(_) => None,
-    })?;
-    let mut sources = old.sources.clone();
-    let origins = judge.origins(&entry.sources);
-    add_missing(&mut sources, origins.iter().map(Source::from));
-    let (scope, until) = (entry.scope.unwrap_or(old.scope), entry.until.day(old.until));
-    let mut new = Proposal {
-        entry: Some(Draft { scope, until, sources, ..text }),
-        base: base.or_else(|| there.base.clone()),
-        session: origins.first().map(Source::from),
-        by: there.by.max(by),
-        ..there.clone()
-    };
-    add_missing(&mut new.reasons, reasons);
-    let evidence = judge.evidence(&entry.evidence, &one_line(&entry.title));
-    add_missing(&mut new.evidence, evidence);
-    Some(Decision { changes: vec![Change::Propose(Box::new(new))], faults })
-}
+    /// Another text for a change that waits. It waits on, with its old reasons, whatever the text is: only a person clears
+    /// them. `None`: the entry names none that may be changed.
+    pub(super) fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<Decision> {
+        let Some(Target::Change(id)) = entry.target() else { return None };
+        let there = self.changeable(&id, shown)?;
+        let update = there.note.as_ref().map(ToString::to_string);
+        // What would come of the text alone.
+        let decision = self.decide(&Proposed { update, ..entry.clone() });
+        // It brings no text: the entry is one for its note, and no rival beside it.
+        let Some(old) = there.entry.as_ref() else { return Some(decision) };
+        let Decision { changes, faults } = decision;
+        let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
+            Change::Note(note) => {
+                let (title, body) = (note.title, whole_lines(&note.body));
+                let text = Draft { title, summary: note.summary, tags: note.tags, body, ..old.clone() };
+                let known = there.note.as_ref().and_then(|id| self.known.notes.get(id));
+                Some((text, note.by, Vec::new(), known.map(|known| known.entry.base())))
+            }
+            Change::Propose(proposal) => {
+                let Proposal { entry, by, reasons, base, .. } = *proposal;
+                entry.map(|text| (text, by, reasons, base))
+            }
+            Change::Retire(_) | Change::Withdraw(_) => None,
+        })?;
+        let origins = self.origins(&entry.sources);
+        let mut sources = old.sources.clone();
+        add_missing(&mut sources, origins.iter().map(Source::from));
+        let (scope, until) = (entry.scope.unwrap_or(old.scope), entry.until.day(old.until));
+        let mut new = Proposal {
+            entry: Some(Draft { scope, until, sources, ..text }),
+            base: base.or_else(|| there.base.clone()),
+            session: origins.first().map(Source::from),
+            by: there.by.max(by),
+            ..there.clone()
+        };
+        add_missing(&mut new.reasons, reasons);
+        add_missing(&mut new.evidence, self.evidence(&entry.evidence, &one_line(&entry.text.title)));
+        Some(Decision { changes: vec![Change::Propose(Box::new(new))], faults })
+    }
 
-/// The changes that wait no longer.
-pub(super) fn withdrawn(judge: &mut Judge, withdrawn: &[Withdrawn], shown: &[Proposal]) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for Withdrawn { id, reason, .. } in withdrawn {
-        let Some(there) = changeable(judge, id, shown) else {
-            judge
-                .warnings
-                .push(format!("{id} was to be withdrawn, and is no change that this session may withdraw"));
-            continue;
+    /// A change that waits no longer.
+    pub(super) fn withdraw(
+        &mut self,
+        retired: &Retired,
+        id: &ProposalId,
+        shown: &[Proposal],
+    ) -> Option<Change> {
+        let Some(there) = self.changeable(id, shown) else {
+            let why = "is no change that this session may withdraw";
+            self.warnings.push(format!("{id} was to be withdrawn, and {why}"));
+            return None;
         };
         let title = match (&there.entry, &there.note) {
-            (None, Some(id)) => judge.notes.get(id).map_or(id.as_str(), |known| &known.entry.meta().title),
+            (None, Some(id)) => {
+                self.known.notes.get(id).map_or(id.as_str(), |known| &known.entry.meta().title)
+            }
             _ => there.title(),
         };
-        changes.push(Change::Withdraw(PlannedWithdrawal {
+        Some(Change::Withdraw(PlannedWithdrawal {
             id: id.clone(),
             op: there.op,
             note: there.note.clone(),
             title: one_line(title),
-            reason: one_line(&judge.redactor.cleaned(reason)),
-        }));
+            reason: one_line(&self.redactor.cleaned(&retired.reason)),
+        }))
     }
-    changes
 }
 
 /// Each proposal gets the id under which it will wait: that of the same discovery, or one of its own. One that its entry
@@ -89,7 +93,7 @@ pub(super) fn settle<'a>(
     for (entry, change) in changes {
         match change {
             Change::Propose(proposal) => {
-                if entry.and_then(Proposed::amends).as_ref() != Some(&proposal.id) {
+                if entry.and_then(Proposed::target) != Some(Target::Change(proposal.id.clone())) {
                     **proposal = settled((**proposal).clone(), waiting);
                 }
                 waiting.retain(|there| there.id != proposal.id);

@@ -1,117 +1,97 @@
 //! Captured notes: a person's is filed in the person's words, an agent's reaches no further than its repository.
 
-use crate::memory::consolidate::decide::Judge;
 use crate::memory::consolidate::gather::is_persons;
+use crate::memory::consolidate::land::Judge;
 use crate::memory::consolidate::plan::{Change, Origin, PlannedNote};
 use crate::memory::consolidate::reply::{Proposed, Reply};
 use crate::memory::links::new_id;
-use crate::memory::record::{NoteText, unproven};
+use crate::memory::pipeline::reply::Text;
+use crate::memory::record::unproven;
 use crate::memory::search::words;
 use crate::store::entry::{By, Scope, Source, Status, add_missing, one_line};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::proposal::{Draft, Op, Proposal};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-/// A captured note, filed as it is; nothing for a session.
-pub(super) fn as_it_is(entry: &QueueEntry, judge: &mut Judge) -> Vec<Change> {
-    let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
-    let title = one_line(&judge.redactor.cleaned(title));
-    let body = judge.redactor.cleaned(body);
-    let created_at = entry.timestamp.as_millisecond();
-    let origin = Origin::of(entry);
-    let is_persons = is_persons(entry);
-    let by = if is_persons { By::Person } else { By::Agent };
-    // Outside of a repository a note is for everywhere.
-    let is_for_all = *scope == Scope::Global || origin.repo.is_none();
-    let text = NoteText { title: &title, summary: "", tags, body: &body };
-    let unproven = if is_persons { Vec::new() } else { unproven(&text) };
-    let session = Some(Source::from(&origin));
-    if !unproven.is_empty() {
-        let draft = Draft {
-            title: title.clone(),
-            summary: String::new(),
-            tags: tags.clone(),
-            scope: if is_for_all { Scope::Global } else { Scope::Repo },
-            until: None,
-            body,
-            sources: vec![Source::from(&origin)],
+impl Judge<'_> {
+    /// A captured note, filed as it is; nothing for a session.
+    pub(super) fn as_it_is(&mut self, entry: &QueueEntry) -> Vec<Change> {
+        let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
+        let title = one_line(&self.redactor.cleaned(title));
+        let body = self.redactor.cleaned(body);
+        let text = Text { title, summary: String::new(), tags: tags.clone(), body };
+        let created_at = entry.timestamp.as_millisecond();
+        let origin = Origin::of(entry);
+        let (is_persons, by) = if is_persons(entry) { (true, By::Person) } else { (false, By::Agent) };
+        // Outside of a repository a note is for everywhere.
+        let is_for_all = *scope == Scope::Global || origin.repo.is_none();
+        let scope = if is_for_all { Scope::Global } else { Scope::Repo };
+        let waits = |op| Proposal {
+            session: Some(Source::from(&origin)),
+            ..Proposal::new(op, &text.title, by, created_at)
         };
-        let create = Proposal::new(Op::Create, &title, by, created_at);
-        let create = Proposal { entry: Some(draft), reasons: unproven, session, ..create };
-        return vec![Change::Propose(Box::new(create))];
+        let reasons = if is_persons { Vec::new() } else { unproven(&text.note()) };
+        if !reasons.is_empty() {
+            let create = waits(Op::Create);
+            let Text { title, summary, tags, body } = text;
+            let sources = vec![Source::from(&origin)];
+            let entry = Some(Draft { title, summary, tags, scope, until: None, body, sources });
+            return vec![Change::Propose(Box::new(Proposal { entry, reasons, ..create }))];
+        }
+        let id = new_id(&text.title, created_at, &mut self.known.ids);
+        let widen = (!is_persons && is_for_all).then(|| {
+            let reasons = vec!["An agent captured it, and it is to hold everywhere.".to_owned()];
+            let note = Some(id.clone());
+            Change::Propose(Box::new(Proposal { note, reasons, ..waits(Op::Widen) }))
+        });
+        let note = PlannedNote {
+            status: Status::Captured,
+            scope: if is_persons { scope } else { Scope::Repo },
+            sources: vec![origin.clone()],
+            ..PlannedNote::new(id, text.clone(), by, created_at)
+        };
+        [Change::Note(Box::new(note))].into_iter().chain(widen).collect()
     }
-    let id = new_id(&title, created_at, &mut judge.ids);
-    let widen = (!is_persons && is_for_all).then(|| {
-        let widen = Proposal::new(Op::Widen, &title, by, created_at);
-        let reasons = vec!["An agent captured it, and it is to hold everywhere.".to_owned()];
-        Change::Propose(Box::new(Proposal { note: Some(id.clone()), reasons, session, ..widen }))
-    });
-    let note = PlannedNote {
-        id,
-        update: None,
-        replaces: None,
-        before: None,
-        created_at,
-        status: Status::Captured,
-        title,
-        summary: String::new(),
-        tags: tags.clone(),
-        scope: if is_persons && is_for_all { Scope::Global } else { Scope::Repo },
-        until: None,
-        by,
-        outside: Vec::new(),
-        body,
-        sources: vec![origin],
-    };
-    [Change::Note(Box::new(note))].into_iter().chain(widen).collect()
-}
 
-/// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
-pub(super) fn filed_for(id: &str, entry: &QueueEntry, reply: &Reply, judge: &mut Judge) -> Vec<Change> {
-    let mut changes = as_it_is(entry, judge);
-    let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
-    if let Some(Change::Note(note)) = changes.first_mut()
-        && !of_it.is_empty()
-    {
-        note.status = Status::Consolidated;
-        add_missing(&mut note.tags, in_use(of_it.iter().flat_map(|entry| &entry.tags), judge));
+    /// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
+    pub(super) fn filed_for(&mut self, id: &str, reply: &Reply) -> Vec<Change> {
+        let Some(entry) = self.known.entries.get(id).cloned() else { return Vec::new() };
+        let mut changes = self.as_it_is(&entry);
+        let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
+        if let Some(Change::Note(note)) = changes.first_mut()
+            && !of_it.is_empty()
+        {
+            note.status = Status::Consolidated;
+            add_missing(&mut note.tags, self.in_use(of_it.iter().flat_map(|entry| &entry.text.tags)));
+        }
+        changes
     }
-    changes
-}
 
-/// Those of the model's tags that are in use: others would be the model's words.
-fn in_use<'a>(tags: impl Iterator<Item = &'a String>, judge: &Judge) -> Vec<String> {
-    tags.filter(|tag| judge.tags.contains(*tag)).cloned().collect()
-}
+    /// A person's note in the person's words, filed as the model arranged it. It reaches as far as the person said.
+    pub(super) fn own_words(&mut self, entry: &Proposed, captured: &QueueEntry) -> Option<Change> {
+        let Retrieval::Inline { tags, scope, .. } = &captured.retrieval else { return None };
+        let created_at = captured.timestamp.as_millisecond();
+        let mut text = entry.text.cleaned(|text| self.redactor.cleaned(text));
+        text.tags.clone_from(tags);
+        add_missing(&mut text.tags, self.in_use(entry.text.tags.iter()));
+        let origin = Origin::of(captured);
+        let id = new_id(&text.title, created_at, &mut self.known.ids);
+        Some(Change::Note(Box::new(PlannedNote {
+            scope: if origin.repo.is_some() { *scope } else { Scope::Global },
+            sources: vec![origin],
+            ..PlannedNote::new(id, text, By::Person, created_at)
+        })))
+    }
 
-/// The queue ids of the notes that a person captured.
-pub(super) fn own_notes(entries: &BTreeMap<String, QueueEntry>) -> impl Iterator<Item = &str> {
-    let is_own =
-        |entry: &QueueEntry| matches!(entry.retrieval, Retrieval::Inline { .. }) && is_persons(entry);
-    entries.iter().filter(move |(_, entry)| is_own(entry)).map(|(id, _)| id.as_str())
-}
-
-/// The queue ids of the notes that an agent captured.
-pub(super) fn agents_notes(entries: &BTreeMap<String, QueueEntry>) -> impl Iterator<Item = &str> {
-    let is_agents =
-        |entry: &QueueEntry| matches!(entry.retrieval, Retrieval::Inline { .. }) && !is_persons(entry);
-    entries.iter().filter(move |(_, entry)| is_agents(entry)).map(|(id, _)| id.as_str())
-}
-
-/// Is it drawn from one note that a person captured, and nothing else?
-pub(super) fn is_of_one_note(entry: &Proposed, entries: &BTreeMap<String, QueueEntry>) -> bool {
-    match &entry.sources[..] {
-        [one] => own_notes(entries).any(|id| id == one),
-        _ => false,
+    /// Those of the model's tags that are in use: others would be the model's words.
+    fn in_use<'t>(&self, tags: impl Iterator<Item = &'t String>) -> Vec<String> {
+        tags.filter(|tag| self.known.tags.contains(*tag)).cloned().collect()
     }
 }
 
 /// Has the model neither added a word to a person's note, nor left one out? Then title, summary and body are the person's.
-pub(super) fn is_in_own_words(id: &str, reply: &Reply, entries: &BTreeMap<String, QueueEntry>) -> bool {
-    let Some(Retrieval::Inline { title, body, tags, .. }) = entries.get(id).map(|entry| &entry.retrieval)
-    else {
-        return false;
-    };
+pub(super) fn is_in_own_words(id: &str, reply: &Reply, captured: &QueueEntry) -> bool {
+    let Retrieval::Inline { title, body, tags, .. } = &captured.retrieval else { return false };
     let words_of = |texts: &[&str]| {
         let mut words = BTreeSet::new();
         for text in texts {
@@ -122,51 +102,15 @@ pub(super) fn is_in_own_words(id: &str, reply: &Reply, entries: &BTreeMap<String
         words
     };
     let of_it = reply.entries.iter().filter(|entry| entry.sources == [id] && entry.update.is_none());
-    let texts: Vec<&str> =
-        of_it.flat_map(|entry| [entry.title.as_str(), &entry.summary, &entry.body]).collect();
+    let texts: Vec<&str> = of_it.flat_map(|entry| entry.text.note().texts()).collect();
     let (arranged, tags) = (words_of(&texts), tags.join(" "));
     arranged.is_subset(&words_of(&[title, body, &tags])) && words_of(&[title, body]).is_subset(&arranged)
-}
-
-/// A person's note in the person's words, filed as the model arranged it. It reaches as far as the person said.
-pub(super) fn own_words(
-    entry: &Proposed,
-    source: &str,
-    entries: &BTreeMap<String, QueueEntry>,
-    judge: &mut Judge,
-) -> Option<Change> {
-    let captured = entries.get(source)?;
-    let Retrieval::Inline { tags, scope, .. } = &captured.retrieval else { return None };
-    let clean = |text: &str| judge.redactor.cleaned(text);
-    let title = one_line(&clean(&entry.title));
-    let (summary, body) = (one_line(&clean(&entry.summary)), clean(&entry.body));
-    let created_at = captured.timestamp.as_millisecond();
-    let mut tags = tags.clone();
-    add_missing(&mut tags, in_use(entry.tags.iter(), judge));
-    let origin = Origin::of(captured);
-    Some(Change::Note(Box::new(PlannedNote {
-        id: new_id(&title, created_at, &mut judge.ids),
-        update: None,
-        replaces: None,
-        before: None,
-        created_at,
-        status: Status::Consolidated,
-        title,
-        summary,
-        tags,
-        scope: if origin.repo.is_some() { *scope } else { Scope::Global },
-        until: None,
-        by: By::Person,
-        outside: Vec::new(),
-        body,
-        sources: vec![origin],
-    })))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::consolidate::reply::{self, Asked};
+    use crate::memory::consolidate::reply;
     use serde_json::json;
 
     fn arranged(entries: &[(&str, &str, &str)]) -> bool {
@@ -181,9 +125,8 @@ mod tests {
                 json!({"title": title, "summary": summary, "body": body, "sources": ["q1"]})
             })
             .collect();
-        let asked = Asked { batch: "b", sources: BTreeSet::from(["q1"]) };
-        let reply = reply::parse(&json!({"batch": "b", "entries": entries}).to_string(), &asked).unwrap();
-        is_in_own_words("q1", &reply, &BTreeMap::from([("q1".to_owned(), note)]))
+        let reply = json!({"batch": "b", "entries": entries}).to_string();
+        is_in_own_words("q1", &reply::parse(&reply, "b", &BTreeSet::from(["q1"])).unwrap(), &note)
     }
 
     #[test]

@@ -87,10 +87,6 @@ impl History {
         lengths
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.shown().map(|passage| passage.bytes).sum()
-    }
-
     /// What is shown of the passages before the one with the index `before`. Turns that `is_elsewhere` are shown as
     /// another session's.
     pub(super) fn digest(&self, before: usize, is_elsewhere: impl Fn(&str) -> bool) -> Digest {

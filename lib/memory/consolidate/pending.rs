@@ -98,20 +98,14 @@ fn says(draft: &Draft) -> String {
     format!("summary: {summary}\nscope: {}\n{until}\n{}", draft.scope, draft.body)
 }
 
-const ABOUT: &str = "
-# Changes that wait for the person
-
-Sessions proposed them, and the person has not decided. Nothing in them is true yet, and no evidence for anything. If
-these sessions say the same as one of them, or something newer, put its p__… into \"update\", with the whole new text: do
-not propose it once more. If it no longer holds, put its p__… into \"retire\", with the reason.
-";
+const ABOUT: &str = include_str!("pending.md");
 
 /// Adds them to a prompt.
 pub(super) fn push(text: &mut String, waiting: &[PendingChange], mark: &str) {
     if waiting.is_empty() {
         return;
     }
-    text.push_str(ABOUT);
+    let _ = write!(text, "\n{ABOUT}");
     let head = |change: &PendingChange| {
         let note = change.note.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
         format!("waits: {}: {}{note}: {}\n", change.id, change.op, line(&change.title))

@@ -1,5 +1,6 @@
 //! What a reply comes to: plain data that can be shown, saved, and carried out twice with the same result.
 
+use crate::memory::pipeline::reply::Text;
 use crate::store::entry::{By, Entry, EntryId, Scope, Source, Status};
 use crate::store::journal::entry::QueueEntry;
 use crate::store::proposal::{Op, Proposal, ProposalId};
@@ -57,6 +58,29 @@ pub struct PlannedNote {
     pub outside: Vec<String>,
     pub body: String,
     pub sources: Vec<Origin>,
+}
+
+impl PlannedNote {
+    /// A new note of a repository.
+    pub(super) fn new(id: EntryId, text: Text, by: By, created_at: i64) -> PlannedNote {
+        PlannedNote {
+            id,
+            update: None,
+            replaces: None,
+            before: None,
+            created_at,
+            status: Status::Consolidated,
+            title: text.title,
+            summary: text.summary,
+            tags: text.tags,
+            scope: Scope::Repo,
+            until: None,
+            by,
+            outside: Vec::new(),
+            body: text.body,
+            sources: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,12 +3,13 @@
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::heard::Heard;
 use crate::memory::consolidate::history::facts_name;
-use crate::memory::consolidate::line::Line;
+use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
-use crate::memory::consolidate::work::{BatchSource, Claimed, Lengths, Part, Stretch, Verdict, share_out};
+use crate::memory::consolidate::readings::Readings;
+use crate::memory::consolidate::work::{Claimed, Lengths, Verdict, Work, share_out};
 use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::saved::Kind;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
@@ -41,7 +42,7 @@ pub(crate) struct Queue {
     /// Only these entries; `None`: all.
     pub(crate) only: Option<BTreeSet<String>>,
     /// The entries that this run may take up; none is taken up twice.
-    line: Line,
+    order: Order,
     /// The sessions that wait for an LLM while none is configured.
     sessions: usize,
     pub(crate) processed: usize,
@@ -49,23 +50,16 @@ pub(crate) struct Queue {
     pub(crate) failed: Vec<(String, String)>,
 }
 
-/// What became of the claimed entries' histories.
-pub(crate) struct Fetched {
-    pub(super) sources: Vec<BatchSource>,
-    pub(super) parts: Vec<Part>,
-    pub(super) verdicts: BTreeMap<String, Verdict>,
-}
-
 impl Queue {
     pub(crate) fn new(limit: usize, only: Option<BTreeSet<String>>) -> Queue {
-        Queue { limit, only, line: Line::default(), sessions: 0, processed: 0, failed: Vec::new() }
+        Queue { limit, only, order: Order::default(), sessions: 0, processed: 0, failed: Vec::new() }
     }
 
     /// Looks at what has come into the queue since the last time.
     fn update(&mut self, tries: &Tries, run: &Run) -> Result<()> {
         let (now, has_llm) = (run.env.now(), has_llm(run));
         let (only, sessions) = (&self.only, &mut self.sessions);
-        self.line.update(&Journal::at(run.root), run.reporter, |id, entry| {
+        self.order.update(&Journal::at(run.root), run.reporter, |id, entry| {
             let is_meant = only.as_ref().is_none_or(|only| only.contains(id));
             // Without an LLM only what a person wrote can be filed.
             let has_to_wait = entry.session().is_some() && !has_llm;
@@ -77,25 +71,25 @@ impl Queue {
     /// Is the next entry to be taken one of the past? `None`: there is none.
     pub(super) fn is_next_past(&mut self, run: &Run) -> Result<Option<bool>> {
         self.update(&Tries::load(run.root)?, run)?;
-        Ok(self.line.is_next_past())
+        Ok(self.order.is_next_past())
     }
 
     /// How many sessions wait for an LLM, of the entries that are asked for.
     pub(crate) fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
         // What this run has put back counts, too.
-        self.line.look_again();
+        self.order.look_again();
         self.update(&Tries::load(run.root)?, run)?;
         Ok(self.sessions)
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
-    pub(super) fn claim(&mut self, run: &mut Run) -> Result<Option<Claimed>> {
+    pub(super) fn claim(&mut self, run: &mut Run) -> Result<Option<Work>> {
         let tries = Tries::load(run.root)?;
         self.update(&tries, run)?;
         if self.limit == 0 {
             return Ok(None);
         }
-        let chosen = self.line.take(CLAIMED.min(self.limit), |id| tries.is_alone(id));
+        let chosen = self.order.take(CLAIMED.min(self.limit), |id| tries.is_alone(id));
         if chosen.is_empty() {
             return Ok(None);
         }
@@ -107,38 +101,36 @@ impl Queue {
             }
         }
         self.limit = self.limit.saturating_sub(queue_ids.len());
-        let claimed = Claimed { batch: batch.id.clone(), queue_ids, has_llm: has_llm(run) };
-        run.batch = Some(batch);
-        Ok(Some(claimed))
+        let claimed = Claimed { queue_ids, has_llm: has_llm(run), ..Claimed::default() };
+        Ok(Some(Work::new(run.batch.insert(batch).id.clone(), claimed)))
     }
 
     /// Reads the histories of what was claimed into the batch, given the facts of the notes that are known in them. What
     /// no longer fits into one call goes back for the next batch.
     pub(super) fn fetch(
         &mut self,
-        sources: Vec<BatchSource>,
+        mut work: Work,
         all: Room,
         facts: &dyn Fn() -> Rc<Facts>,
         run: &Run,
-    ) -> Result<Fetched> {
+    ) -> Result<Work> {
         let room = all.sessions;
         let batch = run.batch()?;
-        let entries = entries(&sources, run)?;
+        let claimed = std::mem::take(&mut work.own.queue_ids);
+        let entries = entries(&claimed, run)?;
+        let Claimed { queue_ids: kept, verdicts, .. } = &mut work.own;
         let mut tries = Tries::load(run.root)?;
         let mut is_counted = false;
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
         // second leaves out. Only what a reply has answered is saved.
         let mut sessions = Sessions::load(run.root)?;
-        let mut verdicts = BTreeMap::new();
         let mut used = 0;
-        let mut kept: Vec<BatchSource> = Vec::new();
-        let mut lengths: BTreeMap<String, Lengths> = BTreeMap::new();
-        for mut source in sources {
-            let id = source.queue_id.clone();
+        let mut histories: Vec<(String, Lengths)> = Vec::new();
+        for id in claimed {
             let Some(entry) = entries.get(&id) else { continue };
             if let Some(why) = tries.ended_runs(&id) {
-                verdicts.insert(id, Verdict::Failed(why.to_owned()));
-                kept.push(source);
+                verdicts.insert(id.clone(), Verdict::Failed(why.to_owned()));
+                kept.push(id);
                 continue;
             }
             let gathered = match used > room {
@@ -146,8 +138,7 @@ impl Queue {
                 true => None,
                 false => {
                     // Counted first: a session that ends the run has had its try.
-                    let is_risky = entry.session().is_some() && !run.is_dry();
-                    if is_risky {
+                    if entry.session().is_some() && !run.is_dry() {
                         tries.begin_reading(&id, &batch.id, run.env.now());
                         tries.save(run.root)?;
                         is_counted = true;
@@ -163,73 +154,62 @@ impl Queue {
                     if kept.is_empty() || used + history.lengths().whole() + frame <= room =>
                 {
                     used += history.lengths().whole() + frame;
-                    source.bytes = history.bytes();
-                    source.cut = history.cut;
                     if let Some(key) = &history.session {
                         sessions.read(key, history.parent.as_deref(), &history.turns);
                     }
-                    lengths.insert(id.clone(), history.lengths());
+                    histories.push((id.clone(), history.lengths()));
                     batch.write_json(&facts_name(&id), &history)?;
                 }
                 Some(Gathered::History(_)) | None => {
                     used = room + 1;
                     batch.put_back(&id)?;
-                    if self.line.has_taken(&id) {
+                    if self.order.put_back(&id) {
                         self.limit = self.limit.saturating_add(1);
-                        self.line.put_back(&id);
                     }
                     continue;
                 }
                 Some(Gathered::Nothing(why)) => {
-                    verdicts.insert(id, Verdict::Processed(Some(why)));
+                    verdicts.insert(id.clone(), Verdict::Processed(Some(why)));
                 }
                 Some(Gathered::Unreadable(error)) => {
-                    verdicts.insert(id, Verdict::Failed(error.line()));
+                    verdicts.insert(id.clone(), Verdict::Failed(error.line()));
                 }
             }
-            kept.push(source);
+            kept.push(id);
         }
         if is_counted {
             tries.save(run.root)?;
         }
-        let lengths: Vec<Lengths> =
-            kept.iter().map(|source| lengths.remove(&source.queue_id).unwrap_or_default()).collect();
-        let parts = share_out(&lengths, room);
-        Ok(Fetched { sources: kept, parts, verdicts })
+        work.parts = share_out(&histories, room);
+        Ok(work)
     }
 
     /// Gives each entry its place by its verdict. Doing it twice for one batch is doing it once.
-    pub(super) fn mark(
-        &mut self,
-        sources: &[BatchSource],
-        verdicts: &BTreeMap<String, Verdict>,
-        run: &Run,
-    ) -> Result<()> {
+    pub(super) fn mark(&mut self, Claimed { queue_ids, verdicts, .. }: &Claimed, run: &Run) -> Result<()> {
         // What this run claimed has been counted.
-        let of_others = sources.iter().filter(|source| !self.line.has_taken(&source.queue_id)).count();
+        let of_others = queue_ids.iter().filter(|id| !self.order.has_taken(id)).count();
         self.limit = self.limit.saturating_sub(of_others);
         if run.is_dry() {
             return Ok(());
         }
         let mut tries = Tries::load(run.root)?;
         let batch = run.batch()?;
-        let now = run.env.now();
         let mut failed = Vec::new();
-        for BatchSource { queue_id: id, .. } in sources {
+        for id in queue_ids {
             match verdicts.get(id) {
                 Some(Verdict::Processed(_)) => tries.forget(id),
                 Some(Verdict::Alone) => tries.set_alone(id),
                 Some(Verdict::Failed(why)) => {
                     // A reply that is refused is quoted, and it may quote the session.
                     let why = run.redactor.cleaned(why);
-                    let next = tries.fail(id, &why, &batch.id, now);
+                    let next = tries.fail(id, &why, &batch.id, run.env.now());
                     failed.push((id, why, next));
                 }
                 None => {}
             }
         }
         tries.save(run.root)?;
-        for BatchSource { queue_id: id, .. } in sources {
+        for id in queue_ids {
             match verdicts.get(id) {
                 Some(Verdict::Processed(why)) => {
                     if let Some(why) = why {
@@ -248,41 +228,36 @@ impl Queue {
         }
         Ok(())
     }
+}
 
-    /// Remembers that these stretches of sessions have been seen. Returns the notes that the agents cite in them and had
-    /// not cited earlier in the same session; the second time, none.
-    pub(super) fn consume(
-        &self,
-        stretches: &[Stretch],
-        heard: &mut Heard,
-        run: &Run,
-    ) -> Result<BTreeSet<EntryId>> {
-        let mut cited = BTreeSet::new();
-        if run.is_dry() || stretches.is_empty() {
-            return Ok(cited);
-        }
-        let mut sessions = Sessions::load(run.root)?;
-        let mut is_changed = false;
-        for stretch in stretches {
-            let batch = run.batch()?;
-            let session = heard.session(batch, stretch)?;
-            let history = &session.history;
-            let Some(key) = &history.session else { continue };
-            let turns = history.turns_ending_in(stretch.from, stretch.to);
-            let is_new =
-                sessions.get(key).is_none_or(|known| turns.iter().any(|turn| !known.marks.contains(turn)));
-            if !turns.is_empty() && is_new {
-                sessions.read(key, history.parent.as_deref(), &turns);
-                is_changed = true;
-                cited.extend(session.newly_cited());
-            }
-        }
-        // Before anything is counted: after a crash a use is not counted, rather than counted twice.
-        if is_changed {
-            sessions.save(run.root)?;
-        }
-        Ok(cited)
+/// Remembers that the part under way has been seen. Returns the notes that the agents cite in it and had not cited
+/// earlier in the same session; the second time, none.
+pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result<BTreeSet<EntryId>> {
+    let mut cited = BTreeSet::new();
+    if run.is_dry() || work.seen().next().is_none() {
+        return Ok(cited);
     }
+    let batch = run.batch()?;
+    let mut sessions = Sessions::load(run.root)?;
+    let mut is_changed = false;
+    for slice in work.seen() {
+        let transcript = readings.transcript(batch, slice)?;
+        let history = &transcript.history;
+        let Some(key) = &history.session else { continue };
+        let turns = history.turns_ending_in(slice.from, slice.to);
+        let is_new =
+            sessions.get(key).is_none_or(|known| turns.iter().any(|turn| !known.marks.contains(turn)));
+        if !turns.is_empty() && is_new {
+            sessions.read(key, history.parent.as_deref(), &turns);
+            is_changed = true;
+            cited.extend(transcript.newly_cited());
+        }
+    }
+    // Before anything is counted: after a crash a use is not counted, rather than counted twice.
+    if is_changed {
+        sessions.save(run.root)?;
+    }
+    Ok(cited)
 }
 
 /// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.
@@ -319,7 +294,6 @@ fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<
 
 /// Without a command, a run files notes as they are. A prompt by hand needs none.
 fn has_llm(run: &Run) -> bool {
-    use crate::memory::pipeline::saved::Kind;
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
@@ -346,12 +320,12 @@ fn gatherer<'a>(
 }
 
 /// What the claimed entries are, by queue id. A dry run has claimed none.
-pub(super) fn entries(sources: &[BatchSource], run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
+pub(super) fn entries(queue_ids: &[String], run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
     let claimed = run.batch()?.claimed()?;
     let mut all: BTreeMap<_, _> = claimed.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect();
     if run.is_dry() {
         let journal = Journal::at(run.root);
-        for BatchSource { queue_id: id, .. } in sources {
+        for id in queue_ids {
             if let Read::Entry(entry) = journal.read(id) {
                 all.insert(id.clone(), entry);
             }
@@ -364,11 +338,11 @@ pub(super) fn entries(sources: &[BatchSource], run: &Run) -> Result<BTreeMap<Str
 ///
 /// # Errors
 /// `Conflict`: an entry has been consumed since.
-pub(crate) fn claim_for(batch: &Batch, sources: &[BatchSource], root: &Root) -> Result<()> {
+pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Result<()> {
     let journal = Journal::at(root);
     // Those that it has already, because this is not the first attempt.
     let claimed = batch.claimed()?;
-    for BatchSource { queue_id: id, .. } in sources {
+    for id in queue_ids {
         let is_claimed = match journal.read(id) {
             Read::Entry(_) => batch.claim(id)?,
             Read::Gone | Read::Unreadable(_) => claimed.iter().any(|claimed| claimed.id == *id),

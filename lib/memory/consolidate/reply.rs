@@ -3,8 +3,9 @@
 
 use crate::base::fields::{Fields, brief, shown};
 use crate::base::text::border;
-use crate::memory::pipeline::extract::object_with;
-use crate::memory::pipeline::reply::{SUMMARY_CAP, array, element, few, fits};
+use crate::memory::pipeline::reply::{
+    SUMMARY_CAP, Text, array, element, elements, few, fits, opened, or_empty,
+};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use crate::store::proposal::ProposalId;
@@ -18,56 +19,52 @@ const ENTRIES_CAP: usize = 50;
 const GONE_CAP: usize = 200;
 const QUOTES_CAP: usize = 20;
 const QUOTE_CAP: usize = 1000;
-/// What a reply may name.
-pub(crate) struct Asked<'a> {
-    pub(crate) batch: &'a str,
-    /// The queue ids of the sessions and notes that were shown.
-    pub(crate) sources: BTreeSet<&'a str>,
-}
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Reply {
-    pub(crate) entries: Vec<Proposed>,
-    pub(crate) retire: Vec<Retired>,
-    pub(crate) withdraw: Vec<Withdrawn>,
+    pub(super) entries: Vec<Proposed>,
+    pub(super) retire: Vec<Retired>,
     /// The notes that the model wants to see whole.
-    pub(crate) want: Vec<EntryId>,
-    pub(crate) skipped: Vec<Skipped>,
+    pub(super) want: Vec<EntryId>,
+    /// The sessions out of which nothing is to be kept, and why.
+    pub(super) skipped: Vec<(String, String)>,
     /// What was left out of it, and why.
-    pub(crate) warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// A note that the model would have.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Proposed {
+pub(super) struct Proposed {
     /// A name for links within the reply.
     pub(super) label: Option<String>,
-    /// The note that it replaces, as the model named it.
+    /// What it replaces, as the model named it.
     pub(super) update: Option<String>,
-    pub(super) title: String,
-    pub(super) summary: String,
-    pub(crate) tags: Vec<String>,
+    pub(super) text: Text,
     /// `None`: as it is, of a new note `repo`.
     pub(super) scope: Option<Scope>,
-    pub(super) body: String,
     pub(super) until: Until,
     /// Facts of the old text that no longer hold.
     pub(super) gone: Vec<String>,
     pub(super) evidence: Vec<Quoted>,
     /// Queue ids.
-    pub(crate) sources: Vec<String>,
+    pub(super) sources: Vec<String>,
 }
 
-impl Proposed {
-    /// The note that it replaces, if what the model named can be one.
-    pub(super) fn updates(&self) -> Option<EntryId> {
-        self.update.as_deref().and_then(EntryId::parse)
-    }
+/// What is replaced or retired.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Target {
+    Note(EntryId),
+    /// A change that waits.
+    Change(ProposalId),
+}
 
-    /// The change that waits whose text it replaces.
-    pub(super) fn amends(&self) -> Option<ProposalId> {
-        self.update.as_deref().and_then(|id| ProposalId::whole(id.trim()))
-    }
+/// A note, or a change that waits, that no longer holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Retired {
+    pub(super) target: Target,
+    pub(super) reason: String,
+    pub(super) evidence: Vec<Quoted>,
+    pub(super) sources: Vec<String>,
 }
 
 /// What becomes of the last day on which a note holds.
@@ -76,6 +73,37 @@ pub(super) enum Until {
     Kept,
     Removed,
     Day(Date),
+}
+
+/// A place in what was shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Quoted {
+    /// The turn's number.
+    pub(super) turn: usize,
+    pub(super) quote: String,
+}
+
+impl Proposed {
+    /// What it replaces, if what the model named can be that.
+    pub(super) fn target(&self) -> Option<Target> {
+        self.update.as_deref().and_then(Target::parse)
+    }
+}
+
+impl Target {
+    fn parse(name: &str) -> Option<Target> {
+        let change = ProposalId::whole(name.trim()).map(Target::Change);
+        change.or_else(|| EntryId::parse(name).map(Target::Note))
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Note(id) => id.fmt(f),
+            Target::Change(id) => id.fmt(f),
+        }
+    }
 }
 
 impl Until {
@@ -89,52 +117,13 @@ impl Until {
     }
 }
 
-/// A note that no longer holds.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Retired {
-    pub(super) id: EntryId,
-    pub(super) reason: String,
-    pub(super) evidence: Vec<Quoted>,
-    pub(crate) sources: Vec<String>,
-}
-
-/// A change that waits and is no longer wanted.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Withdrawn {
-    pub(super) id: ProposalId,
-    pub(super) reason: String,
-    pub(crate) sources: Vec<String>,
-}
-
-/// A place in what was shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Quoted {
-    /// The turn's number.
-    pub(super) turn: usize,
-    pub(super) quote: String,
-}
-
-/// A session out of which nothing is to be kept.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Skipped {
-    pub(crate) source: String,
-    pub(super) reason: String,
-}
-
-/// The reply in `text`, or all that is wrong with it.
-pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
-    let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
-    let mut top = Fields::new("", object);
-    if let Some(batch) = top.text("batch")
-        && batch != asked.batch
-    {
-        top.fault("batch", &format!("\"{}\" is not \"{}\"", brief(&batch), asked.batch));
-    }
+/// The reply in `text`, or all that is wrong with it. It may name the queue ids in `shown`.
+pub(crate) fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, Vec<String>> {
+    let mut top = opened(text, batch)?;
     let mut reply = Reply::default();
-    let mut entries = Vec::new();
     let values = array(&mut top, "entries");
-    let retire = if top.nullable("retire") { array(&mut top, "retire") } else { Vec::new() };
-    let count = values.len() + retire.len();
+    reply.retire = elements(&mut top, "retire", |fields| retired(fields, shown, &mut reply.warnings));
+    let count = values.len() + reply.retire.len();
     if count > ENTRIES_CAP {
         let fault = format!("has {count} entries; at most {ENTRIES_CAP} are taken from one call");
         return Err(vec![format!("entries: {fault}")]);
@@ -142,53 +131,34 @@ pub(crate) fn parse(text: &str, asked: &Asked) -> Result<Reply, Vec<String>> {
     let mut labels = BTreeSet::new();
     let mut changed = BTreeSet::new();
     for (index, value) in values.into_iter().enumerate() {
-        let read = |fields: &mut Fields| proposed(fields, asked, &mut reply.warnings);
-        if let Some(entry) = element(&mut top, "entries", index, value, read) {
-            if let Some(label) = &entry.label
-                && !labels.insert(label.clone())
-            {
-                top.fault("entries", &format!("the ref \"{}\" is given twice", brief(label)));
-            }
-            let id = entry.updates().map(|id| id.to_string());
-            if let Some(id) = id.or_else(|| entry.amends().map(|id| id.to_string()))
-                && !changed.insert(id.clone())
-            {
-                top.fault("entries", &format!("{id} is updated twice"));
-            }
-            entries.push(entry);
+        let read = |fields: &mut Fields| proposed(fields, shown, &mut reply.warnings);
+        let Some(entry) = element(&mut top, "entries", index, value, read) else { continue };
+        if let Some(label) = entry.label.clone().filter(|label| !labels.insert(label.clone())) {
+            top.fault("entries", &format!("the ref \"{}\" is given twice", brief(&label)));
+        }
+        if let Some(target) = entry.target().filter(|target| !changed.insert(target.clone())) {
+            top.fault("entries", &format!("{target} is updated twice"));
+        }
+        reply.entries.push(entry);
+    }
+    for Retired { target, .. } in &reply.retire {
+        if !changed.insert(target.clone()) {
+            top.fault("retire", &format!("{target} is changed twice"));
         }
     }
-    for (index, value) in retire.into_iter().enumerate() {
-        let read = |fields: &mut Fields| retired(fields, asked, &mut reply.warnings);
-        let Some(given) = element(&mut top, "retire", index, value, read) else { continue };
-        let id = match &given {
-            Given::Note(note) => note.id.to_string(),
-            Given::Change(change) => change.id.to_string(),
-        };
-        if !changed.insert(id.clone()) {
-            top.fault("retire", &format!("{id} is changed twice"));
-        }
-        match given {
-            Given::Note(note) => reply.retire.push(note),
-            Given::Change(change) => reply.withdraw.push(change),
-        }
-    }
-    reply.entries = entries;
     reply.want = wanted(&mut top, &mut reply.warnings);
-    if top.nullable("skipped") {
-        for (index, value) in array(&mut top, "skipped").into_iter().enumerate() {
-            reply.skipped.extend(element(&mut top, "skipped", index, value, |fields| skip(fields, asked)));
-        }
-    }
+    reply.skipped = elements(&mut top, "skipped", |fields| {
+        let value = Value::String(fields.text("source")?);
+        Some((source(fields, "source", &value, shown)?, or_empty(fields, "reason")?))
+    });
     // What else stands beside them harms nobody: models like to add a remark.
     let faults = std::mem::take(&mut top.faults);
     if faults.is_empty() { Ok(reply) } else { Err(few(faults)) }
 }
 
-fn proposed(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> Option<Proposed> {
+fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Proposed> {
     let label = if fields.nullable("ref") { fields.text("ref") } else { None };
-    let update = if fields.nullable("update") { fields.text("update") } else { None };
-    let update = update.filter(|id| !id.trim().is_empty());
+    let update = or_empty(fields, "update").filter(|id| !id.trim().is_empty());
     let title = fields.text("title").filter(|title| fits(fields, "title", title, TITLE_CAP));
     let tags = tags(fields, "tags");
     let scope = match fields.nullable("scope") {
@@ -204,50 +174,38 @@ fn proposed(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> O
     let until = until(fields);
     let gone = gone(fields);
     let evidence = evidence(fields, warnings);
-    let sources = sources(fields, asked);
-    Some(Proposed {
-        label,
-        update,
-        title: title?,
-        summary: summary?,
-        tags: tags?,
-        scope: scope?,
-        body: body?,
-        until: until?,
-        gone: gone?,
-        evidence,
-        sources,
-    })
+    let sources = sources(fields, shown);
+    let text = Text { title: title?, summary: summary?, tags: tags?, body: body? };
+    Some(Proposed { label, update, text, scope: scope?, until: until?, gone: gone?, evidence, sources })
 }
 
-/// What an element of `retire` names.
-enum Given {
-    Note(Retired),
-    Change(Withdrawn),
-}
-
-fn retired(fields: &mut Fields, asked: &Asked, warnings: &mut Vec<String>) -> Option<Given> {
+fn retired(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Retired> {
     let name = fields.text("id")?;
-    let (id, change) = (EntryId::parse(&name), ProposalId::whole(name.trim()));
-    if id.is_none() && change.is_none() {
+    let target = Target::parse(&name);
+    if target.is_none() {
         fields.fault("id", &format!("\"{}\" is not the id of a note", brief(&name)));
     }
-    let reason = if fields.nullable("reason") { fields.text("reason") } else { Some(String::new()) };
+    let reason = or_empty(fields, "reason");
     let evidence = evidence(fields, warnings);
-    let sources = sources(fields, asked);
-    let reason = reason?;
-    if let Some(id) = change {
-        return Some(Given::Change(Withdrawn { id, reason, sources }));
-    }
-    Some(Given::Note(Retired { id: id?, reason, evidence, sources }))
+    let sources = sources(fields, shown);
+    Some(Retired { target: target?, reason: reason?, evidence, sources })
 }
 
-fn sources(fields: &mut Fields, asked: &Asked) -> Vec<String> {
+fn sources(fields: &mut Fields, shown: &BTreeSet<&str>) -> Vec<String> {
     let values = array(fields, "sources");
     if values.is_empty() && fields.faults.is_empty() {
         fields.fault("sources", "is empty; name the queue ids that it is drawn from");
     }
-    values.iter().filter_map(|value| source(fields, "sources", value, asked)).collect()
+    values.iter().filter_map(|value| source(fields, "sources", value, shown)).collect()
+}
+
+fn source(fields: &mut Fields, key: &str, value: &Value, known: &BTreeSet<&str>) -> Option<String> {
+    match value.as_str() {
+        Some(id) if known.contains(id) => return Some(id.to_owned()),
+        Some(id) => fields.fault(key, &format!("\"{}\" is none of the queue ids of this batch", brief(id))),
+        None => fields.fault(key, &format!("{} is not a queue id", shown(value))),
+    }
+    None
 }
 
 fn until(fields: &mut Fields) -> Option<Until> {
@@ -282,7 +240,6 @@ fn gone(fields: &mut Fields) -> Option<Vec<String>> {
     let mut gone = Vec::new();
     for value in values.into_iter().take(GONE_CAP) {
         match value {
-            Value::String(text) if text.trim().is_empty() => {}
             Value::String(text) => gone.push(text.trim().to_owned()),
             // A port is a number.
             Value::Number(number) => gone.push(number.to_string()),
@@ -292,6 +249,7 @@ fn gone(fields: &mut Fields) -> Option<Vec<String>> {
             }
         }
     }
+    gone.retain(|fact| !fact.is_empty());
     Some(gone)
 }
 
@@ -339,22 +297,6 @@ fn wanted(top: &mut Fields, warnings: &mut Vec<String>) -> Vec<EntryId> {
     ids
 }
 
-fn source(fields: &mut Fields, key: &str, value: &Value, asked: &Asked) -> Option<String> {
-    match value.as_str() {
-        Some(id) if asked.sources.contains(id) => return Some(id.to_owned()),
-        Some(id) => fields.fault(key, &format!("\"{}\" is none of the queue ids of this batch", brief(id))),
-        None => fields.fault(key, &format!("{} is not a queue id", shown(value))),
-    }
-    None
-}
-
-fn skip(fields: &mut Fields, asked: &Asked) -> Option<Skipped> {
-    let value = Value::String(fields.text("source")?);
-    let source = source(fields, "source", &value, asked)?;
-    let reason = if fields.nullable("reason") { fields.text("reason")? } else { String::new() };
-    Some(Skipped { source, reason })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -362,8 +304,8 @@ mod tests {
     use serde_json::json;
 
     fn parsed(reply: &Value) -> Result<Reply, Vec<String>> {
-        let asked = Asked { batch: "batch__x", sources: BTreeSet::from(["q1", "q2"]) };
-        parse(&format!("Here it is:\n```json\n{reply}\n```\nAnything else?"), &asked)
+        let shown = BTreeSet::from(["q1", "q2"]);
+        parse(&format!("Here it is:\n```json\n{reply}\n```\nAnything else?"), "batch__x", &shown)
     }
 
     fn entry() -> Value {
@@ -385,7 +327,7 @@ mod tests {
         let reply = parsed(&reply).unwrap();
         assert_eq!((reply.entries.len(), reply.skipped.len()), (1, 2));
         assert_eq!(reply.entries[0].scope, Some(Scope::Global));
-        assert_eq!(reply.skipped[0], Skipped { source: "q2".to_owned(), reason: "small talk".to_owned() });
+        assert_eq!(reply.skipped[0], ("q2".to_owned(), "small talk".to_owned()));
     }
 
     #[test]
@@ -393,14 +335,17 @@ mod tests {
         let entry = json!({"title": "T", "summary": "S", "body": "B", "sources": ["q2"]});
         let reply = parsed(&json!({"batch": "batch__x", "entries": [entry], "skipped": null})).unwrap();
         let note = &reply.entries[0];
-        assert_eq!((note.scope, note.until, note.tags.len()), (None, Until::Kept, 0));
+        assert_eq!((note.scope, note.until, note.text.tags.len()), (None, Until::Kept, 0));
         assert!(parsed(&json!({"batch": "batch__x", "entries": []})).unwrap().skipped.is_empty());
     }
 
     #[test]
     fn what_a_correction_needs_is_read_in_the_forms_that_models_give_it() {
         let of = |key: &str, value: Value| parsed(&with(key, value)).unwrap();
-        assert_eq!(of("update", json!("id__a1B2c3")).entries[0].updates(), EntryId::parse("id__a1B2c3"));
+        assert_eq!(
+            of("update", json!("id__a1B2c3")).entries[0].target(),
+            EntryId::parse("id__a1B2c3").map(Target::Note)
+        );
         assert_eq!(of("update", json!(" ")).entries[0].update, None);
         assert_eq!(of("gone", json!(["4310", 80, " a "])).entries[0].gone, ["4310", "80", "a"]);
         assert_eq!(of("gone", json!("4310")).entries[0].gone, ["4310"]);
@@ -479,9 +424,8 @@ mod tests {
 
     #[test]
     fn no_json_is_a_fault_too() {
-        let asked = Asked { batch: "b", sources: BTreeSet::new() };
         for text in ["", "I cannot do that.", "{\"batch\":", "[1]"] {
-            assert_eq!(parse(text, &asked).unwrap_err().len(), 1, "{text:?}");
+            assert_eq!(parse(text, "b", &BTreeSet::new()).unwrap_err().len(), 1, "{text:?}");
         }
     }
 }

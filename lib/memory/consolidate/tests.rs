@@ -2,14 +2,17 @@
 //! steps. No file, no process.
 
 use super::*;
+use crate::memory::consolidate::plan::Change;
 use crate::memory::consolidate::plan::KnownNote;
-use crate::memory::consolidate::work::Action;
+use crate::memory::consolidate::work::{Action, Verdict, Waiting, Written};
+use crate::memory::pipeline::{Answer, Begun, Done, Effect, Event, Task};
 use crate::memory::record::{Record, Speaker};
-use crate::store::entry::Entry;
+use crate::store::entry::{Entry, EntryId};
 use crate::store::journal::entry::QueueEntry;
 use crate::store::proposal::Proposal;
+use jiff::Timestamp;
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
@@ -41,32 +44,31 @@ impl Script {
         }
     }
 
-    fn perform(&mut self, task: Task) -> Done {
+    fn perform<'a>(&mut self, task: Task<Work, Plan>) -> Done<Consolidate<'a>> {
         match task {
-            Task::LoadQueue => {
+            Task::Begin => {
                 self.log("load");
-                let claimed = || Claimed {
-                    batch: BATCH.to_owned(),
-                    queue_ids: vec!["q1".to_owned()],
-                    has_llm: self.has_llm,
-                };
-                Done::Loaded(if self.parts == 99 { Loaded::Nothing } else { Loaded::Batch(claimed()) })
+                let queue_ids = vec!["q1".to_owned()];
+                let claimed = Claimed { queue_ids, has_llm: self.has_llm, ..Claimed::default() };
+                let work = Work::new(BATCH.to_owned(), claimed);
+                Done::Begun(if self.parts == 99 { Begun::Nothing } else { Begun::Work(work) })
             }
-            Task::FetchHistory { mut sources } => {
+            Task::Divide(work) => {
                 self.log("fetch");
-                sources[0].bytes = self.parts;
                 let of = self.parts;
-                let slice = |number| Slice { source: 0, from: number - 1, to: number, number, of };
-                let parts = (1..=of).map(|number| Part { slices: vec![slice(number)] }).collect();
-                Done::Fetched { sources, parts, verdicts: BTreeMap::new() }
+                let slice =
+                    |number| Slice { queue_id: "q1".to_owned(), from: number - 1, to: number, number, of };
+                let parts = (1..=of).map(|number| vec![slice(number)]).collect();
+                Done::Divided(Work { parts, ..work })
             }
-            Task::Gather { slices, wanted, .. } => {
-                self.log(&format!("gather {}", slices[0].number));
+            Task::Gather(work) => {
+                self.log(&format!("gather {}", work.slices()[0].number));
                 let now = Timestamp::UNIX_EPOCH;
-                let related = if self.is_session { vec![related(!wanted.is_empty())] } else { vec![] };
+                let related =
+                    if self.is_session { vec![related(work.second_look.is_some())] } else { vec![] };
                 Done::Gathered(Material { now, sessions: vec![], related, waiting: vec![], tags: vec![] })
             }
-            Task::LookUp { notes, .. } => {
+            Task::LookUp(work) => {
                 self.log("look up");
                 let ids = self.notes.keys().map(|title| EntryId::make(title, 0, |_| false));
                 let mut record = Record::default();
@@ -74,69 +76,67 @@ impl Script {
                 Done::Found(Known {
                     at: Timestamp::UNIX_EPOCH,
                     ids: ids.chain([wrong_note().meta().id.clone()]).collect(),
-                    notes: notes
-                        .into_iter()
-                        .map(|id| (id, KnownNote { entry: wrong_note(), is_archived: false }))
+                    notes: work
+                        .notes()
+                        .map(|id| (id.clone(), KnownNote { entry: wrong_note(), is_archived: false }))
                         .collect(),
                     made: BTreeSet::new(),
                     tags: BTreeSet::new(),
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
                     record: record.into(),
-                    waiting: vec![],
                     proposals: vec![],
                 })
             }
-            Task::Warn(warnings) => {
-                self.log(&format!("warn {}", warnings.len()));
-                Done::Warned
-            }
-            Task::Write { change, .. } => {
-                let (id, title, body, action) = match change {
-                    Change::Note(note) => {
-                        let action = if note.update.is_some() { Action::Update } else { Action::Create };
-                        (note.id, note.title, note.body, action)
+            Task::Apply { work, plan, step } => {
+                if step == 0 && !plan.warnings.is_empty() {
+                    self.log(&format!("warn {}", plan.warnings.len()));
+                }
+                Done::Applied(match plan.changes.into_iter().nth(step) {
+                    Some(change) => self.write(change),
+                    None => {
+                        self.log(&format!("consume {}", work.seen().count()));
+                        Outcome::Unchanged
                     }
-                    Change::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
-                    Change::Withdraw(change) => {
-                        self.log(&format!("withdraw {}", change.title));
-                        return Done::Written(Outcome::Unchanged);
-                    }
-                    Change::Propose(proposal) => {
-                        let title = proposal.entry.map_or_else(String::new, |entry| entry.title);
-                        self.log(&format!("propose {} {title}", proposal.op));
-                        let Proposal { id, op, note, .. } = *proposal;
-                        return Done::Written(Outcome::Waits(Waiting {
-                            id,
-                            op,
-                            note,
-                            title,
-                            withdrawn: None,
-                        }));
-                    }
-                };
-                let verb = if action == Action::Create { "write" } else { "change" };
-                self.log(&format!("{verb} {title}"));
-                self.notes.insert(title.clone(), body);
-                Done::Written(Outcome::Note(Written { id, title, action }))
+                })
             }
-            Task::Consume { stretches } => {
-                self.log(&format!("consume {}", stretches.len()));
-                Done::Consumed
-            }
-            Task::MarkProcessed { verdicts, .. } => {
+            Task::Close { work, .. } => {
                 self.log("mark");
-                self.verdicts = verdicts;
-                Done::Marked
-            }
-            Task::Commit { written, .. } => {
-                self.log(&format!("commit {}", written.len()));
-                Done::Committed
+                self.verdicts = work.own.verdicts;
+                Done::Closed
             }
             Task::Refresh => {
                 self.log("refresh");
                 Done::Refreshed
             }
+            Task::Commit(work) => {
+                self.log(&format!("commit {}", work.own.written.len()));
+                Done::Committed
+            }
         }
+    }
+
+    fn write(&mut self, change: Change) -> Outcome {
+        let (id, title, body, action) = match change {
+            Change::Note(note) => {
+                let action = if note.update.is_some() { Action::Update } else { Action::Create };
+                (note.id, note.title, note.body, action)
+            }
+            Change::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
+            Change::Withdraw(change) => {
+                self.log(&format!("withdraw {}", change.title));
+                return Outcome::Unchanged;
+            }
+            Change::Propose(proposal) => {
+                let title = proposal.entry.map_or_else(String::new, |entry| entry.title);
+                self.log(&format!("propose {} {title}", proposal.op));
+                let Proposal { id, op, note, .. } = *proposal;
+                return Outcome::Waits(Waiting { id, op, note, title, withdrawn: None });
+            }
+        };
+        let verb = if action == Action::Create { "write" } else { "change" };
+        self.log(&format!("{verb} {title}"));
+        self.notes.insert(title.clone(), body);
+        Outcome::Note(Written { id, title, action })
     }
 
     fn log(&mut self, what: &str) {
@@ -220,7 +220,7 @@ fn spent() -> Answer {
 fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) {
     let redactor = Redactor::new(true, &[]).unwrap();
     let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
-    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    let (mut state, mut effect) = machine.step(State::Begin, Event::Resumed);
     let mut names = Vec::new();
     let mut answers = std::mem::take(&mut script.answers).into_iter();
     for _ in 0..90 {
@@ -282,12 +282,11 @@ fn the_states_have_the_names_of_the_prd() {
         script.log,
         [
             "load", "fetch", "gather 1", "ask 0 0", "look up", "warn 2", "write a", "write b", "consume 1",
-            "mark", "commit 2", "refresh"
+            "mark", "refresh", "commit 2"
         ]
     );
     assert_eq!(ending, Ending::Completed);
-    let saved = serde_json::to_value(&state).unwrap();
-    assert_eq!((saved["state"].as_str(), saved["work"]["next"].as_u64()), (Some("completed"), Some(1)));
+    assert_eq!(state, State::Ended { ending: Ending::Completed });
     assert_eq!(script.verdicts["q1"], Verdict::Processed(None));
 }
 
@@ -295,7 +294,7 @@ fn the_states_have_the_names_of_the_prd() {
 fn an_empty_queue_is_done_at_once() {
     let (names, state, ending, _) = walked(99, vec![]);
     assert_eq!((names, ending), (vec!["loadQueue", "completed"], Ending::Idle));
-    assert_eq!(state, State::Completed { work: None });
+    assert_eq!(state, State::Ended { ending: Ending::Idle });
 }
 
 #[test]
@@ -427,7 +426,7 @@ fn at_a_cap_what_was_paid_for_waits_for_the_next_run() {
         let redactor = Redactor::new(true, &[]).unwrap();
         let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
         let (state, effect) = machine.step(state, Event::Resumed);
-        assert!(matches!((state, effect), (State::RunAgent { .. }, Effect::Ask(_))));
+        assert!(matches!((state, effect), (State::Ask { .. }, Effect::Ask(_))));
     }
 }
 
@@ -435,8 +434,8 @@ fn at_a_cap_what_was_paid_for_waits_for_the_next_run() {
 fn an_event_of_another_state_changes_nothing() {
     let redactor = Redactor::new(true, &[]).unwrap();
     let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
-    for event in [Event::Done(Done::Marked), Event::Answered(faulty()), Event::Resumed] {
-        let (state, effect) = machine.step(State::LoadQueue, event);
-        assert_eq!((state, effect), (State::LoadQueue, Effect::Perform(Task::LoadQueue)));
+    for event in [Event::Done(Done::Closed), Event::Answered(faulty()), Event::Resumed] {
+        let (state, effect) = machine.step(State::Begin, event);
+        assert_eq!((state, effect), (State::Begin, Effect::Perform(Task::Begin)));
     }
 }

@@ -156,7 +156,7 @@ fn see<P: Persistence>(notes: &P, work: &Work, made: &[Planned], run: &Run) -> R
     let mut seen = DefragLedger::load(run.root)?;
     for (id, mark) in &work.shown {
         seen.see(id.clone(), mark.clone());
-        seen.see_expired(id, work.expired.contains(id));
+        seen.see_expired(id, work.own.expired.contains(id));
     }
     for revision in made.iter().flat_map(|planned| &planned.revisions) {
         let before = match &revision.before {

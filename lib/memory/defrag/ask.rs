@@ -65,85 +65,23 @@ pub(crate) struct Corpus {
     pub(super) max_hot_tokens: u64,
 }
 
-const WHO: &str = "\
-You keep the notes of somebody who works with coding agents in order. The notes are small Markdown files. Hot ones are
-put whole before every agent at the start of every session, warm ones as a link with their summary, cold ones not at
-all; those are found by searching.";
-
-const TASK: &str = "\
-Below are notes, with how often they were read. Make the collection easier to use without losing anything that somebody
-may need.
-
-What to do
-- merge: notes that say the same thing, or parts of one thing. The first id stays; write the one text that holds all
-  that the others say. Likely duplicates are named below; look at them first, and leave apart what only sounds alike.
-- split: a note with two ideas, or of more than 40 lines, into notes of one idea each, the first of at most 36 lines
-  (links to the others come below it). The id stays with the first.
-- rewrite: a note that is hard to read, has the wrong summary, or says \"recently\" where it could give a date.
-- rename: a note whose title names a topic where it could say the idea.
-- retag: towards few tags that many notes share: topic__… or area__….
-- archive: a note that is wrong now, or is of no use to anybody any more. Archived notes can still be read, but are
-  shown to nobody. At most one note in ten.
-
-Aim at 15 to 25 focused notes of at most 40 lines each, where the matter allows it; twice as many good ones are better
-than 20 heaps. Leave alone what is fine. No operation at all is a good answer.
-
-What must not be lost
-- Every link, path, number, address, version, command and identifier of the notes that you merge, split or rewrite
-  stands in the result. This is checked, and what fails is not done. Where a newer note contradicts an older one, keep
-  what the newer one says, and name what no longer holds in \"gone\": [\"4310\"].
-- Write down only what the notes say. An address or a command that is in none of them waits for the person.
-- Notes marked \"kept\" are the person's own. Set their tier and rank; change their words only to join whole sentences of
-  several of them. Archive another note in favour of a kept one by a merge that names the kept one first and repeats its
-  text. Everything else about them waits for the person.
-- Pinned notes are never archived and stay hot.
-- A note is in one merge, split, rewrite or archive at most.
-- Text like [redacted:…] stays as it is.";
-
-const TIERS: &str = "\
-Tiers
-- hot: what nearly every session needs: standing preferences of the person, rules that are broken often, facts that
-  are read again and again. All hot notes together have room for BUDGET tokens (4 bytes each); better well below.
-- warm: what is often of use, when its summary tells that it is.
-- cold: what is rarely of use.
-- rank, from 1 to 100: how much a note matters among those of its tier. Where there is no room for all, the greater
-  rank is shown. Give one to each note that is hot or new.
-Decide by what the notes say; use and pins are hints, not rules. A note that is new has not had the time to be used.";
-
-const OPERATIONS: &str = "\
-    {\"op\": \"merge\", \"ids\": [\"id__…\", \"id__…\"], \"title\": \"…\", \"summary\": \"…\", \"tags\": [\"topic__x\"], \"body\": \"…\", \"gone\": []},
-    {\"op\": \"split\", \"id\": \"id__…\", \"into\": [{\"title\": \"…\", \"summary\": \"…\", \"tags\": [], \"body\": \"…\"}, …], \"gone\": []},
-    {\"op\": \"rename\", \"id\": \"id__…\", \"title\": \"…\"},
-    {\"op\": \"retag\", \"id\": \"id__…\", \"tags\": [\"topic__x\"]},
-    {\"op\": \"rewrite\", \"id\": \"id__…\", \"summary\": \"…\", \"body\": \"…\", \"gone\": []},
-    {\"op\": \"archive\", \"id\": \"id__…\", \"reason\": \"…\"}";
-const TIER: &str = "    {\"op\": \"tier\", \"id\": \"id__…\", \"tier\": \"hot\", \"rank\": 80}";
-
-/// One operation as it should be; models follow it more closely than words.
-const EXAMPLE: &str = "\
-For example, of id__AAAAAA of January (\"The dev server listens on 4310. Start it with `make dev`.\") and id__BBBBBB of March
-(\"The dev server listens on 4320 now, see docs/dev.md.\"):
-    {\"op\": \"merge\", \"ids\": [\"id__AAAAAA\", \"id__BBBBBB\"], \"title\": \"The dev server listens on 4320\",
-     \"summary\": \"Started with make dev, listens on 4320.\", \"tags\": [\"topic__dev-server\"],
-     \"body\": \"Start the dev server with `make dev`; it listens on 4320, see docs/dev.md.\", \"gone\": [\"4310\"]}";
+/// Who is asked, and what is to be done: with the texts of notes, or with their tiers alone.
+const TEXTS: &str = include_str!("texts.md").trim_ascii_end();
+const TIERS_ALONE: &str = include_str!("tiers_alone.md").trim_ascii_end();
+/// How tiers are decided; the budget goes in the place of BUDGET.
+const TIERS: &str = include_str!("tiers.md").trim_ascii_end();
+/// What a reply looks like.
+const REPLY_TEXTS: &str = include_str!("reply_texts.md").trim_ascii_end();
+const REPLY_TIERS: &str = include_str!("reply_tiers.md").trim_ascii_end();
 
 /// What a reply looks like; the batch's id goes in the place of BATCH.
 pub(super) fn rules(has_texts: bool, has_tiers: bool) -> String {
-    let operations = match (has_texts, has_tiers) {
-        (true, true) => format!("{OPERATIONS},\n{TIER}"),
-        (true, false) => OPERATIONS.to_owned(),
-        (false, _) => TIER.to_owned(),
-    };
-    let links = match has_texts {
-        true => "; in a split, [[title]] leads to the part with that title",
-        false => "",
-    };
-    let example = if has_texts { format!("\n\n{EXAMPLE}") } else { String::new() };
-    format!(
-        "Reply with one JSON object and nothing else:\n{{\n  \"batch\": \"BATCH\",\n  \"operations\": [\n{operations}\n  \
-         ],\n  \"notes\": \"one line for the person on what you did and why\"\n}}\nTitles and summaries are one line, bodies \
-         Markdown. Links between notes are [[id__XXXXXX]]{links}.{example}"
-    )
+    match (has_texts, has_tiers) {
+        (true, true) => REPLY_TEXTS
+            .replace("TIER", ",\n    {\"op\": \"tier\", \"id\": \"id__…\", \"tier\": \"hot\", \"rank\": 80}"),
+        (true, false) => REPLY_TEXTS.replace("TIER", ""),
+        (false, _) => REPLY_TIERS.to_owned(),
+    }
 }
 
 /// The prompt for notes that are shown whole, or of which there are lines, to decide what is hot, or both.
@@ -155,14 +93,8 @@ pub(super) fn prompt(
     lines: Option<&Lines>,
 ) -> String {
     let has_texts = !whole.shown.is_empty();
-    let task = match has_texts {
-        true => TASK,
-        false => {
-            "Decide how much of each note agents are shown. Name only notes whose tier or rank is to change. Pinned \
-             notes stay hot. No operation at all is a good answer."
-        }
-    };
-    let mut text = format!("batch: {batch}\n\n{WHO}\n\n{task}\n\n");
+    let task = if has_texts { TEXTS } else { TIERS_ALONE };
+    let mut text = format!("batch: {batch}\n\n{task}\n\n");
     if lines.is_some() {
         let _ = writeln!(text, "{}\n", TIERS.replace("BUDGET", &corpus.max_hot_tokens.to_string()));
     }

@@ -1,6 +1,7 @@
 //! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::memory::defrag::Defrag;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::apply::apply;
 use crate::memory::defrag::corpus;
@@ -12,11 +13,10 @@ use crate::memory::defrag::plan::{Found, Plan, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::memory::defrag::show;
 use crate::memory::defrag::structure::{STRUCTURE, Structure, Wanted, share_out};
-use crate::memory::defrag::work::{self, Part, Scanned, Work};
-use crate::memory::defrag::{Defrag, Done, Task};
-use crate::memory::pipeline::Failure;
+use crate::memory::defrag::work::{Part, Scanned, Work};
 use crate::memory::pipeline::runner::{Host, Run, TakeUp};
 use crate::memory::pipeline::saved::{Kind, Progress};
+use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
@@ -28,7 +28,7 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 
 pub(crate) struct DefragHost<'a, P> {
-    pub(crate) machine: Defrag<'a>,
+    pub(crate) pipeline: Defrag<'a>,
     pub(crate) notes: P,
     /// Asks about what has not changed, too.
     pub(crate) is_forced: bool,
@@ -51,45 +51,133 @@ pub(crate) struct Summary {
 }
 
 impl<'a, P: Persistence> Host for DefragHost<'a, P> {
-    type Machine = Defrag<'a>;
+    type Pipeline = Defrag<'a>;
 
-    fn machine(&self) -> &Defrag<'a> {
-        &self.machine
+    fn pipeline(&self) -> &Defrag<'a> {
+        &self.pipeline
     }
 
     fn batches(root: &Root) -> (Batches, Batches, &'static str) {
         (Batches::of_defrag(root), Batches::of_queue(root), "memory-consolidate")
     }
 
-    fn perform(&mut self, task: Task, run: &mut Run) -> Result<Done> {
-        Ok(match task {
-            Task::ScanEntries => Done::Scanned(self.scan(run)?),
-            Task::AnalyzeStructure { is_forced } => Done::Analyzed { parts: self.analyze(is_forced, run)? },
-            Task::Gather(part) => Done::Gathered(self.gather(&part, run)?),
-            Task::LookUp(ids) => Done::Found(look_up(&self.notes, &ids, run.env.now())?),
-            Task::Apply { work, plan } => Done::Applied { archived: self.apply(&work, *plan, run)? },
-            Task::Remember { work, failure } => {
-                if !run.is_dry() {
-                    News::load(run, work.is_forced)?.take_failure(&work, &failure, run)?;
-                }
-                Done::Remembered
-            }
-            Task::GenerateAgentsMd => {
-                if !run.is_dry() {
-                    remember_use(&corpus::marks(&self.notes)?, run.root)?;
-                }
+    fn begin(&mut self, run: &mut Run) -> Result<Begun<Work>> {
+        let news = News::load(run, self.is_forced)?;
+        let notes = corpus::marks(&self.notes)?;
+        if !news.is_any(&notes) {
+            if run.kind == Kind::Run {
+                news.tell_what_rests(run);
+                remember_use(&notes, run.root)?;
                 self.refresh_targets(run)?;
-                Done::Generated
             }
-            Task::Commit => {
-                self.commit(run)?;
-                Done::Committed
+            return Ok(Begun::Nothing);
+        }
+        if run.kind == Kind::Run {
+            let failure = match run.config.llm.command {
+                None => Some(Failure::NoCommand),
+                // Asked for before anything is read that cannot be asked about.
+                Some(_) => run.caller.budget.spent(run.env.now())?.map(Failure::Spent),
+            };
+            if let Some(failure) = failure {
+                self.refresh_targets(run)?;
+                return Ok(Begun::Unable(failure));
             }
-        })
+        }
+        self.summary.total = notes.len();
+        let batch = run.batch.insert(Batches::of_defrag(run.root).begin()?);
+        let scanned = Scanned { is_forced: self.is_forced, total: notes.len(), ..Scanned::default() };
+        Ok(Begun::Work(Work::new(batch.id.clone(), scanned)))
     }
 
-    fn only_reads(task: &Task) -> bool {
-        matches!(task, Task::Gather(_) | Task::LookUp(_))
+    /// Finds what belongs together among all notes.
+    fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
+        let is_forced = work.own.is_forced;
+        let mut news = News::load(run, is_forced)?;
+        let (notes, broken) = corpus::read(&self.notes, |_| true)?;
+        warn_of(&broken, run.reporter);
+        let wanted = Wanted {
+            is_news: &|note| news.is_news(note.id(), &note.mark, note.meta().until),
+            are_tiers_wanted: &|reach| news.are_tiers_wanted(reach),
+            is_forced,
+        };
+        let shared = share_out(&notes, &wanted, self.limits(run), self.pipeline.redactor)?;
+        run.batch()?.write_json(STRUCTURE, &shared.structure)?;
+        for note in &shared.too_large {
+            run.reporter.warn(&format!(
+                "{} \"{}\" is larger than a call has room for, and is not asked about: split it by hand, or raise \
+                 llm.maxPromptBytes",
+                note.id(),
+                crate::base::text::one_line(&note.meta().title, 80)
+            ));
+            news.seen.see(note.id().clone(), note.mark.clone());
+            news.seen.see_expired(note.id(), note.meta().is_expired(run.env.today()));
+        }
+        if !run.is_dry() && !shared.too_large.is_empty() {
+            news.seen.save(run.root)?;
+        }
+        Ok(Work { parts: shared.parts, ..work })
+    }
+
+    fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
+        let Some(part) = work.part() else { return Err(Error::corrupt("the batch has no such part")) };
+        let structure: Structure = run.batch()?.read_json(STRUCTURE)?;
+        let wanted: Option<BTreeSet<&EntryId>> = match part {
+            Part::Group(_, ids) => Some(ids.iter().collect()),
+            Part::Whole(..) | Part::Tiers(_) => None,
+        };
+        let is_wanted = |id: &EntryId| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
+        let (notes, _) = corpus::read(&self.notes, is_wanted)?;
+        Material::of(part, notes, &structure, self.limits(run), self.pipeline.redactor, run.env.today())
+    }
+
+    fn look_up(&mut self, work: &Work, run: &Run) -> Result<Found> {
+        look_up(&self.notes, work, run.env.now())
+    }
+
+    fn apply(&mut self, work: &Work, plan: Plan, _: usize, run: &Run) -> Result<usize> {
+        let (made, dropped, proposals) = apply(&self.notes, work, &plan, run)?;
+        // A dry run shows them with its plan.
+        if !run.is_dry() {
+            plan.warnings.iter().for_each(|warning| run.reporter.warn(warning));
+            dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
+            proposals.iter().for_each(|one| run.reporter.warn(&show::waits(one)));
+        }
+        let archived = made.iter().filter(|planned| planned.op == Op::Archive).count();
+        self.summary.made.extend(made);
+        self.summary.dropped.extend(dropped);
+        self.summary.proposals.extend(proposals);
+        self.summary.warnings.extend(plan.warnings);
+        self.summary.remarks.extend(Some(plan.remark).filter(|remark| !remark.is_empty()));
+        Ok(archived)
+    }
+
+    fn close(&mut self, work: &Work, failure: Option<&Failure>, run: &Run) -> Result<()> {
+        match failure.filter(|_| !run.is_dry()) {
+            Some(failure) => News::load(run, work.own.is_forced)?.take_failure(work, failure, run),
+            None => Ok(()),
+        }
+    }
+
+    fn refresh(&mut self, run: &Run) -> Result<()> {
+        if !run.is_dry() {
+            remember_use(&corpus::marks(&self.notes)?, run.root)?;
+        }
+        self.refresh_targets(run)
+    }
+
+    fn commit(&mut self, _: &Work, run: &Run) -> Result<()> {
+        if run.is_dry() {
+            return Ok(());
+        }
+        let applied = applied(run.batch()?)?;
+        let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
+        let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
+        if !made.is_empty() || proposed > 0 {
+            let counts = show::counts(made.iter().copied(), proposed);
+            let ids = made.iter().flat_map(|planned| &planned.revisions).map(|revision| &revision.id);
+            record(&self.notes, format!("defrag: {counts}"), ids, proposed, run);
+        }
+        Ok(())
     }
 
     fn begins_again(&self) -> bool {
@@ -97,16 +185,9 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     /// Nobody is to be asked about notes that are half changed.
-    fn waits_for_stuck(&self) -> bool {
-        true
-    }
-
-    /// A target may be new, and what people changed by hand is for agents too.
-    fn refresh_targets(&mut self, run: &Run) -> Result<()> {
-        if !run.is_dry() {
-            self.summary.targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
-        }
-        Ok(())
+    fn is_held_up(&mut self, run: &Run) -> Result<bool> {
+        self.refresh_targets(run)?;
+        Ok(true)
     }
 
     /// The groups of a batch are kept: notes that were merged since would be shared out in another way, and asked about
@@ -142,119 +223,26 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 impl<P: Persistence> DefragHost<'_, P> {
     fn limits(&self, run: &Run) -> Limits {
         Limits {
-            max_prompt_bytes: self.machine.max_prompt_bytes,
+            max_prompt_bytes: self.pipeline.max_prompt_bytes,
             max_hot_tokens: run.config.agents_md.max_hot_tokens,
         }
     }
 
-    fn scan(&mut self, run: &mut Run) -> Result<Scanned> {
-        let news = News::load(run, self.is_forced)?;
-        let notes = corpus::marks(&self.notes)?;
-        if !news.is_any(&notes) {
-            if run.kind == Kind::Run {
-                news.tell_what_rests(run);
-                remember_use(&notes, run.root)?;
-                self.refresh_targets(run)?;
-            }
-            return Ok(Scanned::Nothing);
-        }
-        let total = notes.len();
-        if run.kind == Kind::Run {
-            let failure = match run.config.llm.command {
-                None => Some(Failure::NoCommand),
-                // Asked for before anything is read that cannot be asked about.
-                Some(_) => run.caller.budget.spent(run.env.now())?.map(Failure::Spent),
-            };
-            if let Some(failure) = failure {
-                self.refresh_targets(run)?;
-                return Ok(Scanned::Failed(failure));
-            }
-        }
-        let batch = Batches::of_defrag(run.root).begin()?;
-        let news = work::News { batch: batch.id.clone(), is_forced: self.is_forced, total };
-        run.batch = Some(batch);
-        self.summary.total = total;
-        Ok(Scanned::News(news))
-    }
-
-    fn analyze(&self, is_forced: bool, run: &Run) -> Result<Vec<Part>> {
-        let mut news = News::load(run, is_forced)?;
-        let (notes, broken) = corpus::read(&self.notes, |_| true)?;
-        warn_of(&broken, run.reporter);
-        let wanted = Wanted {
-            is_news: &|note| news.is_news(note.id(), &note.mark, note.meta().until),
-            are_tiers_wanted: &|reach| news.are_tiers_wanted(reach),
-            is_forced,
-        };
-        let shared = share_out(&notes, &wanted, self.limits(run), self.machine.redactor)?;
-        run.batch()?.write_json(STRUCTURE, &shared.structure)?;
-        for note in &shared.too_large {
-            run.reporter.warn(&format!(
-                "{} \"{}\" is larger than a call has room for, and is not asked about: split it by hand, or raise \
-                 llm.maxPromptBytes",
-                note.id(),
-                crate::base::text::one_line(&note.meta().title, 80)
-            ));
-            news.seen.see(note.id().clone(), note.mark.clone());
-            news.seen.see_expired(note.id(), note.meta().is_expired(run.env.today()));
-        }
-        if !run.is_dry() && !shared.too_large.is_empty() {
-            news.seen.save(run.root)?;
-        }
-        Ok(shared.parts)
-    }
-
-    fn gather(&self, part: &Part, run: &Run) -> Result<Material> {
-        let structure: Structure = run.batch()?.read_json(STRUCTURE)?;
-        let wanted: Option<BTreeSet<&EntryId>> = match part {
-            Part::Group(_, ids) => Some(ids.iter().collect()),
-            Part::Whole(..) | Part::Tiers(_) => None,
-        };
-        let is_wanted = |id: &EntryId| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
-        let (notes, _) = corpus::read(&self.notes, is_wanted)?;
-        Material::of(part, notes, &structure, self.limits(run), self.machine.redactor, run.env.today())
-    }
-
-    /// How many notes went to the archive without a successor.
-    fn apply(&mut self, work: &Work, plan: Plan, run: &Run) -> Result<usize> {
-        let (made, dropped, proposals) = apply(&self.notes, work, &plan, run)?;
-        // A dry run shows them with its plan.
+    /// A target may be new, and what people changed by hand is for agents too.
+    fn refresh_targets(&mut self, run: &Run) -> Result<()> {
         if !run.is_dry() {
-            plan.warnings.iter().for_each(|warning| run.reporter.warn(warning));
-            dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
-            proposals.iter().for_each(|one| run.reporter.warn(&show::waits(one)));
-        }
-        let archived = made.iter().filter(|planned| planned.op == Op::Archive).count();
-        self.summary.made.extend(made);
-        self.summary.dropped.extend(dropped);
-        self.summary.proposals.extend(proposals);
-        self.summary.warnings.extend(plan.warnings);
-        self.summary.remarks.extend(Some(plan.remark).filter(|remark| !remark.is_empty()));
-        Ok(archived)
-    }
-
-    fn commit(&self, run: &Run) -> Result<()> {
-        if run.is_dry() {
-            return Ok(());
-        }
-        let applied = applied(run.batch()?)?;
-        let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
-        let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
-        if !made.is_empty() || proposed > 0 {
-            let counts = show::counts(made.iter().copied(), proposed);
-            let ids = made.iter().flat_map(|planned| &planned.revisions).map(|revision| &revision.id);
-            record(&self.notes, format!("defrag: {counts}"), ids, proposed, run);
+            self.summary.targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
         }
         Ok(())
     }
 }
 
-/// What these notes are now, and which ids and names are taken.
+/// What the notes that were shown are now, and which ids and names are taken.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn look_up<P: Persistence>(notes: &P, ids: &[EntryId], at: Timestamp) -> Result<Found> {
-    let wanted: BTreeSet<&EntryId> = ids.iter().collect();
+pub fn look_up<P: Persistence>(notes: &P, work: &Work, at: Timestamp) -> Result<Found> {
+    let wanted: BTreeSet<&EntryId> = work.notes().collect();
     let (shown, _) = corpus::read(notes, |id| wanted.contains(id))?;
     let (ids, names) = notes.ids_and(|note| (note.place, note.name().to_string_lossy().into_owned()))?;
     let (proposals, _) = notes.proposals()?;

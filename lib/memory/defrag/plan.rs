@@ -2,42 +2,41 @@
 //! Plain data that can be shown, saved, carried out twice with the same result, and taken back.
 
 mod drafts;
-mod meta;
 mod operations;
 mod own;
 mod planned;
-mod waiting;
 mod written;
 
 use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::plan::drafts::Drafts;
-pub(crate) use crate::memory::defrag::plan::planned::{Allows, Known, Verdict};
-pub use crate::memory::defrag::plan::planned::{Found, Look, Plan, Planned};
+pub(crate) use crate::memory::defrag::plan::planned::{Allows, Verdict};
+pub use crate::memory::defrag::plan::planned::{Found, NoteBrief, Plan, Planned};
 use crate::memory::defrag::reply::Reply;
+use crate::memory::defrag::work::Work;
 
-pub(crate) fn plan(reply: &Reply, known: Known) -> Plan {
-    let at = known.found.at;
-    let mut drafts = Drafts::of(known);
-    let mut plan = Plan {
-        at,
-        operations: Vec::new(),
-        dropped: reply.dropped.clone(),
-        proposals: Vec::new(),
-        warnings: Vec::new(),
-        remark: (drafts.known.clean)(&reply.remark),
-    };
+/// What the reply to the part under way comes to. `clean` takes secrets out of what the model wrote.
+pub(crate) fn plan(
+    reply: &Reply,
+    found: Found,
+    work: &Work,
+    allows: Allows,
+    clean: &dyn Fn(&str) -> String,
+) -> Plan {
+    let at = found.at;
+    let (mut operations, mut proposals, mut dropped) = (Vec::new(), Vec::new(), reply.dropped.clone());
+    let mut drafts = Drafts::of(found, work, allows, clean);
     for operation in &reply.operations {
-        match drafts.planned(operation, &mut plan.warnings) {
+        match drafts.planned(operation) {
             Ok(Verdict::Idle) => {}
-            Ok(Verdict::Made(planned)) => plan.operations.push(planned),
-            Ok(Verdict::Waits(proposals)) => plan.proposals.extend(proposals),
+            Ok(Verdict::Made(planned)) => operations.push(*planned),
+            Ok(Verdict::Waits(all)) => proposals.extend(all),
             Err(error) => {
-                let ids = operation.ids().into_iter().map(str::to_owned).collect();
-                plan.dropped.push(Dropped { op: operation.op().name().to_owned(), ids, why: error.line() });
+                let (op, ids) = (operation.op.name().to_owned(), operation.ids.clone());
+                dropped.push(Dropped { op, ids, why: error.line() });
             }
         }
     }
-    plan
+    Plan { at, operations, dropped, proposals, warnings: drafts.warnings, remark: clean(&reply.remark) }
 }
 
 #[cfg(test)]

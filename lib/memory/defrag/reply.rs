@@ -3,8 +3,9 @@
 use crate::base::error::Fault;
 use crate::base::fields::{Fields, brief, shown};
 use crate::memory::defrag::dropped::Dropped;
-use crate::memory::pipeline::extract::object_with;
-use crate::memory::pipeline::reply::{FAULTS_CAP, SUMMARY_CAP, array, element, few, fits};
+use crate::memory::pipeline::reply::{
+    FAULTS_CAP, SUMMARY_CAP, Text, array, element, few, fits, opened, or_empty,
+};
 use crate::store::entry::{RANKS, Tier, one_line};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde::{Deserialize, Serialize};
@@ -46,78 +47,21 @@ impl Op {
     }
 }
 
-/// A note as the model would have it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Text {
-    pub(super) title: String,
-    pub(super) summary: String,
-    pub(super) tags: Vec<String>,
-    pub(super) body: String,
-}
-
-/// Ids stand as the model wrote them.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Operation {
-    Merge {
-        ids: Vec<String>,
-        text: Text,
-        gone: Vec<String>,
-    },
-    Split {
-        id: String,
-        into: Vec<Text>,
-        gone: Vec<String>,
-    },
-    Rename {
-        id: String,
-        title: String,
-    },
-    Retag {
-        id: String,
-        tags: Vec<String>,
-    },
-    Rewrite {
-        id: String,
-        summary: String,
-        body: String,
-        gone: Vec<String>,
-    },
-    Archive {
-        id: String,
-        reason: String,
-    },
-    /// Without a rank the old one stays.
-    Tier {
-        id: String,
-        tier: Tier,
-        rank: Option<u8>,
-    },
-}
-
-impl Operation {
-    pub(super) fn op(&self) -> Op {
-        match self {
-            Operation::Merge { .. } => Op::Merge,
-            Operation::Split { .. } => Op::Split,
-            Operation::Rename { .. } => Op::Rename,
-            Operation::Retag { .. } => Op::Retag,
-            Operation::Rewrite { .. } => Op::Rewrite,
-            Operation::Archive { .. } => Op::Archive,
-            Operation::Tier { .. } => Op::Tier,
-        }
-    }
-
-    pub(super) fn ids(&self) -> Vec<&str> {
-        match self {
-            Operation::Merge { ids, .. } => ids.iter().map(String::as_str).collect(),
-            Operation::Split { id, .. }
-            | Operation::Rename { id, .. }
-            | Operation::Retag { id, .. }
-            | Operation::Rewrite { id, .. }
-            | Operation::Archive { id, .. }
-            | Operation::Tier { id, .. } => vec![id],
-        }
-    }
+pub(crate) struct Operation {
+    pub(super) op: Op,
+    /// As the model wrote them: of a merge several, else one.
+    pub(super) ids: Vec<String>,
+    /// What the notes would say: of a split several texts, of a rename the title alone, of a retag the tags, and of a
+    /// rewrite summary and body.
+    pub(super) texts: Vec<Text>,
+    /// Facts that no longer hold.
+    pub(super) gone: Vec<String>,
+    /// Why a note is archived.
+    pub(super) reason: String,
+    pub(super) tier: Option<Tier>,
+    /// Without one, the old one stays.
+    pub(super) rank: Option<u8>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -127,6 +71,13 @@ pub(crate) struct Reply {
     pub(crate) dropped: Vec<Dropped>,
     /// A word to the person, in one line.
     pub(super) remark: String,
+}
+
+impl Operation {
+    pub(super) fn new(op: Op, ids: Vec<String>) -> Operation {
+        let (texts, gone, reason) = (Vec::new(), Vec::new(), String::new());
+        Operation { op, ids, texts, gone, reason, tier: None, rank: None }
+    }
 }
 
 impl Reply {
@@ -145,13 +96,7 @@ impl Reply {
 
 /// The reply in `text`; the error is why there is none at all. One bad operation drops itself and no other.
 pub(crate) fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
-    let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
-    let mut top = Fields::new("", object);
-    if let Some(named) = top.text("batch")
-        && named != batch
-    {
-        top.fault("batch", &format!("\"{}\" is not \"{batch}\"", brief(&named)));
-    }
+    let mut top = opened(text, batch)?;
     let values = array(&mut top, "operations");
     if values.len() > OPERATIONS_CAP {
         let count = values.len();
@@ -167,10 +112,7 @@ pub(crate) fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
         let faults = std::mem::take(&mut top.faults);
         match read {
             Some(operation) if faults.is_empty() => operations.push(operation),
-            _ => {
-                let why = few(faults).join("; ");
-                dropped.push(Dropped { op, ids, why });
-            }
+            _ => dropped.push(Dropped { op, ids, why: few(faults).join("; ") }),
         }
     }
     // What else stands beside them harms nobody, and neither does a remark of another kind.
@@ -190,63 +132,38 @@ fn said(value: &Value) -> (String, Vec<String>) {
 }
 
 fn operation(fields: &mut Fields) -> Option<Operation> {
-    let names = Op::ALL.map(Op::name);
-    let name = fields.one_of("op", &names)?;
+    let name = fields.one_of("op", &Op::ALL.map(Op::name))?;
     let op = Op::ALL.into_iter().find(|op| op.name() == name)?;
-    let operation = match op {
-        Op::Merge => {
-            let ids = ids(fields);
-            let text = text(fields);
-            let gone = gone(fields);
-            Operation::Merge { ids: ids?, text: text?, gone: gone? }
-        }
-        Op::Split => {
-            let id = fields.text("id");
-            let mut into = Vec::new();
-            let parts = array(fields, "into");
-            let count = parts.len();
-            for (index, value) in parts.into_iter().enumerate() {
-                into.extend(element(fields, "into", index, value, part));
-            }
-            let gone = gone(fields);
-            if into.len() < count {
-                return None;
-            }
-            Operation::Split { id: id?, into, gone: gone? }
-        }
-        Op::Rename => {
-            let id = fields.text("id");
-            Operation::Rename { id: id?, title: title(fields)? }
-        }
-        Op::Retag => {
-            let id = fields.text("id");
-            // Left out they stay as they are elsewhere; here that would take all of them away.
-            let has_tags = fields.nullable("tags");
-            if !has_tags {
-                fields.missing("tags");
-            }
-            let tags = tags(fields, "tags").filter(|_| has_tags);
-            Operation::Retag { id: id?, tags: tags? }
-        }
-        Op::Rewrite => {
-            let id = fields.text("id");
-            let summary = summary(fields);
-            let body = body(fields);
-            let gone = gone(fields);
-            Operation::Rewrite { id: id?, summary: summary?, body: body?, gone: gone? }
-        }
-        Op::Archive => {
-            let id = fields.text("id");
-            let reason = if fields.nullable("reason") { fields.text("reason")? } else { String::new() };
-            Operation::Archive { id: id?, reason }
-        }
-        Op::Tier => {
-            let id = fields.text("id");
-            let tier = fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word));
-            let rank = if fields.nullable("rank") { Some(rank(fields)?) } else { None };
-            Operation::Tier { id: id?, tier: tier?, rank }
-        }
+    let ids = match op {
+        Op::Merge => strings(fields, "ids", "an id"),
+        _ => fields.text("id").map(|id| vec![id]),
     };
+    let texts = match op {
+        Op::Merge => text(fields).map(|text| vec![text]),
+        Op::Split => parts(fields),
+        Op::Rename => title(fields).map(|title| vec![Text { title, ..Text::default() }]),
+        Op::Retag => all_tags(fields).map(|tags| vec![Text { tags, ..Text::default() }]),
+        Op::Rewrite => {
+            let (summary, body) = (summary(fields), body(fields));
+            summary.zip(body).map(|(summary, body)| vec![Text { summary, body, ..Text::default() }])
+        }
+        Op::Archive | Op::Tier => Some(Vec::new()),
+    };
+    let gone = match op {
+        Op::Merge | Op::Split | Op::Rewrite if fields.nullable("gone") => {
+            strings(fields, "gone", "a fact in words")
+        }
+        _ => Some(Vec::new()),
+    };
+    let mut operation = Operation::new(op, ids?);
+    (operation.texts, operation.gone) = (texts?, gone?);
+    if op == Op::Archive {
+        operation.reason = or_empty(fields, "reason")?;
+    }
+    if op == Op::Tier {
+        operation.tier = Some(fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word))?);
+        operation.rank = if fields.nullable("rank") { Some(rank(fields)?) } else { None };
+    }
     Some(operation)
 }
 
@@ -259,25 +176,16 @@ fn rank(fields: &mut Fields) -> Option<u8> {
     rank
 }
 
-fn ids(fields: &mut Fields) -> Option<Vec<String>> {
-    texts(fields, "ids", "an id")
-}
-
-/// Facts that no longer hold; most operations have none.
-fn gone(fields: &mut Fields) -> Option<Vec<String>> {
-    if fields.nullable("gone") { texts(fields, "gone", "a fact in words") } else { Some(Vec::new()) }
-}
-
-fn texts(fields: &mut Fields, key: &'static str, what: &str) -> Option<Vec<String>> {
+fn strings(fields: &mut Fields, key: &'static str, what: &str) -> Option<Vec<String>> {
     let before = fields.faults.len();
-    let mut texts = Vec::new();
+    let mut strings = Vec::new();
     for value in &array(fields, key) {
         match value.as_str() {
-            Some(text) => texts.push(text.to_owned()),
+            Some(text) => strings.push(text.to_owned()),
             None => fields.fault(key, &format!("{} is not {what}", shown(value))),
         }
     }
-    (fields.faults.len() == before).then_some(texts)
+    (fields.faults.len() == before).then_some(strings)
 }
 
 fn text(fields: &mut Fields) -> Option<Text> {
@@ -288,14 +196,20 @@ fn text(fields: &mut Fields) -> Option<Text> {
     Some(Text { title: title?, summary: summary?, tags: tags?, body: body? })
 }
 
-/// A note that was not there before has no old summary.
-fn part(fields: &mut Fields) -> Option<Text> {
-    let text = text(fields)?;
-    if text.summary.trim().is_empty() {
-        fields.fault("summary", "is empty");
-        return None;
-    }
-    Some(text)
+/// The parts of a split. A note that was not there before has no old summary.
+fn parts(fields: &mut Fields) -> Option<Vec<Text>> {
+    let part = |fields: &mut Fields| {
+        let text = text(fields)?;
+        if text.summary.trim().is_empty() {
+            fields.fault("summary", "is empty");
+            return None;
+        }
+        Some(text)
+    };
+    let values = array(fields, "into").into_iter().enumerate();
+    let parts: Vec<Option<Text>> =
+        values.map(|(index, value)| element(fields, "into", index, value, part)).collect();
+    parts.into_iter().collect()
 }
 
 fn title(fields: &mut Fields) -> Option<String> {
@@ -305,12 +219,21 @@ fn title(fields: &mut Fields) -> Option<String> {
 
 /// It may be left out: then the old one stays.
 fn summary(fields: &mut Fields) -> Option<String> {
-    let summary = if fields.nullable("summary") { fields.text("summary")? } else { String::new() };
-    (summary.is_empty() || fits(fields, "summary", &summary, SUMMARY_CAP)).then_some(summary)
+    or_empty(fields, "summary")
+        .filter(|summary| summary.is_empty() || fits(fields, "summary", summary, SUMMARY_CAP))
 }
 
 fn body(fields: &mut Fields) -> Option<String> {
     fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP))
+}
+
+/// Left out they stay as they are elsewhere; here that would take all of them away.
+fn all_tags(fields: &mut Fields) -> Option<Vec<String>> {
+    if !fields.nullable("tags") {
+        fields.missing("tags");
+        return None;
+    }
+    tags(fields, "tags")
 }
 
 #[cfg(test)]
@@ -339,11 +262,11 @@ mod tests {
             {"op": "tier", "id": "a", "tier": "hot"},
         ]))
         .unwrap();
-        let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op().name()).collect();
+        let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op.name()).collect();
         assert_eq!(names, Op::ALL.map(Op::name));
-        assert!(matches!(&reply.operations[4], Operation::Rewrite { gone, .. } if *gone == ["4310"]));
+        assert_eq!(reply.operations[4].gone, ["4310"]);
         assert_eq!((reply.dropped.len(), reply.remark.as_str()), (0, "Less to read now."));
-        assert_eq!(reply.operations[0].ids(), ["id__a1B2c3", "id__a1B2c4"]);
+        assert_eq!(reply.operations[0].ids, ["id__a1B2c3", "id__a1B2c4"]);
     }
 
     #[test]
@@ -363,7 +286,10 @@ mod tests {
             {"op": "split", "id": "a", "into": [{"title": "T", "summary": "S", "body": "B"}, {"title": "T", "body": "B"}]},
         ]))
         .unwrap();
-        let tier = |tier, rank| Operation::Tier { id: "a".to_owned(), tier, rank };
+        let tier = |tier, rank| {
+            let ids = vec!["a".to_owned()];
+            Operation { tier: Some(tier), rank, ..Operation::new(Op::Tier, ids) }
+        };
         assert_eq!(reply.operations, [tier(Tier::Cold, None), tier(Tier::Hot, Some(100))]);
         let all: Vec<String> = reply.dropped.iter().map(ToString::to_string).collect();
         let all = all.join("\n");

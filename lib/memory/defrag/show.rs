@@ -2,7 +2,7 @@
 
 use crate::base::text::in_line;
 use crate::memory::defrag::dropped::Dropped;
-use crate::memory::defrag::plan::{Look, Planned};
+use crate::memory::defrag::plan::{NoteBrief, Planned};
 use crate::memory::defrag::reply::Op;
 use crate::store::persistence::Place;
 use crate::store::proposal::Proposal;
@@ -101,7 +101,7 @@ fn push(planned: &Planned, lines: &mut Vec<String>) {
     }
 }
 
-fn look(note: &Look) -> String {
+fn look(note: &NoteBrief) -> String {
     let place = if note.place == Place::Archive { ", archived" } else { "" };
     let rank = note.rank.map(|rank| format!(" {rank}")).unwrap_or_default();
     format!(

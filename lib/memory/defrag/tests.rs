@@ -6,8 +6,8 @@ use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::limits::Limits;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::structure::Structure;
-use crate::memory::defrag::work::News;
-use crate::store::entry::{Entry, Meta};
+use crate::memory::pipeline::{Answer, Begun, Done, Effect, Event, Task};
+use crate::store::entry::{Entry, EntryId, Meta};
 use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -26,49 +26,50 @@ fn reach() -> Reach {
 }
 
 /// What each task gives, and the words that are logged for it.
-fn perform(task: Task, parts: usize, log: &mut Vec<String>) -> Done {
+fn perform<'a>(task: Task<Work, Plan>, parts: usize, log: &mut Vec<String>) -> Done<Defrag<'a>> {
     let redactor = Redactor::new(true, &[]).unwrap();
     match task {
-        Task::ScanEntries => {
+        Task::Begin => {
             log.push("scan".to_owned());
-            let news = News { batch: BATCH.to_owned(), is_forced: false, total: 1 };
-            Done::Scanned(if parts == 0 { Scanned::Nothing } else { Scanned::News(news) })
+            let work = Work::new(BATCH.to_owned(), Scanned { total: 1, ..Scanned::default() });
+            Done::Begun(if parts == 0 { Begun::Nothing } else { Begun::Work(work) })
         }
-        Task::AnalyzeStructure { .. } => {
+        Task::Divide(work) => {
             log.push("analyze".to_owned());
-            Done::Analyzed { parts: vec![Part::Tiers(reach()); parts] }
+            Done::Divided(Work { parts: vec![Part::Tiers(reach()); parts], ..work })
         }
-        Task::Gather(part) => {
+        Task::Gather(work) => {
             log.push("gather".to_owned());
             let limits = Limits { max_prompt_bytes: 100_000, max_hot_tokens: 9 };
             let today = jiff::civil::date(2026, 2, 28);
-            let material = Material::of(&part, vec![note()], &Structure::default(), limits, &redactor, today);
+            let part = work.part().unwrap();
+            let material = Material::of(part, vec![note()], &Structure::default(), limits, &redactor, today);
             Done::Gathered(material.unwrap())
         }
-        Task::LookUp(ids) => {
-            log.push(format!("look up {}", ids.len()));
+        Task::LookUp(work) => {
+            log.push(format!("look up {}", work.notes().count()));
             let (at, names) = (Timestamp::UNIX_EPOCH, BTreeSet::new());
             Done::Found(Found {
                 at,
                 notes: vec![note()],
-                ids: ids.into_iter().collect(),
+                ids: work.notes().cloned().collect(),
                 waiting: BTreeSet::new(),
                 names,
             })
         }
-        Task::Apply { work, plan } => {
+        Task::Apply { work, plan, .. } => {
             log.push(format!("apply {} {}", work.next, plan.operations.len()));
-            Done::Applied { archived: 0 }
+            Done::Applied(0)
         }
-        Task::Remember { failure, .. } => {
-            log.push(format!("remember {failure}"));
-            Done::Remembered
+        Task::Close { failure, .. } => {
+            log.extend(failure.map(|failure| format!("remember {failure}")));
+            Done::Closed
         }
-        Task::GenerateAgentsMd => {
+        Task::Refresh => {
             log.push("generate".to_owned());
-            Done::Generated
+            Done::Refreshed
         }
-        Task::Commit => {
+        Task::Commit(_) => {
             log.push("commit".to_owned());
             Done::Committed
         }
@@ -113,7 +114,7 @@ fn walk(parts: usize, answers: Vec<Answer>) -> (String, Ending) {
     let machine = Defrag { redactor: &redactor, max_prompt_bytes: 100_000, allows_loss: false };
     let mut log = Vec::new();
     let mut answers = answers.into_iter();
-    let (mut state, mut effect) = machine.step(machine.start(), Event::Resumed);
+    let (mut state, mut effect) = machine.step(State::Begin, Event::Resumed);
     for _ in 0..90 {
         let text = serde_json::to_string(&state).unwrap();
         let loaded: State = serde_json::from_str(&text).unwrap();

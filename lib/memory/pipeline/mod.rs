@@ -1,12 +1,12 @@
-//! One runner for both pipelines: consolidate (queue → notes) and defrag (notes → notes in order).
+//! One walk for both pipelines: consolidate (queue → notes) and defrag (notes → notes in order).
 //!
-//! Each pipeline is a [`Machine`]: a function from a state and an event to the next state and the effect that it wants
-//! performed. Machines do no I/O. The [`runner`] performs each effect, saves the state before it, and feeds the outcome
-//! back as the next event. Running, resuming, `--dry-run`, `--prompt` and `--apply` are the same walk; what differs is
-//! who answers [`Effect::Ask`], and whether the store is changed or only a copy of it in memory.
+//! A [`Pipeline`] says what its prompts show, how a reply is checked, and what a plan is. The walk is the same for both,
+//! [`Pipeline::step`]: a function from a state and an event to the next state and the effect that it wants performed. It
+//! does no I/O. The [`runner`] performs each effect, saves the state before it, and feeds the outcome back as the next
+//! event. Running, resuming, `--dry-run`, `--prompt` and `--apply` are the same walk; what differs is who answers
+//! [`Effect::Ask`], and whether the store is changed or only a copy of it in memory.
 
 pub(crate) mod call;
-pub(crate) mod extract;
 pub(crate) mod question;
 pub(crate) mod reply;
 pub(crate) mod runner;
@@ -14,48 +14,175 @@ pub(crate) mod saved;
 
 pub use crate::memory::pipeline::question::Question;
 
+use crate::store::entry::EntryId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
 
-/// A pipeline without I/O. The value itself holds settings only; all progress is in the state, which can be saved
-/// after every step and taken up again with [`Event::Resumed`].
-pub trait Machine {
-    type State: Clone + Serialize + DeserializeOwned;
-    /// What the pipeline wants done, besides asking the model.
-    type Task;
-    /// What came of a task.
-    type Done;
+/// One batch: what it asks about, and how far it has come.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Work<Part, Own> {
+    pub batch: String,
+    /// What each call is about, in order.
+    pub parts: Vec<Part>,
+    /// Which part is next.
+    pub next: usize,
+    /// The notes that the part under way shows whole, with the fingerprints that they had.
+    pub shown: BTreeMap<EntryId, String>,
+    /// The notes of which it shows a line, with the same.
+    pub listed: BTreeMap<EntryId, String>,
+    /// A second look at notes that the model wants to see whole.
+    pub second_look: Option<SecondLook>,
+    /// What only this pipeline knows.
+    pub own: Own,
+}
 
-    /// The state of a run that has not begun.
-    fn start(&self) -> Self::State;
+/// The model has replied, and wants to see more notes before it replies for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecondLook {
+    pub wanted: Vec<EntryId>,
+    /// What it replied without having seen them.
+    pub reply: String,
+    /// What it had been shown whole for that reply.
+    pub shown: BTreeMap<EntryId, String>,
+}
 
-    /// The next state, and what to do in it. Performing an effect twice must have the result of performing it once.
-    /// An event that does not belong to the state leaves it as it is, and gives its effect again.
-    fn step(&self, state: Self::State, event: Event<Self::Done>) -> (Self::State, Effect<Self::Task>);
+/// Where a batch is. Each state holds just what the next needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "camelCase")]
+pub enum State<W, Plan> {
+    /// Is there anything to do?
+    Begin,
+    /// There is; it is to be read, and shared out over calls.
+    Divide {
+        work: W,
+    },
+    /// What the next question shows is to be read.
+    Gather {
+        work: W,
+    },
+    Ask {
+        work: W,
+        question: Question,
+    },
+    /// There is a reply, to be held against the store. Without a question nobody was asked: there is no LLM.
+    Check {
+        work: W,
+        question: Option<Question>,
+        reply: String,
+    },
+    /// It is known what to change; so many steps of the plan are done.
+    Apply {
+        work: W,
+        plan: Plan,
+        done: usize,
+    },
+    /// All parts are done with, or a call failed.
+    Close {
+        work: W,
+        failure: Option<Failure>,
+    },
+    /// What was changed is to be shown to agents.
+    Refresh {
+        work: W,
+        then: Then,
+    },
+    /// What was changed is to be taken into the history.
+    Commit {
+        work: W,
+        then: Then,
+    },
+    /// A cap is reached, after something was written or paid for. The next run asks the question.
+    Paused {
+        work: W,
+        question: Question,
+        failure: Failure,
+    },
+    Ended {
+        ending: Ending,
+    },
+}
 
-    /// The state's name, as it is saved.
-    fn name(state: &Self::State) -> &'static str;
+/// What follows when everything is shown and committed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Then {
+    /// The next part.
+    GoOn,
+    End(Ending),
+    Pause(Question, Failure),
+}
+
+/// What the machine wants done, besides asking the model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Task<W, Plan> {
+    /// Find out whether there is anything to do, and claim it.
+    Begin,
+    /// Read what there is, and share it out over calls.
+    Divide(W),
+    /// Read what the next question shows.
+    Gather(W),
+    /// Read what a reply is held against, as it is now.
+    LookUp(W),
+    /// Carry out a step of the plan; if it is done already, nothing.
+    Apply {
+        work: W,
+        plan: Plan,
+        step: usize,
+    },
+    /// Say what became of what was asked about.
+    Close {
+        work: W,
+        failure: Option<Failure>,
+    },
+    /// Show what the notes say now in the targets of AGENTS.md.
+    Refresh,
+    Commit(W),
+}
+
+/// What came of a task.
+pub enum Done<P: Pipeline + ?Sized> {
+    Begun(Begun<WorkOf<P>>),
+    Divided(WorkOf<P>),
+    Gathered(P::Material),
+    Found(P::Known),
+    Applied(P::Outcome),
+    Closed,
+    Refreshed,
+    Committed,
+}
+
+/// What a look at what there is gave.
+#[derive(Debug)]
+pub enum Begun<W> {
+    /// There is nothing to do.
+    Nothing,
+    Work(W),
+    /// There is something to ask about, and no call can be made, so nothing was claimed.
+    Unable(Failure),
 }
 
 /// What a machine wants done in its current state.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Effect<T> {
+pub enum Effect<W, Plan> {
     /// Ask the model, and answer with [`Event::Answered`].
     Ask(Question),
     /// Anything else; answer with [`Event::Done`].
-    Perform(T),
+    Perform(Task<W, Plan>),
     /// Nothing: the walk is over.
     End(Ending),
 }
 
 /// What came of an effect.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event<D> {
+pub enum Event<P: Pipeline + ?Sized> {
     /// A saved state was taken up: its effect is wanted again.
     Resumed,
     /// The model was asked.
     Answered(Answer),
-    Done(D),
+    Done(Done<P>),
 }
 
 /// What came of a question.
@@ -69,7 +196,8 @@ pub enum Answer {
 }
 
 /// How a walk ended.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Ending {
     /// There was nothing to do.
     Idle,
@@ -100,6 +228,338 @@ pub enum Failure {
     Expired,
 }
 
+/// What comes of a reply.
+#[derive(Debug, PartialEq)]
+pub enum Judgement<Plan> {
+    Plan(Plan),
+    /// The model wants to see these notes first.
+    Look(Vec<EntryId>),
+    /// The reply cannot be used.
+    Unusable(Vec<String>),
+    /// It can be used; without these faults, more of it could.
+    Improvable(Vec<String>),
+}
+
+/// Which further questions may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MayAsk {
+    pub look: bool,
+    pub repair: bool,
+}
+
+/// What can be kept in a saved state.
+pub trait Data: Debug + Clone + PartialEq + Serialize + DeserializeOwned {}
+impl<T: Debug + Clone + PartialEq + Serialize + DeserializeOwned> Data for T {}
+
+pub(crate) type WorkOf<P> = Work<<P as Pipeline>::Part, <P as Pipeline>::Own>;
+pub(crate) type StateOf<P> = State<WorkOf<P>, <P as Pipeline>::Plan>;
+pub(crate) type TaskOf<P> = Task<WorkOf<P>, <P as Pipeline>::Plan>;
+pub(crate) type EffectOf<P> = Effect<WorkOf<P>, <P as Pipeline>::Plan>;
+
+/// What one of the pipelines adds to the walk. The value itself holds settings only; all progress is in the state, which
+/// can be saved after every step and taken up again with [`Event::Resumed`].
+pub trait Pipeline {
+    /// What one call is about.
+    type Part: Data;
+    type Own: Data;
+    type Plan: Data;
+    /// Everything that a prompt shows.
+    type Material;
+    /// What a reply is held against.
+    type Known;
+    /// What came of a step of a plan.
+    type Outcome;
+
+    /// Other batches have their turn between two parts of one, and a batch that a cap stops waits for the next run. If
+    /// not, a batch is over then, and what is left of it is new to the next run.
+    const TAKES_TURNS: bool;
+
+    /// How long a prompt may be, in bytes.
+    fn max_prompt_bytes(&self) -> usize;
+
+    /// A state's name.
+    fn name(state: &StateOf<Self>) -> &'static str;
+
+    /// Is there a model to ask? If not, a plan is made without a reply.
+    fn has_model(_work: &WorkOf<Self>) -> bool {
+        true
+    }
+
+    /// The prompt for the part under way. What it shows is noted down in `work`.
+    fn prompt(&self, work: &mut WorkOf<Self>, material: &Self::Material) -> String;
+
+    /// What a reply looks like, for a second question; BATCH stands in the place of the batch.
+    fn rules(&self, work: &WorkOf<Self>) -> String;
+
+    /// What the reply to the part under way comes to.
+    fn judged(
+        &self,
+        work: &mut WorkOf<Self>,
+        reply: Option<&str>,
+        known: Self::Known,
+        may: MayAsk,
+    ) -> Judgement<Self::Plan>;
+
+    /// How many steps a plan has, one at least.
+    fn steps(_plan: &Self::Plan) -> usize {
+        1
+    }
+
+    fn applied(work: &mut WorkOf<Self>, outcome: Self::Outcome);
+
+    /// The part under way is done. Are those after it still to be asked about?
+    fn goes_on(_work: &WorkOf<Self>) -> bool {
+        true
+    }
+
+    /// Is the reply before a question used, where the question has no answer for this reason? `None`: a person brings
+    /// replies, and one is enough.
+    fn falls_back(why: Option<&Failure>) -> bool;
+
+    /// A call about the part under way failed.
+    fn failed(_work: &mut WorkOf<Self>, _failure: &Failure) {}
+
+    fn ending(work: &WorkOf<Self>, failure: Option<Failure>) -> Ending;
+
+    /// Is there anything to show and to commit, before what follows?
+    fn is_to_show(work: &WorkOf<Self>, then: &Then) -> bool;
+
+    fn committed(_work: &mut WorkOf<Self>) {}
+
+    /// The next state, and what to do in it. Performing an effect twice must have the result of performing it once.
+    /// An event that does not belong to the state leaves it as it is, and gives its effect again.
+    fn step(&self, state: StateOf<Self>, event: Event<Self>) -> (StateOf<Self>, EffectOf<Self>)
+    where
+        Self: Sized,
+    {
+        let state = next(self, state, event);
+        let effect = effect(&state);
+        (state, effect)
+    }
+}
+
+/// What is to be done in a state.
+fn effect<W: Clone, Plan: Clone>(state: &State<W, Plan>) -> Effect<W, Plan> {
+    Effect::Perform(match state {
+        State::Begin => Task::Begin,
+        State::Divide { work } => Task::Divide(work.clone()),
+        State::Gather { work } => Task::Gather(work.clone()),
+        State::Ask { question, .. } => return Effect::Ask(question.clone()),
+        State::Check { work, .. } => Task::LookUp(work.clone()),
+        State::Apply { work, plan, done } => {
+            Task::Apply { work: work.clone(), plan: plan.clone(), step: *done }
+        }
+        State::Close { work, failure } => Task::Close { work: work.clone(), failure: failure.clone() },
+        State::Refresh { .. } => Task::Refresh,
+        State::Commit { work, .. } => Task::Commit(work.clone()),
+        State::Paused { failure, .. } => return Effect::End(Ending::Paused(failure.clone())),
+        State::Ended { ending } => return Effect::End(ending.clone()),
+    })
+}
+
+/// The state that an event leads to. An event that does not belong to a state leaves it as it is.
+fn next<P: Pipeline>(pipeline: &P, state: StateOf<P>, event: Event<P>) -> StateOf<P> {
+    match (state, event) {
+        (State::Begin, Event::Done(Done::Begun(begun))) => match begun {
+            Begun::Work(work) => State::Divide { work },
+            Begun::Nothing => State::Ended { ending: Ending::Idle },
+            Begun::Unable(failure) => State::Ended { ending: Ending::Failed(failure) },
+        },
+        (State::Divide { .. }, Event::Done(Done::Divided(work))) => match work.part() {
+            Some(_) if !P::has_model(&work) => State::Check { work, question: None, reply: String::new() },
+            _ => next_part::<P>(work),
+        },
+        (State::Gather { work }, Event::Done(Done::Gathered(material))) => asked(pipeline, work, &material),
+        (State::Ask { work, question }, Event::Answered(answer)) => match (answer, question.fallback.clone())
+        {
+            (Answer::Reply(reply), _) => State::Check { work, question: Some(question), reply },
+            (Answer::Fallback, Some(reply)) => fall_back::<P>(work, question, reply),
+            (Answer::Fallback, None) => State::Ask { work, question },
+            (Answer::Failed(failure), _) => unanswered::<P>(work, question, failure),
+        },
+        (State::Check { work, question, reply }, Event::Done(Done::Found(known))) => {
+            checked(pipeline, work, question, reply, known)
+        }
+        (State::Apply { mut work, plan, done }, Event::Done(Done::Applied(outcome))) => {
+            P::applied(&mut work, outcome);
+            let done = done.saturating_add(1);
+            if done < P::steps(&plan) { State::Apply { work, plan, done } } else { part_is_done::<P>(work) }
+        }
+        (State::Close { work, failure }, Event::Done(Done::Closed)) => {
+            let ending = P::ending(&work, failure);
+            shown_first::<P>(work, Then::End(ending))
+        }
+        (State::Refresh { work, then }, Event::Done(Done::Refreshed)) => State::Commit { work, then },
+        (State::Commit { mut work, then }, Event::Done(Done::Committed)) => {
+            P::committed(&mut work);
+            followed::<P>(work, then)
+        }
+        (State::Paused { work, question, .. }, Event::Resumed) => State::Ask { work, question },
+        (state, _) => state,
+    }
+}
+
+/// The question about the part under way, with what it shows.
+fn asked<P: Pipeline>(pipeline: &P, mut work: WorkOf<P>, material: &P::Material) -> StateOf<P> {
+    let prompt = pipeline.prompt(&mut work, material);
+    let look = work.second_look.as_ref();
+    let question = Question {
+        batch: work.batch.clone(),
+        part: work.next,
+        of: work.parts.len(),
+        prompt,
+        faults: Vec::new(),
+        is_second_look: look.is_some(),
+        fallback: look.map(|look| look.reply.clone()),
+    };
+    match look {
+        // There is nothing more to see: asking again would bring the same.
+        Some(look) if !look.wanted.iter().any(|id| work.shown.contains_key(id)) => {
+            let reply = look.reply.clone();
+            fall_back::<P>(work, question, reply)
+        }
+        _ => State::Ask { work, question },
+    }
+}
+
+/// What a reply leads to: to a plan, or to a further question.
+fn checked<P: Pipeline>(
+    pipeline: &P,
+    mut work: WorkOf<P>,
+    question: Option<Question>,
+    reply: String,
+    known: P::Known,
+) -> StateOf<P> {
+    let may = MayAsk {
+        look: question.as_ref().is_some_and(|question| !question.is_follow_up()),
+        repair: question.as_ref().is_some_and(|question| !question.is_repair()),
+    };
+    let given = question.is_some().then_some(reply.as_str());
+    let (faults, is_of_use) = match pipeline.judged(&mut work, given, known, may) {
+        Judgement::Plan(plan) => return State::Apply { work, plan, done: 0 },
+        Judgement::Look(wanted) => {
+            work.second_look = Some(SecondLook { wanted, reply, shown: work.shown.clone() });
+            return State::Gather { work };
+        }
+        Judgement::Improvable(faults) => (faults, true),
+        Judgement::Unusable(faults) => (faults, false),
+    };
+    let question = question.unwrap_or_default();
+    match question.repaired(&pipeline.rules(&work), &reply, &faults, pipeline.max_prompt_bytes()) {
+        Some(again) => {
+            let question = Question { fallback: is_of_use.then_some(reply), ..again };
+            State::Ask { work, question }
+        }
+        None => unanswered::<P>(work, question, Failure::unusable(&faults)),
+    }
+}
+
+/// A question has no answer that can be used: the reply before it is taken for what it is worth.
+fn fall_back<P: Pipeline>(mut work: WorkOf<P>, question: Question, reply: String) -> StateOf<P> {
+    // That reply knew nothing of the notes that only this question shows.
+    if !question.is_repair()
+        && let Some(look) = work.second_look.take()
+    {
+        work.shown = look.shown;
+        work.listed.extend(look.wanted.into_iter().map(|id| (id, String::new())));
+    }
+    State::Check { work, question: Some(Question { fallback: None, ..question }), reply }
+}
+
+/// What a failed call leads to. What earlier parts gave stays.
+fn unanswered<P: Pipeline>(mut work: WorkOf<P>, question: Question, failure: Failure) -> StateOf<P> {
+    let is_begun = question.is_follow_up() || work.next > 0;
+    // What has been paid for already stays with the batch.
+    if P::TAKES_TURNS && is_begun && matches!(failure, Failure::Spent(_)) {
+        return shown_first::<P>(work, Then::Pause(question, failure));
+    }
+    // An earlier reply is not thrown away because a later one could not be had.
+    if let Some(reply) = question.fallback.clone().filter(|_| P::falls_back(Some(&failure))) {
+        return fall_back::<P>(work, question, reply);
+    }
+    P::failed(&mut work, &failure);
+    State::Close { work, failure: Some(failure) }
+}
+
+fn part_is_done<P: Pipeline>(mut work: WorkOf<P>) -> StateOf<P> {
+    let goes_on = P::goes_on(&work);
+    work.second_look = None;
+    work.next = work.next.saturating_add(1);
+    match goes_on && work.part().is_some() {
+        true => shown_first::<P>(work, Then::GoOn),
+        false => State::Close { work, failure: None },
+    }
+}
+
+fn next_part<P: Pipeline>(work: WorkOf<P>) -> StateOf<P> {
+    match work.part() {
+        Some(_) => State::Gather { work },
+        None => State::Close { work, failure: None },
+    }
+}
+
+/// Where nothing was changed, there is nothing to show or to commit.
+fn shown_first<P: Pipeline>(work: WorkOf<P>, then: Then) -> StateOf<P> {
+    match P::is_to_show(&work, &then) {
+        true => State::Refresh { work, then },
+        false => followed::<P>(work, then),
+    }
+}
+
+fn followed<P: Pipeline>(work: WorkOf<P>, then: Then) -> StateOf<P> {
+    match then {
+        Then::GoOn => next_part::<P>(work),
+        Then::End(ending) => State::Ended { ending },
+        Then::Pause(question, failure) => State::Paused { work, question, failure },
+    }
+}
+
+impl<Part, Own> Work<Part, Own> {
+    pub fn new(batch: String, own: Own) -> Work<Part, Own> {
+        let (shown, listed) = (BTreeMap::new(), BTreeMap::new());
+        Work { batch, parts: Vec::new(), next: 0, shown, listed, second_look: None, own }
+    }
+
+    /// The part under way.
+    pub fn part(&self) -> Option<&Part> {
+        self.parts.get(self.next)
+    }
+
+    /// The notes that the part under way shows, whole or by a line.
+    pub fn notes(&self) -> impl Iterator<Item = &EntryId> {
+        self.shown.keys().chain(self.listed.keys())
+    }
+}
+
+impl<Part, Own, Plan> State<Work<Part, Own>, Plan> {
+    /// The batch, in a state that has one under way.
+    pub(crate) fn work(&self) -> Option<&Work<Part, Own>> {
+        match self {
+            State::Begin | State::Ended { .. } => None,
+            State::Divide { work }
+            | State::Gather { work }
+            | State::Ask { work, .. }
+            | State::Check { work, .. }
+            | State::Apply { work, .. }
+            | State::Close { work, .. }
+            | State::Refresh { work, .. }
+            | State::Commit { work, .. }
+            | State::Paused { work, .. } => Some(work),
+        }
+    }
+
+    /// The part that is to be asked about next, where an earlier one has been and nothing of this one is paid for:
+    /// others may have their turn first.
+    fn next_turn(&self) -> Option<usize> {
+        let work = match self {
+            State::Gather { work } if work.second_look.is_none() => work,
+            State::Paused { work, question, .. } if !question.is_follow_up() => work,
+            _ => return None,
+        };
+        Some(work.next).filter(|next| *next > 0)
+    }
+}
+
 impl Ending {
     /// Why it is not the end that was hoped for.
     pub fn failure(&self) -> Option<&Failure> {
@@ -112,7 +572,7 @@ impl Ending {
 
 impl Failure {
     /// The repaired reply is no better than the first.
-    pub(super) fn unusable(faults: &[String]) -> Failure {
+    fn unusable(faults: &[String]) -> Failure {
         let faults = faults.join("; ");
         Failure::Reply(format!("the reply cannot be used, and neither can a second: {faults}"))
     }

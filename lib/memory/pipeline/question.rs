@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A prompt for one part of a batch. Saved with the state, so that a reply that comes after a crash is held against
 /// what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     pub batch: String,
@@ -17,17 +17,15 @@ pub struct Question {
     /// What was wrong with the first reply; empty: this is the first question about the part.
     pub faults: Vec<String>,
     /// It shows notes that the first reply wanted to see.
-    #[serde(default)]
     pub is_second_look: bool,
     /// An earlier reply, which can be used if there is no answer to this question.
-    #[serde(default)]
     pub fallback: Option<String>,
 }
 
 impl Question {
     /// Asks once more, with what was wrong with `reply`; `None` if this was the second time. `rules` say what a reply looks
     /// like, and the prompt has at most `max_bytes`.
-    pub(crate) fn repaired(
+    pub(super) fn repaired(
         &self,
         rules: &str,
         reply: &str,
@@ -75,8 +73,8 @@ pub(crate) fn push_lines(text: &mut String, lines: &str) {
 /// So much of a faulty reply is shown in any case, in bytes.
 const LEAST_REPLY: usize = 2000;
 
-/// Asks once more, with what was wrong; `rules` say what a reply looks like. The first prompt is said again where there is room for it, if need be with
-/// the reply cut short: a filter remembers nothing.
+/// Asks once more, with what was wrong. The first prompt is said again where there is room for it, if need be with the
+/// reply cut short: a filter remembers nothing.
 pub(crate) fn repair(
     batch: &str,
     rules: &str,

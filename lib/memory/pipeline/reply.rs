@@ -1,11 +1,52 @@
 //! What the replies of all our questions have in common: a batch, and lists that are checked element by element.
 
-use crate::base::error::{Error, Fault, Result};
-use crate::base::fields::{Fields, kind};
-use crate::base::text::one_line;
-use crate::memory::pipeline::extract::object_with;
+use crate::base::error::{Error, Fault};
+use crate::base::fields::{Fields, brief, kind};
+use crate::base::text::{border, one_line};
+use crate::memory::record::NoteText;
 use crate::store::batch::{Batch, Batches};
+use crate::store::entry::{Entry, one_line as line};
 use serde_json::{Map, Value};
+
+/// What a note says, or what a model would have it say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) title: String,
+    pub(crate) summary: String,
+    pub(crate) tags: Vec<String>,
+    pub(crate) body: String,
+}
+
+impl Text {
+    pub(crate) fn of(entry: &Entry) -> Text {
+        let meta = entry.meta();
+        Text {
+            title: meta.title.clone(),
+            summary: meta.summary.clone(),
+            tags: meta.tags.clone(),
+            body: String::from_utf8_lossy(entry.body()).into_owned(),
+        }
+    }
+
+    /// Fit to be filed, without what `clean` takes out.
+    pub(crate) fn cleaned(&self, clean: impl Fn(&str) -> String) -> Text {
+        Text {
+            title: line(&clean(&self.title)),
+            summary: line(&clean(&self.summary)),
+            tags: self.tags.iter().map(|tag| clean(tag)).filter(|tag| !tag.contains('[')).collect(),
+            body: clean(&self.body),
+        }
+    }
+
+    pub(crate) fn note(&self) -> NoteText<'_> {
+        NoteText { title: &self.title, summary: &self.summary, tags: &self.tags, body: &self.body }
+    }
+
+    /// All of it, to look for facts in.
+    pub(crate) fn all(&self) -> String {
+        format!("{}\n{}\n{}\n{}", self.title, self.summary, self.tags.join(" "), self.body)
+    }
+}
 
 /// The longest summary, in bytes.
 pub(crate) const SUMMARY_CAP: usize = 1000;
@@ -18,7 +59,7 @@ pub(crate) fn batch_of(text: &str) -> Option<String> {
 }
 
 /// The batch among `ours` that a reply which somebody brings is about; `theirs` are the other program's.
-pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch> {
+pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> Result<Batch, Error> {
     let id = batch_of(text).ok_or_else(|| {
         Error::api("the reply names no batch").hint("it must be the JSON object that the prompt asks for")
     })?;
@@ -34,6 +75,18 @@ pub(super) fn batch_for(text: &str, ours: &Batches, theirs: (Batches, &str)) -> 
 pub(super) fn no_such_batch(id: &str) -> Error {
     Error::usage(format!("there is no batch \"{}\"", one_line(id, 60)))
         .hint("it was already applied, or it is older than 24 hours; start again with --prompt")
+}
+
+/// The keys of a reply about this batch; the error is why there is no reply in `text`.
+pub(crate) fn opened(text: &str, batch: &str) -> Result<Fields, Vec<String>> {
+    let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
+    let mut top = Fields::new("", object);
+    if let Some(named) = top.text("batch")
+        && named != batch
+    {
+        top.fault("batch", &format!("\"{}\" is not \"{batch}\"", brief(&named)));
+    }
+    Ok(top)
 }
 
 /// The first faults, and how many more there are.
@@ -55,6 +108,22 @@ pub(crate) fn array(fields: &mut Fields, key: &'static str) -> Vec<Value> {
         None => fields.missing(key),
     }
     Vec::new()
+}
+
+/// What `read` makes of each element of an array that may be missing.
+pub(crate) fn elements<T>(
+    top: &mut Fields,
+    list: &'static str,
+    mut read: impl FnMut(&mut Fields) -> Option<T>,
+) -> Vec<T> {
+    let values = if top.nullable(list) { array(top, list) } else { Vec::new() };
+    let values = values.into_iter().enumerate();
+    values.filter_map(|(index, value)| element(top, list, index, value, &mut read)).collect()
+}
+
+/// A text that may be left out.
+pub(crate) fn or_empty(fields: &mut Fields, key: &'static str) -> Option<String> {
+    if fields.nullable(key) { fields.text(key) } else { Some(String::new()) }
 }
 
 /// What `read` makes of an element of the array `list`, which has to be an object.
@@ -89,4 +158,84 @@ pub(crate) fn fits(fields: &mut Fields, key: &str, text: &str, cap: usize) -> bo
     };
     fields.fault(key, &fault);
     false
+}
+
+/// The object that has `key`; of several the last, because models repeat the schema before they answer.
+fn object_with(text: &str, key: &str) -> Result<Map<String, Value>, Error> {
+    let mut found = None;
+    let mut fault = None;
+    let mut from = 0;
+    while let Some(at) = text[from..].find('{').map(|at| from + at) {
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(Value::Object(object))) => {
+                let end = at + values.byte_offset();
+                if object.contains_key(key) {
+                    found = Some(object);
+                }
+                from = end;
+            }
+            Some(Err(e)) => {
+                // The first fault is that of the outermost object, which is what was meant.
+                if fault.is_none() {
+                    fault = Some(if e.is_eof() {
+                        "it ends before its JSON does".to_owned()
+                    } else {
+                        e.to_string()
+                    });
+                }
+                // On from where it went wrong, not from the next byte: a broken megabyte is read once.
+                from = at + place_of(&e, &text[at..]).max(1);
+            }
+            Some(Ok(_)) | None => from = at + 1,
+        }
+    }
+    found.ok_or_else(|| match fault {
+        Some(fault) => Error::api(format!("no JSON object with \"{key}\" can be read in the reply: {fault}")),
+        None => Error::api(format!("there is no JSON object with \"{key}\" in the reply")),
+    })
+}
+
+/// Where in `text` the fault is, in bytes, at a character's beginning.
+fn place_of(fault: &serde_json::Error, text: &str) -> usize {
+    let line: usize = text.split_inclusive('\n').take(fault.line().saturating_sub(1)).map(str::len).sum();
+    border(text, line + fault.column().saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Option<Value> {
+        object_with(text, "batch").ok().map(|object| object["batch"].clone())
+    }
+
+    #[test]
+    fn alone_fenced_and_in_prose() {
+        for text in [
+            r#"{"batch":1}"#,
+            "```json\n{\"batch\":1}\n```",
+            "Sure! Here it is:\n\n```\n{\"batch\":1}\n```\nAnything else {like this}?",
+            "First {a: b} and then {\"batch\": 1} done",
+            "like {\"x\":0}:\n{\"batch\":1}",
+            "{\"batch\":0}\n{\"batch\":1}",
+            "if (a) {\n{\"batch\":1}",
+        ] {
+            assert_eq!(found(text), Some(Value::from(1)), "{text}");
+        }
+    }
+
+    #[test]
+    fn half_a_reply_is_none() {
+        for text in ["", "no", "{", "{\"batch\":1", "{\"batch\":{\"a\":1}", "{\"x\":{\"batch\":1}}"] {
+            assert_eq!(found(text), None, "{text}");
+        }
+        assert!(object_with("{\"batch\":1", "batch").unwrap_err().message().contains("ends before"));
+    }
+
+    #[test]
+    fn a_megabyte_of_braces_takes_no_time() {
+        assert_eq!(found(&"{".repeat(1 << 20)), None);
+        assert_eq!(found(&"{\n".repeat(1 << 16)), None);
+    }
 }

@@ -12,7 +12,10 @@ use crate::config::memory::MemoryConfig;
 use crate::memory::pipeline::call::Caller;
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
 use crate::memory::pipeline::saved::{Kind, Progress, Saved};
-use crate::memory::pipeline::{Answer, Effect, Ending, Event, Failure, Machine, Question};
+use crate::memory::pipeline::{
+    Answer, Begun, Done, Effect, EffectOf, Ending, Event, Failure, Pipeline, Question, StateOf, Task, TaskOf,
+    WorkOf,
+};
 use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches};
 use crate::store::place::Root;
@@ -44,30 +47,36 @@ impl Run<'_> {
     }
 }
 
-/// What a pipeline's effects do to a store.
+/// What a pipeline's effects do to a store of files.
 pub(crate) trait Host {
-    type Machine: Machine;
+    type Pipeline: Pipeline;
 
-    fn machine(&self) -> &Self::Machine;
+    fn pipeline(&self) -> &Self::Pipeline;
 
     /// The batches of this pipeline, those of the other one, and the program that these belong to.
     fn batches(root: &Root) -> (Batches, Batches, &'static str);
 
-    fn perform(
+    fn begin(&mut self, run: &mut Run) -> Result<Begun<HostWork<Self>>>;
+    fn divide(&mut self, work: HostWork<Self>, run: &mut Run) -> Result<HostWork<Self>>;
+    fn gather(&mut self, work: &HostWork<Self>, run: &Run) -> Result<<Self::Pipeline as Pipeline>::Material>;
+    fn look_up(&mut self, work: &HostWork<Self>, run: &Run) -> Result<<Self::Pipeline as Pipeline>::Known>;
+    fn apply(
         &mut self,
-        task: <Self::Machine as Machine>::Task,
-        run: &mut Run,
-    ) -> Result<<Self::Machine as Machine>::Done>;
-
-    /// Does this task change nothing?
-    fn only_reads(task: &<Self::Machine as Machine>::Task) -> bool;
+        work: &HostWork<Self>,
+        plan: <Self::Pipeline as Pipeline>::Plan,
+        step: usize,
+        run: &Run,
+    ) -> Result<<Self::Pipeline as Pipeline>::Outcome>;
+    fn close(&mut self, work: &HostWork<Self>, failure: Option<&Failure>, run: &Run) -> Result<()>;
+    fn refresh(&mut self, run: &Run) -> Result<()>;
+    fn commit(&mut self, work: &HostWork<Self>, run: &Run) -> Result<()>;
 
     /// Is a run to begin another batch after one that ended?
     fn begins_again(&self) -> bool;
 
-    /// The part that is to be asked about next, if other batches may have their turn before it.
-    fn turn(_state: &<Self::Machine as Machine>::State) -> Option<usize> {
-        None
+    /// A batch cannot be brought to its end. `true`: nothing new is begun then.
+    fn is_held_up(&mut self, _run: &Run) -> Result<bool> {
+        Ok(false)
     }
 
     /// Where a batch stands among those that take turns; `None`: it is left to another run.
@@ -80,15 +89,16 @@ pub(crate) trait Host {
         Ok(true)
     }
 
-    /// Is nothing new to be begun while an earlier batch cannot be brought to its end?
-    fn waits_for_stuck(&self) -> bool;
-
-    /// A run begins nothing, but what people changed since is to be shown.
-    fn refresh_targets(&mut self, run: &Run) -> Result<()>;
-
     /// What becomes of a batch of the command that a run before left behind. `has_reply`: the reply to its current
     /// question is there.
-    fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp;
+    fn take_up(&self, _progress: &Progress, _has_reply: bool, _run: &Run) -> TakeUp {
+        TakeUp::CarryOn
+    }
+
+    /// A dry run has claimed nothing: now that its reply is applied, it is claimed.
+    fn claim(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &Run) -> Result<()> {
+        Ok(())
+    }
 
     /// A batch has ended every run that took it up. What it claimed is to go back in another way.
     fn split(&self, _batch: &Batch, _run: &Run) -> Result<()> {
@@ -96,8 +106,13 @@ pub(crate) trait Host {
     }
 
     /// A batch is completed. `true`: it is kept, so that it can be taken back.
-    fn keeps(&self, run: &Run, progress: &Progress) -> Result<bool>;
+    fn keeps(&self, _run: &Run, _progress: &Progress) -> Result<bool> {
+        Ok(false)
+    }
 }
+
+pub(crate) type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
+type State<H> = StateOf<<H as Host>::Pipeline>;
 
 /// What becomes of a batch that an earlier run left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,11 +162,6 @@ struct OpenBatch<S> {
     is_left: bool,
 }
 
-/// What `--apply` came to: how many parts are still to be asked about.
-pub(crate) struct Applied {
-    pub(crate) parts_left: usize,
-}
-
 /// What one batch of a dry run came to.
 pub(crate) struct Previewed {
     /// The reply to the first question, to be applied; `None`: nothing was asked.
@@ -178,10 +188,13 @@ pub(crate) struct Runner<'a, H: Host> {
 /// A batch that has ended so many runs before it had an answer is not taken up once more.
 const TAKEN_UP: u32 = 2;
 
+/// The part that is to be asked about next, if other batches may have their turn before it.
+fn next_turn<H: Host>(state: &State<H>) -> Option<usize> {
+    state.next_turn().filter(|_| H::Pipeline::TAKES_TURNS)
+}
+
 /// A batch to carry on, and who answers it.
 type LeftBehind<S> = (Batch, Saved<S>, Answerer);
-type State<H> = <<H as Host>::Machine as Machine>::State;
-type Done<H> = <<H as Host>::Machine as Machine>::Done;
 
 impl<'a, H: Host> Runner<'a, H> {
     pub(crate) fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
@@ -191,16 +204,16 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// From a state to where the walk ends, or to a question that nobody here answers.
-    fn walk(&mut self, mut state: State<H>, mut event: Event<Done<H>>) -> Result<Stop> {
+    fn walk(&mut self, mut state: State<H>, mut event: Event<H::Pipeline>) -> Result<Stop> {
         let takes_turns = self.progress.kind == Kind::Run && matches!(self.answerer, Answerer::Command);
         let mut is_first = true;
         loop {
-            let (next, effect) = self.host.machine().step(state, event);
+            let (next, effect) = self.host.pipeline().step(state, event);
             state = next;
             self.before(&effect, &state)?;
             if takes_turns
                 && !std::mem::take(&mut is_first)
-                && let Some(part) = H::turn(&state)
+                && let Some(part) = next_turn::<H>(&state)
                 && matches!(effect, Effect::Perform(_))
             {
                 return self.yields(part, state);
@@ -210,13 +223,36 @@ impl<'a, H: Host> Runner<'a, H> {
                     Some(answer) => Event::Answered(answer),
                     None => return Ok(Stop::Asked(question)),
                 },
-                Effect::Perform(task) => Event::Done(self.host.perform(task, &mut self.run)?),
+                Effect::Perform(task) => Event::Done(self.perform(task)?),
                 Effect::End(ending) => {
                     self.end(&ending, &state)?;
                     return Ok(Stop::End(ending));
                 }
             };
         }
+    }
+
+    fn perform(&mut self, task: TaskOf<H::Pipeline>) -> Result<Done<H::Pipeline>> {
+        let (host, run) = (&mut self.host, &mut self.run);
+        Ok(match task {
+            Task::Begin => Done::Begun(host.begin(run)?),
+            Task::Divide(work) => Done::Divided(host.divide(work, run)?),
+            Task::Gather(work) => Done::Gathered(host.gather(&work, run)?),
+            Task::LookUp(work) => Done::Found(host.look_up(&work, run)?),
+            Task::Apply { work, plan, step } => Done::Applied(host.apply(&work, plan, step, run)?),
+            Task::Close { work, failure } => {
+                host.close(&work, failure.as_ref(), run)?;
+                Done::Closed
+            }
+            Task::Refresh => {
+                host.refresh(run)?;
+                Done::Refreshed
+            }
+            Task::Commit(work) => {
+                host.commit(&work, run)?;
+                Done::Committed
+            }
+        })
     }
 
     /// Lets others have their turn. What is to be done next is saved.
@@ -237,12 +273,12 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// Saves the state before an effect, from the moment a batch exists.
-    fn before(&mut self, effect: &Effect<<H::Machine as Machine>::Task>, state: &State<H>) -> Result<()> {
+    fn before(&mut self, effect: &EffectOf<H::Pipeline>, state: &State<H>) -> Result<()> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
         match effect {
             Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
             // After a crash, what was done before it is done once more, and then it is read again.
-            Effect::Perform(task) if H::only_reads(task) => return Ok(()),
+            Effect::Perform(Task::Gather(_) | Task::LookUp(_)) => return Ok(()),
             Effect::Ask(question) if self.is_on_trial && question.is_follow_up() => return Ok(()),
             // The answer is at hand: until it is taken in, the batch still waits for it.
             Effect::Ask(_) if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),
@@ -276,7 +312,9 @@ impl<'a, H: Host> Runner<'a, H> {
                 let is_by_hand = self.progress.kind == Kind::Hand;
                 match reply.take() {
                     Some(reply) => Answer::Reply(reply),
-                    None if is_by_hand && question.fallback.is_some() => Answer::Fallback,
+                    None if is_by_hand && question.fallback.is_some() && H::Pipeline::falls_back(None) => {
+                        Answer::Fallback
+                    }
                     None => return Ok(None),
                 }
             }
@@ -309,7 +347,7 @@ impl<'a, H: Host> Runner<'a, H> {
         self.run.batch = None;
         self.progress = Progress::new(self.run.kind, self.run.env.now());
         self.answerer = answerer;
-        self.walk(self.host.machine().start(), Event::Resumed)
+        self.walk(StateOf::<H::Pipeline>::Begin, Event::Resumed)
     }
 
     /// A walk from where a batch was left.
@@ -324,9 +362,8 @@ impl<'a, H: Host> Runner<'a, H> {
     /// what is long in turn with it.
     pub(crate) fn run(&mut self) -> Result<Ending> {
         let mut last = self.carry_on(true)?;
-        if let Some(error) = self.stuck.take_if(|_| self.host.waits_for_stuck()) {
-            self.host.refresh_targets(&self.run)?;
-            return Err(error);
+        if self.stuck.is_some() && self.host.is_held_up(&self.run)? {
+            return self.unless_stuck(last);
         }
         // Without a command, what it had claimed is in the queue again, and notes are filed as they are.
         // Nor is it this run's failure that a person brought no reply.
@@ -382,7 +419,7 @@ impl<'a, H: Host> Runner<'a, H> {
             }
             if saved.progress.kind == Kind::Run
                 && matches!(answerer, Answerer::Command)
-                && let Some(part) = H::turn(&saved.state)
+                && let Some(part) = next_turn::<H>(&saved.state)
             {
                 self.take_in(part, batch, saved, true)?;
                 continue;
@@ -415,7 +452,7 @@ impl<'a, H: Host> Runner<'a, H> {
             batch.save(&saved)?;
         }
         if is_told && !self.run.caller.is_quiet {
-            let state = H::Machine::name(&saved.state);
+            let state = H::Pipeline::name(&saved.state);
             self.run.reporter.warn(&format!("continuing {id}, which an earlier run left in state {state}"));
         }
         match self.resume(batch, saved, answerer) {
@@ -505,7 +542,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Is a question what is to be answered next in this state?
     fn is_asking(&self, state: &State<H>) -> bool {
-        matches!(self.host.machine().step(state.clone(), Event::Resumed).1, Effect::Ask(_))
+        matches!(self.host.pipeline().step(state.clone(), Event::Resumed).1, Effect::Ask(_))
     }
 
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
@@ -560,15 +597,12 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok(None)
     }
 
-    /// Carries out a reply that a person brings, to the end or to the next question.
+    /// Carries out a reply that a person brings, to the end or to the next question: how many parts are still to be asked
+    /// about.
     ///
     /// # Errors
     /// `Api`: the reply cannot be used; the batch still waits for one. `Usage`: no batch waits for it.
-    pub(crate) fn apply(
-        &mut self,
-        text: &str,
-        claim: impl FnOnce(&Batch, &State<H>) -> Result<()>,
-    ) -> Result<Applied> {
+    pub(crate) fn apply(&mut self, text: &str) -> Result<usize> {
         let (ours, theirs, program) = H::batches(self.run.root);
         let batch = batch_for(text, &ours, (theirs, program))?;
         self.sweep();
@@ -583,7 +617,9 @@ impl<'a, H: Host> Runner<'a, H> {
         let progress = Progress { kind: Kind::Hand, ..progress.clone() };
         let saved = Saved { progress, state: saved.state };
         if is_dry {
-            claim(&batch, &saved.state)?;
+            if let Some(work) = saved.state.work() {
+                self.host.claim(&batch, work, &self.run)?;
+            }
             let progress = Progress { is_with_person: true, ..saved.progress.clone() };
             batch.save(&Saved { progress, state: saved.state.clone() })?;
         }
@@ -597,11 +633,11 @@ impl<'a, H: Host> Runner<'a, H> {
                 Err(Error::api(format!("the reply cannot be used: {}", question.faults.join("; ")))
                     .hint("correct it and apply it again; the batch still waits for it"))
             }
-            Stop::Asked(question) => Ok(Applied { parts_left: question.of.saturating_sub(question.part) }),
+            Stop::Asked(question) => Ok(question.of.saturating_sub(question.part)),
             Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {
                 Err(Error::api(failure.to_string()))
             }
-            Stop::End(Ending::Idle | Ending::Completed) | Stop::Turn => Ok(Applied { parts_left: 0 }),
+            Stop::End(Ending::Idle | Ending::Completed) | Stop::Turn => Ok(0),
         }
     }
 

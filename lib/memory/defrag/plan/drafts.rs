@@ -1,10 +1,11 @@
 //! The notes as the operations so far leave them.
 
 use crate::base::error::{Error, Result};
-use crate::memory::defrag::plan::meta::cool;
-use crate::memory::defrag::plan::planned::{Known, Look};
+use crate::memory::defrag::corpus::CorpusNote;
+use crate::memory::defrag::plan::planned::{Allows, Found, NoteBrief};
 use crate::memory::defrag::reply::Op;
-use crate::store::entry::{Entry, EntryId, Tier};
+use crate::memory::defrag::work::Work;
+use crate::store::entry::{Entry, EntryId, Meta, Status, Tier, add_missing};
 use crate::store::persistence::Place;
 use crate::store::revision::{Revision, Version};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,29 +21,50 @@ pub(crate) struct Draft {
     is_away: bool,
 }
 
+impl Draft {
+    fn place(&self) -> Place {
+        if self.is_away { Place::Archive } else { Place::Topics }
+    }
+}
+
 /// All notes of a call, and what is known of them.
 pub(crate) struct Drafts<'a> {
-    pub(super) known: Known<'a>,
+    pub(super) found: Found,
+    pub(super) work: &'a Work,
+    pub(super) allows: Allows,
+    /// Takes secrets out of what the model wrote.
+    pub(super) clean: &'a dyn Fn(&str) -> String,
     pub(super) drafts: BTreeMap<EntryId, Draft>,
     /// Notes that are shown, but have changed or vanished since.
     changed: BTreeSet<EntryId>,
+    /// How many notes are archived without a successor.
+    pub(super) archived: usize,
+    pub(super) warnings: Vec<String>,
 }
 
 impl<'a> Drafts<'a> {
-    pub(super) fn of(mut known: Known<'a>) -> Drafts<'a> {
+    pub(super) fn of(
+        mut found: Found,
+        work: &'a Work,
+        allows: Allows,
+        clean: &'a dyn Fn(&str) -> String,
+    ) -> Drafts<'a> {
         let mut drafts = BTreeMap::new();
-        let mut changed: BTreeSet<EntryId> = known.shown.keys().chain(known.listed.keys()).cloned().collect();
-        for note in std::mem::take(&mut known.found.notes) {
-            if known.shown.get(note.id()).or_else(|| known.listed.get(note.id())) == Some(&note.mark) {
-                changed.remove(note.id());
-                let id = note.id().clone();
-                drafts.insert(
-                    id,
-                    Draft { name: note.name, entry: note.entry, done: BTreeSet::new(), is_away: false },
-                );
+        let mut changed: BTreeSet<EntryId> = work.notes().cloned().collect();
+        for CorpusNote { name, entry, mark } in std::mem::take(&mut found.notes) {
+            let id = entry.meta().id.clone();
+            if work.shown.get(&id).or_else(|| work.listed.get(&id)) == Some(&mark) {
+                changed.remove(&id);
+                drafts.insert(id, Draft { name, entry, done: BTreeSet::new(), is_away: false });
             }
         }
-        Drafts { known, drafts, changed }
+        let archived = work.own.archived;
+        Drafts { found, work, allows, clean, drafts, changed, archived, warnings: Vec::new() }
+    }
+
+    /// The time that every note bears, in Unix milliseconds.
+    pub(super) fn at(&self) -> i64 {
+        self.found.at.as_millisecond()
     }
 
     /// The note that is meant, if `op` may be done with it.
@@ -57,7 +79,7 @@ impl<'a> Drafts<'a> {
             .drafts
             .get(&id)
             .ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))?;
-        if op != Op::Tier && !self.known.shown.contains_key(&id) {
+        if op != Op::Tier && !self.work.shown.contains_key(&id) {
             return Err(Error::refused(format!("of {id} only a line was shown")));
         }
         if draft.is_away {
@@ -81,8 +103,10 @@ impl<'a> Drafts<'a> {
         self.drafts.get(id).ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))
     }
 
-    pub(super) fn look(&self, id: &EntryId, place: Place) -> Option<Look> {
-        self.drafts.get(id).map(|draft| Look::of(&draft.entry, place))
+    /// The notes in few words, as they are now.
+    pub(super) fn briefs<'i>(&self, ids: impl IntoIterator<Item = &'i EntryId>) -> Vec<NoteBrief> {
+        let drafts = ids.into_iter().filter_map(|id| self.drafts.get(id));
+        drafts.map(|draft| NoteBrief::of(&draft.entry, draft.place())).collect()
     }
 
     /// Puts `entry` in the place of a note: the revision that does so.
@@ -91,7 +115,7 @@ impl<'a> Drafts<'a> {
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
         // A name that somebody gave the file by hand stays until what it is made of changes.
         let name = entry.meta().file_name();
-        if draft.entry.meta().file_name() != name && !self.known.is_taken(Place::Topics, &name) {
+        if draft.entry.meta().file_name() != name && !self.found.is_taken(Place::Topics, &name) {
             draft.name = name;
         }
         draft.entry = entry;
@@ -103,7 +127,7 @@ impl<'a> Drafts<'a> {
     /// Moves a note to the archive, for the sake of `successor` if there is one.
     pub(super) fn put_away(&mut self, id: &EntryId, op: Op, successor: Option<&EntryId>) -> Result<Revision> {
         let draft = self.drafts.get_mut(id).ok_or_else(|| Error::refused("it is gone"))?;
-        if self.known.is_taken(Place::Archive, &draft.name) {
+        if self.found.is_taken(Place::Archive, &draft.name) {
             return Err(Error::refused(format!("archive/{} exists already", draft.name)));
         }
         let before = Version::new(Place::Topics, &draft.name, &draft.entry);
@@ -136,4 +160,45 @@ fn go_together(done: Op, op: Op) -> bool {
         (one, Op::Rename | Op::Retag) | (Op::Rename | Op::Retag, one) if is_whole(one) => false,
         _ => true,
     }
+}
+
+/// `meta` takes in what another note's says. If nothing of its text is taken over (`is_said`), it is no source, either.
+pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
+    if is_said {
+        add_missing(&mut meta.tags, other.tags.iter().cloned());
+        add_missing(&mut meta.outside, other.outside.iter().cloned());
+        add_missing(&mut meta.sources, other.sources.iter().cloned());
+    }
+    for id in std::iter::once(&other.id).chain(&other.aliases) {
+        if !meta.aliases.contains(id) && *id != meta.id {
+            meta.aliases.push(id.clone());
+        }
+    }
+    meta.pinned |= other.pinned;
+    meta.rank = meta.rank.max(other.rank);
+    meta.used = meta.used.saturating_add(other.used);
+    meta.last_used = meta.last_used.max(other.last_used);
+    meta.created_at = meta.created_at.min(other.created_at);
+    // The most shown of them says how much it is shown.
+    if warmth(other.tier) > warmth(meta.tier) {
+        cool(meta, other.tier);
+    }
+}
+
+fn warmth(tier: Tier) -> u8 {
+    match tier {
+        Tier::Cold => 0,
+        Tier::Warm => 1,
+        Tier::Hot => 2,
+    }
+}
+
+/// Promoted exactly while hot.
+pub(super) fn cool(meta: &mut Meta, tier: Tier) {
+    meta.tier = tier;
+    meta.status = match (tier, meta.status) {
+        (Tier::Hot, _) => Status::Promoted,
+        (Tier::Warm | Tier::Cold, Status::Promoted) => Status::Consolidated,
+        (Tier::Warm | Tier::Cold, status) => status,
+    };
 }

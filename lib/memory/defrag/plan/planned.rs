@@ -9,7 +9,7 @@ use crate::store::proposal::Proposal;
 use crate::store::revision::Revision;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -31,9 +31,9 @@ pub struct Plan {
 pub struct Planned {
     pub op: Op,
     /// The notes that it is about, as they are before.
-    pub from: Vec<Look>,
+    pub from: Vec<NoteBrief>,
     /// What is in their place afterwards.
-    pub into: Vec<Look>,
+    pub into: Vec<NoteBrief>,
     /// Why a note is archived.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -49,14 +49,14 @@ pub struct Planned {
 pub(crate) enum Verdict {
     /// Nothing would change.
     Idle,
-    Made(Planned),
+    Made(Box<Planned>),
     /// A person is to decide.
     Waits(Vec<Proposal>),
 }
 
 /// A note in a few words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Look {
+pub struct NoteBrief {
     pub id: EntryId,
     pub title: String,
     pub tier: Tier,
@@ -69,10 +69,10 @@ pub struct Look {
     pub place: Place,
 }
 
-impl Look {
-    pub(super) fn of(entry: &Entry, place: Place) -> Look {
+impl NoteBrief {
+    pub(super) fn of(entry: &Entry, place: Place) -> NoteBrief {
         let (meta, body) = (entry.meta(), entry.body());
-        Look {
+        NoteBrief {
             id: meta.id.clone(),
             title: meta.title.clone(),
             tier: meta.tier,
@@ -99,24 +99,9 @@ pub struct Found {
     pub names: BTreeSet<(Place, String)>,
 }
 
-/// What is known when a plan is made.
-pub(crate) struct Known<'a> {
-    pub(crate) found: Found,
-    /// The fingerprints that the notes had when they were shown whole.
-    pub(crate) shown: &'a BTreeMap<EntryId, String>,
-    /// The same of those of which a line was shown: only their tier can be decided.
-    pub(crate) listed: &'a BTreeMap<EntryId, String>,
-    /// How many notes there were, and how many of them are archived already.
-    pub(crate) total: usize,
-    pub(crate) archived: usize,
-    pub(crate) allows: Allows,
-    /// Takes secrets out of what the model wrote.
-    pub(crate) clean: &'a dyn Fn(&str) -> String,
-}
-
-impl Known<'_> {
+impl Found {
     pub(super) fn is_taken(&self, place: Place, name: &str) -> bool {
-        self.found.names.contains(&(place, name.to_owned()))
+        self.names.contains(&(place, name.to_owned()))
     }
 }
 

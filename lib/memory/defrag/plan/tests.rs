@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::reply::{Operation, Text};
+use crate::memory::defrag::reply::{Op, Operation};
+use crate::memory::defrag::work::Scanned;
+use crate::memory::pipeline::reply::Text;
 use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
 use crate::store::persistence::Place;
 use jiff::Timestamp;
@@ -30,6 +32,15 @@ fn plain(digits: &str, title: &str, body: &str) -> CorpusNote {
     note(digits, title, body, |_| {})
 }
 
+fn work() -> Work {
+    Work::new("b".to_owned(), Scanned { total: 10, ..Scanned::default() })
+}
+
+fn found(notes: Vec<CorpusNote>) -> Found {
+    let (ids, waiting, names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    Found { at: Timestamp::UNIX_EPOCH, notes, ids, waiting, names }
+}
+
 /// Ten notes, so that one may be archived.
 fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allows) -> Plan {
     let shown: BTreeMap<EntryId, String> =
@@ -42,16 +53,9 @@ fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allo
         names: taken.map(|note| (Place::Archive, note.name.clone())).collect(),
         notes,
     };
-    let known = Known {
-        found,
-        shown: &shown,
-        listed: &BTreeMap::new(),
-        total: 10,
-        archived: 0,
-        allows,
-        clean: &|text| text.replace("hunter2", "[redacted]"),
-    };
-    plan(&Reply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() }, known)
+    let work = Work { shown, ..work() };
+    let reply = Reply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() };
+    plan(&reply, found, &work, allows, &|text| text.replace("hunter2", "[redacted]"))
 }
 
 const ALL: Allows = Allows { tiers: true, texts: true, loss: false };
@@ -69,33 +73,42 @@ fn text(title: &str, body: &str) -> Text {
     }
 }
 
+fn operation(op: Op, id: &str, texts: Vec<Text>) -> Operation {
+    Operation { texts, ..Operation::new(op, vec![id.to_owned()]) }
+}
+
+fn merge_into(ids: &[&str], text: Text) -> Operation {
+    let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+    Operation { texts: vec![text], ..Operation::new(Op::Merge, ids) }
+}
+
 fn merge(ids: &[&str], body: &str) -> Operation {
-    Operation::Merge {
-        ids: ids.iter().map(|id| (*id).to_owned()).collect(),
-        text: text("Merged", body),
-        gone: Vec::new(),
-    }
+    merge_into(ids, text("Merged", body))
 }
 
 fn split(id: &str, bodies: &[&str]) -> Operation {
-    let into = bodies.iter().enumerate().map(|(at, body)| text(&format!("Part {at}"), body)).collect();
-    Operation::Split { id: id.to_owned(), into, gone: Vec::new() }
+    let into = bodies.iter().enumerate().map(|(at, body)| text(&format!("Part {at}"), body));
+    operation(Op::Split, id, into.collect())
 }
 
 fn rewrite(id: &str, body: &str) -> Operation {
-    Operation::Rewrite { id: id.to_owned(), summary: String::new(), body: body.to_owned(), gone: Vec::new() }
+    operation(Op::Rewrite, id, vec![Text { body: body.to_owned(), ..Text::default() }])
 }
 
 fn rename(id: &str, title: &str) -> Operation {
-    Operation::Rename { id: id.to_owned(), title: title.to_owned() }
+    operation(Op::Rename, id, vec![Text { title: title.to_owned(), ..Text::default() }])
+}
+
+fn retag(id: &str, tag: &str) -> Operation {
+    operation(Op::Retag, id, vec![Text { tags: vec![tag.to_owned()], ..Text::default() }])
 }
 
 fn archive(id: &str) -> Operation {
-    Operation::Archive { id: id.to_owned(), reason: "wrong now".to_owned() }
+    Operation { reason: "wrong now".to_owned(), ..operation(Op::Archive, id, Vec::new()) }
 }
 
 fn tier(id: &str, tier: Tier) -> Operation {
-    Operation::Tier { id: id.to_owned(), tier, rank: None }
+    Operation { tier: Some(tier), ..operation(Op::Tier, id, Vec::new()) }
 }
 
 /// What a plan leaves of a note.
@@ -291,7 +304,7 @@ fn hot_is_promoted_and_nothing_else_is() {
 
 #[test]
 fn a_tier_comes_with_a_rank_that_stays_until_another_is_given() {
-    let ranked = |rank| Operation::Tier { id: "a1B2c3".to_owned(), tier: Tier::Warm, rank };
+    let ranked = |rank| Operation { rank, ..tier("a1B2c3", Tier::Warm) };
     let old = || note("a1B2c3", "A", "a", |meta| meta.rank = Some(40));
     let plan = planned(vec![old()], vec![ranked(Some(80))]);
     let (_, entry) = after(&plan, "a1B2c3");
@@ -306,23 +319,10 @@ fn a_tier_comes_with_a_rank_that_stays_until_another_is_given() {
 fn of_a_note_of_which_a_line_was_shown_the_tier_alone_can_be_decided() {
     let notes = vec![plain("a1B2c3", "A", "a")];
     let listed = BTreeMap::from([(notes[0].id().clone(), notes[0].mark.clone())]);
-    let known = Known {
-        found: Found {
-            at: Timestamp::UNIX_EPOCH,
-            notes,
-            ids: BTreeSet::new(),
-            waiting: BTreeSet::new(),
-            names: BTreeSet::new(),
-        },
-        shown: &BTreeMap::new(),
-        listed: &listed,
-        total: 10,
-        archived: 0,
-        allows: ALL,
-        clean: &str::to_owned,
-    };
+    let work = Work { listed, ..work() };
     let operations = vec![rewrite("a1B2c3", "b"), archive("a1B2c3"), tier("a1B2c3", Tier::Hot)];
-    let plan = plan(&Reply { operations, dropped: Vec::new(), remark: String::new() }, known);
+    let reply = Reply { operations, dropped: Vec::new(), remark: String::new() };
+    let plan = plan(&reply, found(notes), &work, ALL, &str::to_owned);
     assert_eq!((plan.operations.len(), plan.dropped.len()), (1, 2));
     assert!(plan.dropped.iter().all(|one| one.why == "of id__a1B2c3 only a line was shown"), "{plan:?}");
 }
@@ -350,7 +350,7 @@ fn a_note_is_in_one_structural_operation() {
 #[test]
 fn what_goes_together_is_done_one_after_the_other() {
     let notes = vec![plain("a1B2c3", "A", "a"), plain("a1B2c4", "B", "b")];
-    let retag = Operation::Retag { id: "a1B2c3".to_owned(), tags: vec!["area__x".to_owned()] };
+    let retag = retag("a1B2c3", "area__x");
     let plan = planned(
         notes,
         vec![tier("a1B2c3", Tier::Hot), rewrite("a1B2c3", "aa"), rename("a1B2c3", "New name"), retag],
@@ -381,24 +381,13 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
     let shown = BTreeMap::from([(changed.id().clone(), changed.mark.clone())]);
     changed.entry.set_body(b"b");
     changed.mark = changed.entry.fingerprint();
-    let known = Known {
-        found: Found {
-            at: Timestamp::UNIX_EPOCH,
-            notes: vec![changed],
-            ids: BTreeSet::new(),
-            waiting: BTreeSet::new(),
-            names: BTreeSet::new(),
-        },
-        shown: &shown,
-        listed: &BTreeMap::new(),
-        total: 10,
-        archived: 0,
-        allows: ALL,
-        clean: &str::to_owned,
-    };
+    let work = Work { shown, ..work() };
     let reply =
         Reply { operations: vec![rewrite("a1B2c3", "c")], dropped: Vec::new(), remark: String::new() };
-    assert!(why(&plan(&reply, known)).contains("changed since it was shown"));
+    assert!(
+        why(&plan(&reply, found(vec![changed]), &work, ALL, &str::to_owned))
+            .contains("changed since it was shown")
+    );
 }
 
 #[test]
@@ -449,12 +438,7 @@ fn a_plan_can_be_saved_and_is_the_same_when_it_is_made_again() {
 
 fn gone(operation: Operation, items: &[&str]) -> Operation {
     let gone = items.iter().map(|item| (*item).to_owned()).collect();
-    match operation {
-        Operation::Merge { ids, text, .. } => Operation::Merge { ids, text, gone },
-        Operation::Split { id, into, .. } => Operation::Split { id, into, gone },
-        Operation::Rewrite { id, summary, body, .. } => Operation::Rewrite { id, summary, body, gone },
-        other => other,
-    }
+    Operation { gone, ..operation }
 }
 
 #[test]
@@ -549,15 +533,16 @@ fn notes_of_a_person_are_joined_in_whole_sentences() {
             global("a1B2c4", "Requests", "Requests have one reviewer. Open a request."),
         ]
     };
-    let merge_with = |title: &str, summary: &str, body: &str| Operation::Merge {
-        ids: vec!["a1B2c3".to_owned(), "a1B2c4".to_owned()],
-        text: Text {
-            title: title.to_owned(),
-            summary: summary.to_owned(),
-            tags: Vec::new(),
-            body: body.to_owned(),
-        },
-        gone: Vec::new(),
+    let merge_with = |title: &str, summary: &str, body: &str| {
+        merge_into(
+            &["a1B2c3", "a1B2c4"],
+            Text {
+                title: title.to_owned(),
+                summary: summary.to_owned(),
+                tags: Vec::new(),
+                body: body.to_owned(),
+            },
+        )
     };
     let all = "Never push to main.\n\n- Open a request.\n- Requests have one reviewer.";
     let plan = planned(notes(), vec![merge_with("Never push to main", "Requests have one reviewer", all)]);
@@ -580,7 +565,7 @@ fn notes_of_a_person_are_joined_in_whole_sentences() {
 #[test]
 fn what_would_change_a_note_of_a_person_waits() {
     let old = || global("a1B2c3", "Deploys", "Never deploy on Fridays. The server listens on 4310.");
-    let retag = |tag: &str| Operation::Retag { id: "a1B2c3".to_owned(), tags: vec![tag.to_owned()] };
+    let retag = |tag: &str| retag("a1B2c3", tag);
     let reworded = rewrite("a1B2c3", "Deploy on Fridays never. The server listens on 4310.");
     let shorter = gone(rewrite("a1B2c3", "Never deploy on Fridays."), &["4310"]);
     for operation in [
@@ -592,10 +577,7 @@ fn what_would_change_a_note_of_a_person_waits() {
         split("a1B2c3", &["Never deploy on Fridays.", "The server listens on 4310."]),
     ] {
         let plan = planned(vec![old()], vec![operation.clone(), tier("a1B2c3", Tier::Hot)]);
-        assert_eq!(
-            (plan.operations.len(), plan.operations[0].op),
-            (1, crate::memory::defrag::reply::Op::Tier)
-        );
+        assert_eq!((plan.operations.len(), plan.operations[0].op), (1, Op::Tier));
         assert!(!plan.proposals.is_empty() && plan.dropped.is_empty(), "{operation:?} {plan:#?}");
         assert_eq!(plan.proposals[0].note, Some(id("a1B2c3")));
         assert_eq!(plan.proposals[0].base, Some(old().entry.base()));
@@ -628,16 +610,15 @@ fn a_note_of_a_session_goes_in_favour_of_a_persons() {
             meta.sources[0].thread_id = Some("T-9".to_owned());
         })
     };
-    let favour = Operation::Merge {
-        ids: vec!["a1B2c3".to_owned(), "a1B2c4".to_owned()],
-        text: Text {
+    let favour = merge_into(
+        &["a1B2c3", "a1B2c4"],
+        Text {
             title: "Port".to_owned(),
             summary: String::new(),
             tags: Vec::new(),
             body: "The server listens on 4310. Start it by hand.".to_owned(),
         },
-        gone: Vec::new(),
-    };
+    );
     let plan = planned(vec![own(), other()], vec![favour]);
     assert_eq!((plan.operations.len(), plan.proposals.len()), (1, 0), "{plan:#?}");
     let (place, kept) = after(&plan, "a1B2c4");
@@ -672,16 +653,10 @@ fn an_edit_by_hand_stays_known_and_who_said_it_is_the_weakest() {
         (None, Some(By::Agent), "Words here.", None),
         (None, Some(By::Tool), "Words here.", Some(By::Tool)),
     ] {
-        let operation = Operation::Merge {
-            ids: vec!["a1B2c3".to_owned(), "a1B2c4".to_owned()],
-            text: Text {
-                title: "A".to_owned(),
-                summary: String::new(),
-                tags: Vec::new(),
-                body: body.to_owned(),
-            },
-            gone: Vec::new(),
-        };
+        let operation = merge_into(
+            &["a1B2c3", "a1B2c4"],
+            Text { title: "A".to_owned(), summary: String::new(), tags: Vec::new(), body: body.to_owned() },
+        );
         let (_, entry) =
             after(&planned(vec![by("a1B2c3", one), by("a1B2c4", other)], vec![operation]), "a1B2c3");
         assert_eq!(entry.meta().by, expected, "{one:?} {other:?} {body}");

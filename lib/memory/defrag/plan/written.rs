@@ -4,32 +4,23 @@ use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::memory::defrag::dropped::NAMED;
 use crate::memory::defrag::plan::drafts::Drafts;
-use crate::memory::defrag::reply::Text;
 use crate::memory::facts::{emptied, lost};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
+use crate::memory::pipeline::reply::Text;
 use crate::store::entry::{EntryId, Meta, Status, add_missing, one_line};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A text that may be filed.
-pub(crate) struct Written {
-    pub(super) title: String,
-    pub(super) summary: String,
-    pub(super) tags: Vec<String>,
-    pub(super) body: String,
-}
-
-impl Written {
-    pub(super) fn fill(&self, meta: &mut Meta, at: i64) {
-        meta.title.clone_from(&self.title);
-        if !self.summary.is_empty() {
-            meta.summary.clone_from(&self.summary);
-        }
-        add_missing(&mut meta.tags, self.tags.iter().cloned());
-        if meta.status == Status::Captured {
-            meta.status = Status::Consolidated;
-        }
-        meta.updated_at = at;
+/// What a note says now, in its front matter.
+pub(super) fn fill(meta: &mut Meta, text: &Text, at: i64) {
+    meta.title.clone_from(&text.title);
+    if !text.summary.is_empty() {
+        meta.summary.clone_from(&text.summary);
     }
+    add_missing(&mut meta.tags, text.tags.iter().cloned());
+    if meta.status == Status::Captured {
+        meta.status = Status::Consolidated;
+    }
+    meta.updated_at = at;
 }
 
 /// What the notes said that is in none of the texts.
@@ -45,42 +36,25 @@ pub(crate) struct Lost {
 
 impl Drafts<'_> {
     /// What a model wrote in the place of some notes, as it may be filed: without secrets, and with links that lead
-    /// somewhere.
+    /// somewhere. `labels` are the ids of its parts, by title.
     pub(super) fn written(
-        &self,
+        &mut self,
         text: &Text,
         replaces: &[EntryId],
-        labels: &BTreeMap<String, EntryId>,
-        warnings: &mut Vec<String>,
-    ) -> Written {
-        let clean = self.known.clean;
-        let title = one_line(&clean(&text.title));
-        let old: String = replaces
-            .iter()
-            .filter_map(|id| self.drafts.get(id))
-            .map(|draft| String::from_utf8_lossy(draft.entry.body()))
-            .collect();
-        let labels = labels.iter().map(|(label, id)| (label.clone(), id.to_string())).collect();
-        let targets = LinkTargets { labels: &labels, ids: &self.known.found.ids, waiting: &BTreeSet::new() };
-        let (body, unknown) = resolve_intra_batch_links(&clean(&text.body), &targets, &old);
-        warnings.extend(unknown.iter().map(|link| format!("\"{title}\": {link}")));
-        Written {
-            title,
-            summary: one_line(&clean(&text.summary)),
-            tags: text.tags.clone(),
-            body: whole_lines(&body),
-        }
+        labels: &BTreeMap<String, String>,
+    ) -> Text {
+        let text = text.cleaned(self.clean);
+        let old = replaces.iter().filter_map(|id| self.drafts.get(id));
+        let old: String = old.map(|draft| String::from_utf8_lossy(draft.entry.body())).collect();
+        let targets = LinkTargets { labels, ids: &self.found.ids, waiting: &BTreeSet::new() };
+        let (body, unknown) = resolve_intra_batch_links(&text.body, &targets, &old);
+        self.warnings.extend(unknown.iter().map(|link| format!("\"{}\": {link}", text.title)));
+        Text { body: whole_lines(&body), ..text }
     }
 
     /// What of these notes is in none of the texts that replace them; an error if that is too much. `gone` may go: of
     /// several notes what stands in an older one, because the newest is what contradicts it.
-    pub(super) fn lost(
-        &self,
-        ids: &[EntryId],
-        texts: &[Written],
-        gone: &[String],
-        warnings: &mut Vec<String>,
-    ) -> Result<Lost> {
+    pub(super) fn lost(&mut self, ids: &[EntryId], texts: &[Text], gone: &[String]) -> Result<Lost> {
         let mut old = Vec::new();
         for id in ids {
             let entry = &self.draft(id)?.entry;
@@ -89,7 +63,7 @@ impl Drafts<'_> {
                 format!("{}\n{}\n{}", meta.title, meta.summary, String::from_utf8_lossy(entry.body()));
             self.holds_no_secret(id, &whole)?;
             // What is missed is named, and a secret must not be.
-            old.push((id, (meta.updated_at, meta.created_at), (self.known.clean)(&whole)));
+            old.push((id, (meta.updated_at, meta.created_at), (self.clean)(&whole)));
         }
         let newest = old.iter().map(|(_, time, _)| *time).max();
         let is_older = |time: &(i64, i64)| ids.len() == 1 || Some(*time) != newest;
@@ -102,11 +76,11 @@ impl Drafts<'_> {
         let new: String =
             texts.iter().map(|text| format!("{}\n{}\n{}\n", text.title, text.summary, text.body)).collect();
         // A link to what it is merged with would lead to itself, and one to nowhere is none.
-        let exists = |id: &EntryId| !ids.contains(id) && self.known.found.ids.contains(id);
+        let exists = |id: &EntryId| !ids.contains(id) && self.found.ids.contains(id);
         let mut all = Lost::default();
         for (id, _, old) in &old {
             let loss = lost(old, &new, &gone, exists);
-            if !self.known.allows.loss {
+            if !self.allows.loss {
                 if loss.is_too_much() {
                     let count = loss.missing.len();
                     let some: Vec<String> =
@@ -133,8 +107,8 @@ impl Drafts<'_> {
             all.facts.extend(loss.missing.into_iter().map(one_line));
         }
         let ids: Vec<&str> = ids.iter().map(EntryId::as_str).collect();
-        let clean = self.known.clean;
-        warnings.extend(unknown.iter().take(NAMED).map(|item| {
+        let clean = self.clean;
+        self.warnings.extend(unknown.iter().take(NAMED).map(|item| {
             let item = crate::base::text::one_line(&clean(item), 80);
             format!("\"{item}\" is named as gone, and is in no older note of {}", ids.join(" "))
         }));
@@ -143,7 +117,7 @@ impl Drafts<'_> {
 
     /// A model is not shown the secrets of a note, so that none is in the text that it writes instead.
     pub(super) fn holds_no_secret(&self, id: &EntryId, text: &str) -> Result<()> {
-        if self.known.allows.loss || (self.known.clean)(text) == text {
+        if self.allows.loss || (self.clean)(text) == text {
             return Ok(());
         }
         Err(Error::refused(format!(

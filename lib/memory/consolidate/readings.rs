@@ -4,7 +4,7 @@
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::history::{Digest, History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
-use crate::memory::consolidate::work::Stretch;
+use crate::memory::consolidate::work::Slice;
 use crate::memory::record::Record;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
@@ -18,7 +18,7 @@ const KEPT: usize = 8;
 
 /// What this run has read of its batches, by batch.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Readings {
     readings: BTreeMap<String, Reading>,
     /// Something waits, which counts as from outside, so it matters what every session shows.
     follows_all: bool,
@@ -31,24 +31,26 @@ pub(super) struct Shown {
     pub(super) earlier: Vec<Passage>,
     /// How many of those turns are not shown.
     pub(super) left_out: usize,
+    /// How many bytes were left out of its turns, each place marked.
+    pub(super) cut: usize,
     pub(super) passages: Vec<Passage>,
 }
 
 /// The sessions that one call shows, each read up to some passage.
 #[derive(Debug, Default)]
 struct Reading {
-    sessions: Vec<Session>,
+    sessions: Vec<Transcript>,
     record: Rc<Record>,
 }
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct Transcript {
     queue_id: String,
     pub(super) history: History,
     /// The file with its passages.
     path: PathBuf,
     /// What was read last.
-    here: Option<Stretch>,
+    here: Option<Slice>,
     /// The index of the first passage that was not read.
     next: usize,
     /// The notes that the agent had cited before `here`, or that were counted when it read them.
@@ -57,15 +59,15 @@ pub(super) struct Session {
     cited: BTreeSet<EntryId>,
 }
 
-impl Heard {
-    /// What these stretches show, in their order; turns are numbered through.
-    pub(super) fn shown(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<Vec<Shown>> {
-        let reading = self.reading(batch, stretches)?;
-        let digests = reading.digests(stretches);
+impl Readings {
+    /// What these slices show, in their order; turns are numbered through.
+    pub(super) fn shown(&mut self, batch: &Batch, slices: &[Slice]) -> Result<Vec<Shown>> {
+        let reading = self.reading(batch, slices)?;
+        let digests = reading.digests(slices);
         let mut numbers = Numbers::default();
         let mut all = Vec::new();
-        for ((Session { history, path, .. }, stretch), digest) in
-            reading.sessions.iter().zip(stretches).zip(digests)
+        for ((Transcript { history, path, .. }, slice), digest) in
+            reading.sessions.iter().zip(slices).zip(digests)
         {
             let (mut earlier, mut passages) = (Vec::new(), Vec::new());
             numbers.next_session();
@@ -73,35 +75,35 @@ impl Heard {
                 let text = passage.brief().unwrap_or_default();
                 earlier.push(Passage { text, full: None, ..numbers.number(passage) });
             })?;
-            history.read(path, history.span(stretch.from, stretch.to), |passage, is_shown| {
+            history.read(path, history.span(slice.from, slice.to), |passage, is_shown| {
                 if is_shown {
                     passages.push(Passage { full: None, ..numbers.number(passage) });
                 }
             })?;
-            all.push(Shown { earlier, left_out: digest.left_out, passages });
+            all.push(Shown { earlier, left_out: digest.left_out, cut: history.cut, passages });
         }
         Ok(all)
     }
 
-    /// Who said what in these stretches and before them.
-    pub(super) fn record(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<Rc<Record>> {
-        let reading = self.reading(batch, stretches)?;
-        reading.hear(batch, stretches)?;
+    /// Who said what in these slices and before them.
+    pub(super) fn record(&mut self, batch: &Batch, slices: &[Slice]) -> Result<Rc<Record>> {
+        let reading = self.reading(batch, slices)?;
+        reading.hear(batch, slices)?;
         Ok(Rc::clone(&reading.record))
     }
 
-    /// A session, read to the end of a stretch.
-    pub(super) fn session(&mut self, batch: &Batch, stretch: &Stretch) -> Result<&Session> {
-        if self.read_to(batch, stretch).is_none() {
+    /// A session, read to the end of a slice.
+    pub(super) fn transcript(&mut self, batch: &Batch, slice: &Slice) -> Result<&Transcript> {
+        if self.read_to(batch, slice).is_none() {
             // An earlier run judged the reply.
-            let alone = std::slice::from_ref(stretch);
+            let alone = std::slice::from_ref(slice);
             self.reading(batch, alone)?.hear(batch, alone)?;
         }
-        self.read_to(batch, stretch).ok_or_else(|| Error::io("a stretch of a session was not read"))
+        self.read_to(batch, slice).ok_or_else(|| Error::io("a slice of a session was not read"))
     }
 
-    fn read_to(&self, batch: &Batch, stretch: &Stretch) -> Option<&Session> {
-        self.readings.get(&batch.id)?.sessions.iter().find(|session| session.here.as_ref() == Some(stretch))
+    fn read_to(&self, batch: &Batch, slice: &Slice) -> Option<&Transcript> {
+        self.readings.get(&batch.id)?.sessions.iter().find(|session| session.here.as_ref() == Some(slice))
     }
 
     /// From now on, sessions are followed that have read nothing outside, too.
@@ -115,16 +117,16 @@ impl Heard {
         self.readings.remove(&batch.id);
     }
 
-    fn reading(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<&mut Reading> {
+    fn reading(&mut self, batch: &Batch, slices: &[Slice]) -> Result<&mut Reading> {
         let is_of_them = |reading: &Reading| {
             let ids = reading.sessions.iter().map(|session| &session.queue_id);
-            ids.eq(stretches.iter().map(|stretch| &stretch.queue_id))
+            ids.eq(slices.iter().map(|slice| &slice.queue_id))
         };
         if !self.readings.get(&batch.id).is_some_and(is_of_them) {
             if self.readings.len() >= KEPT {
                 self.readings.clear();
             }
-            let reading = Reading::new(batch, stretches, self.follows_all)?;
+            let reading = Reading::new(batch, slices, self.follows_all)?;
             self.readings.insert(batch.id.clone(), reading);
         }
         Ok(self.readings.entry(batch.id.clone()).or_default())
@@ -132,67 +134,66 @@ impl Heard {
 }
 
 impl Reading {
-    fn new(batch: &Batch, stretches: &[Stretch], follows_all: bool) -> Result<Reading> {
-        let session = |Stretch { queue_id, .. }: &Stretch| {
+    fn new(batch: &Batch, slices: &[Slice], follows_all: bool) -> Result<Reading> {
+        let session = |Slice { queue_id, .. }: &Slice| {
             let history = batch.read_json(&facts_name(queue_id))?;
             let (queue_id, path) = (queue_id.clone(), batch.file(&history_name(queue_id)));
             let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
-            Ok(Session { queue_id, history, path, here: None, next: 0, earlier, cited })
+            Ok(Transcript { queue_id, history, path, here: None, next: 0, earlier, cited })
         };
-        let sessions: Vec<Session> = stretches.iter().map(session).collect::<Result<_>>()?;
+        let sessions: Vec<Transcript> = slices.iter().map(session).collect::<Result<_>>()?;
         let is_followed = follows_all || sessions.iter().any(|session| session.history.reads_outside);
         let record = if is_followed { Record::default() } else { Record::inside() };
         Ok(Reading { sessions, record: Rc::new(record) })
     }
 
-    /// What is shown of the turns before each stretch. Those that another session of this call shows are not repeated.
-    fn digests(&self, stretches: &[Stretch]) -> Vec<Digest> {
-        let pairs = || self.sessions.iter().zip(stretches).enumerate();
+    /// What is shown of the turns before each slice. Those that another session of this call shows are not repeated.
+    fn digests(&self, slices: &[Slice]) -> Vec<Digest> {
+        let pairs = || self.sessions.iter().zip(slices).enumerate();
         let mut shown: HashMap<&str, usize> = HashMap::new();
-        for (of, (session, stretch)) in pairs() {
-            let span = session.history.span(stretch.from, stretch.to);
+        for (of, (session, slice)) in pairs() {
+            let span = session.history.span(slice.from, slice.to);
             shown.extend(session.history.turns_in(span).map(|turn| (turn, of)));
         }
         pairs()
-            .map(|(of, (session, stretch))| {
-                let first = session.history.span(stretch.from, stretch.to).start;
+            .map(|(of, (session, slice))| {
+                let first = session.history.span(slice.from, slice.to).start;
                 session.history.digest(first, |turn| shown.get(turn).is_some_and(|other| *other != of))
             })
             .collect()
     }
 
-    /// Reads on to the end of these stretches.
-    fn hear(&mut self, batch: &Batch, stretches: &[Stretch]) -> Result<()> {
-        let mut pairs = self.sessions.iter().zip(stretches);
-        if pairs.all(|(session, stretch)| session.here.as_ref() == Some(stretch)) {
+    /// Reads on to the end of these slices.
+    fn hear(&mut self, batch: &Batch, slices: &[Slice]) -> Result<()> {
+        let mut pairs = self.sessions.iter().zip(slices);
+        if pairs.all(|(session, slice)| session.here.as_ref() == Some(slice)) {
             return Ok(());
         }
-        let mut pairs = self.sessions.iter().zip(stretches);
-        if pairs.any(|(session, stretch)| session.history.span(stretch.from, stretch.to).start < session.next)
-        {
-            *self = Reading::new(batch, stretches, !self.record.is_inside())?;
+        let mut pairs = self.sessions.iter().zip(slices);
+        if pairs.any(|(session, slice)| session.history.span(slice.from, slice.to).start < session.next) {
+            *self = Reading::new(batch, slices, !self.record.is_inside())?;
         }
-        let digests = self.digests(stretches);
+        let digests = self.digests(slices);
         let record = Rc::make_mut(&mut self.record);
         record.forget_shown();
         let mut numbers = Numbers::default();
-        for ((session, stretch), digest) in self.sessions.iter_mut().zip(stretches).zip(digests) {
-            session.hear(stretch, digest, record, &mut numbers)?;
+        for ((session, slice), digest) in self.sessions.iter_mut().zip(slices).zip(digests) {
+            session.hear(slice, digest, record, &mut numbers)?;
         }
         Ok(())
     }
 }
 
-impl Session {
+impl Transcript {
     fn hear(
         &mut self,
-        stretch: &Stretch,
+        slice: &Slice,
         digest: Digest,
         record: &mut Record,
         numbers: &mut Numbers,
     ) -> Result<()> {
-        let Session { history, path, earlier, cited, .. } = self;
-        let Range { start: from, end: to } = history.span(stretch.from, stretch.to);
+        let Transcript { history, path, earlier, cited, .. } = self;
+        let Range { start: from, end: to } = history.span(slice.from, slice.to);
         let (is_forgeable, is_note) = (history.is_forgeable, history.is_note);
         earlier.append(cited);
         numbers.next_session();
@@ -211,11 +212,11 @@ impl Session {
             passage.record(record, is_here, is_forgeable, is_note);
         })?;
         self.next = to;
-        self.here = Some(stretch.clone());
+        self.here = Some(slice.clone());
         Ok(())
     }
 
-    /// The notes that the agent cites in the stretch that was read last, and had not cited earlier in the session.
+    /// The notes that the agent cites in the slice that was read last, and had not cited earlier in the session.
     pub(super) fn newly_cited(&self) -> BTreeSet<EntryId> {
         self.cited.difference(&self.earlier).cloned().collect()
     }
@@ -275,31 +276,31 @@ mod tests {
         record.by(&NoteText { body, ..NoteText::default() }, None)
     }
 
-    fn stretch(from: usize, to: usize) -> Vec<Stretch> {
-        vec![Stretch { queue_id: "q".to_owned(), from, to }]
+    fn slice(from: usize, to: usize) -> Vec<Slice> {
+        vec![Slice { queue_id: "q".to_owned(), from, to, number: 1, of: 1 }]
     }
 
     #[test]
     fn a_later_part_knows_what_was_said_before_it_and_reads_only_itself() {
         let dir = tempfile::tempdir().unwrap();
         let batch = batch(&dir, 6);
-        let mut heard = Heard::default();
-        let first = heard.record(&batch, &stretch(0, 3)).unwrap();
+        let mut readings = Readings::default();
+        let first = readings.record(&batch, &slice(0, 3)).unwrap();
         assert_eq!(first.quote(3, "word 2"), Some(Speaker::Person));
         drop(first);
-        assert_eq!(heard.session(&batch, &stretch(0, 3)[0]).unwrap().newly_cited().len(), 1);
+        assert_eq!(readings.transcript(&batch, &slice(0, 3)[0]).unwrap().newly_cited().len(), 1);
         // Whoever reads the first passage from now on finds that it is damaged.
         let path = batch.file(&history_name("q"));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[0] = b'x';
         std::fs::write(&path, &bytes).unwrap();
-        let texts: Vec<(usize, String)> = heard.shown(&batch, &stretch(3, 6)).unwrap()[0]
+        let texts: Vec<(usize, String)> = readings.shown(&batch, &slice(3, 6)).unwrap()[0]
             .passages
             .iter()
             .map(|passage| (passage.number, passage.text.clone()))
             .collect();
         assert_eq!((texts.len(), &texts[1]), (3, &(2, "word 4".to_owned())));
-        let second = heard.record(&batch, &stretch(3, 6)).unwrap();
+        let second = readings.record(&batch, &slice(3, 6)).unwrap();
         assert_eq!(second.quote(2, "word 4"), Some(Speaker::Person));
         assert_eq!(second.quote(3, "word 2"), None, "that was another prompt");
         assert_eq!(
@@ -308,22 +309,22 @@ mod tests {
             "what was typed earlier counts"
         );
         // Cited again, but not for the first time.
-        assert!(heard.session(&batch, &stretch(3, 6)[0]).unwrap().newly_cited().is_empty());
-        assert!(Heard::default().record(&batch, &stretch(3, 6)).is_err());
+        assert!(readings.transcript(&batch, &slice(3, 6)[0]).unwrap().newly_cited().is_empty());
+        assert!(Readings::default().record(&batch, &slice(3, 6)).is_err());
     }
 
     #[test]
     fn a_part_that_was_read_by_an_earlier_run_is_read_from_its_session_s_beginning() {
         let dir = tempfile::tempdir().unwrap();
         let batch = batch(&dir, 6);
-        let mut heard = Heard::default();
-        assert!(heard.session(&batch, &stretch(4, 6)[0]).unwrap().newly_cited().is_empty());
+        let mut readings = Readings::default();
+        assert!(readings.transcript(&batch, &slice(4, 6)[0]).unwrap().newly_cited().is_empty());
         // An earlier part once more: nothing that was said later is known.
-        let record = heard.record(&batch, &stretch(0, 2)).unwrap();
+        let record = readings.record(&batch, &slice(0, 2)).unwrap();
         assert_eq!(said(&record, "word 0"), By::Person);
         assert_ne!(said(&record, "word 4"), By::Person);
-        assert_eq!(heard.session(&batch, &stretch(0, 2)[0]).unwrap().newly_cited().len(), 1);
-        heard.forget(&batch);
-        assert!(heard.readings.is_empty());
+        assert_eq!(readings.transcript(&batch, &slice(0, 2)[0]).unwrap().newly_cited().len(), 1);
+        readings.forget(&batch);
+        assert!(readings.readings.is_empty());
     }
 }

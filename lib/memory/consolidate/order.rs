@@ -1,4 +1,4 @@
-//! Who is next: the entries that wait, in the order in which they are taken. New ones come before those of the past,
+//! The order of the queue: the entries that wait, in the order in which they are taken. New ones come before those of the past,
 //! and each oldest first.
 //!
 //! The files are read once a run. With a hundred thousand of them, reading all again for each call would take longer
@@ -32,7 +32,7 @@ struct Place {
 }
 
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct Order {
     order: BTreeMap<Turn, Option<Rc<str>>>,
     by_repo: HashMap<Option<Rc<str>>, BTreeSet<Turn>>,
     /// Every file that has been looked at, whatever became of it.
@@ -42,7 +42,7 @@ pub(super) struct Line {
     listed: Option<Instant>,
 }
 
-impl Line {
+impl Order {
     /// Lets in what has come since. `admits` says which entries take part.
     pub(super) fn update(
         &mut self,
@@ -115,11 +115,12 @@ impl Line {
         ids
     }
 
-    /// What did not fit waits on, where it stood.
-    pub(super) fn put_back(&mut self, id: &str) {
-        if let Some(place) = self.taken.remove(id) {
-            self.insert(place);
-        }
+    /// What did not fit waits on, where it stood; `false`: this run has not taken it.
+    pub(super) fn put_back(&mut self, id: &str) -> bool {
+        let place = self.taken.remove(id);
+        let is_ours = place.is_some();
+        place.into_iter().for_each(|place| self.insert(place));
+        is_ours
     }
 
     /// Was this one taken out in this run?
@@ -137,8 +138,8 @@ mod tests {
         Place { turn: Turn { is_past, at, id: id.into() }, repo: repo.map(Rc::from) }
     }
 
-    fn line(places: impl IntoIterator<Item = Place>) -> Line {
-        let mut line = Line::default();
+    fn line(places: impl IntoIterator<Item = Place>) -> Order {
+        let mut line = Order::default();
         places.into_iter().for_each(|place| line.insert(place));
         line
     }
