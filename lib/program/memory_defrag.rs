@@ -15,7 +15,7 @@ use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
 use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
-use crate::store::overlay::Overlay;
+use crate::store::change::View;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
@@ -167,7 +167,8 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
         What::Prompt | What::Apply(_) => Kind::Hand,
     };
     let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
-    let notes = Overlay::new(Topics::at(&opened.root), run.is_dry());
+    let topics = Topics::at(&opened.root);
+    let notes = View::over(&topics, run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
     let undone = if args.what == What::DryRun { None } else { undo::finish(&notes, &run)? };
     match &args.what {
@@ -192,9 +193,9 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 const NOTHING: &str = "nothing has changed since the last defrag (--force asks anyway)";
 
-type Defragmentation<'a> = Runner<'a, DefragHost<'a, Overlay<Topics>>>;
+type Defragmentation<'a> = Runner<'a, DefragHost<'a, View<'a, Topics>>>;
 
-fn runner<'a>(run: Run<'a>, notes: Overlay<Topics>, opened: &'a Opened, args: &Args) -> Defragmentation<'a> {
+fn runner<'a>(run: Run<'a>, notes: View<'a, Topics>, opened: &'a Opened, args: &Args) -> Defragmentation<'a> {
     let machine = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),

@@ -25,6 +25,7 @@ use crate::store::history;
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
+use crate::store::revision::Revision;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -246,8 +247,9 @@ impl<P: Persistence> DefragHost<'_, P> {
         let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
         if !made.is_empty() || proposed > 0 {
             let counts = show::counts(made.iter().copied(), proposed);
-            let ids = made.iter().flat_map(|planned| &planned.revisions).map(|revision| &revision.id);
-            record(&self.notes, format!("defrag: {counts}"), ids, proposed, run);
+            let revisions = made.iter().flat_map(|planned| &planned.revisions);
+            let ids: Vec<EntryId> = revisions.filter_map(Revision::id).collect();
+            record(&self.notes, format!("defrag: {counts}"), ids.iter(), proposed, run);
         }
         Ok(())
     }

@@ -13,18 +13,20 @@ use crate::memory::sync::secrets::{self, Secrets};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
+use crate::store::apply::{self, Begun, Merge};
 use crate::store::entry::EntryId;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, is_object, unusable};
 use crate::store::history::{self, Commit, DIRS, history_lock};
-use crate::store::merge::{self, FileChange, MergePlan};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::proposal::ProposalId;
+use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
 use crate::store::{merge_commit, merge_driver, removed};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -115,7 +117,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         history::make_repository(root, &git)?;
         merge_driver::install(root, &git)?;
         merge_commit::finish(root, &git)?;
-        merge::clear_stage(root)?;
+        apply::clear_stage(root)?;
     }
     let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
@@ -179,10 +181,8 @@ struct Computed {
     merged: MergedTree,
     /// What it changes here.
     changes: Changes,
-    /// The hashes of what it changes.
-    before: Vec<(String, Option<String>)>,
-    /// Where the notes have been that get another path here.
-    moved: BTreeMap<String, String>,
+    /// The same, file by file: a note that gets another path is renamed.
+    revisions: Vec<Revision>,
     /// It is just what the other side has.
     is_theirs: bool,
     /// What it changes there.
@@ -371,31 +371,25 @@ impl Run<'_> {
                 objects::commit(self.git, ours, theirs, &computed.changes, "sync: merge another machine")?
             }
         };
-        let change = |((path, before), after): ((String, Option<String>), Option<Vec<u8>>)| FileChange {
-            from: computed.moved.get(&path).cloned(),
-            path,
-            before,
-            after: after.map(Into::into),
-        };
-        let changes = computed.before.into_iter().zip(computed.changes.into_values()).map(change).collect();
-        let plan = MergePlan { ours, merged, changes };
-        merge::stage(root, &plan)?;
+        let begun = Begun { revisions: computed.revisions, merge: Some(Merge { ours, merged }) };
+        apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
-        if self.head()? != plan.ours {
+        if self.head()? != begun.merge.as_ref().and_then(|merge| merge.ours.clone()) {
             return Ok(Some("the store has got another commit meanwhile".to_owned()));
         }
         {
             let _store = Topics::at(root).lock()?;
-            if let Some(path) = merge::differs(root, &plan)? {
+            if let Some(path) = apply::overtaken(root, &begun.revisions)? {
+                let path = path.display();
                 return Ok(Some(format!(
                     "\"{path}\" has changed meanwhile, or is in the way and not in the store's history"
                 )));
             }
-            merge::carry_through(root, &plan)?;
+            apply::unstage(root, &begun)?;
         }
         merge_commit::finish(root, self.git)?;
-        merge::clear_stage(root)?;
-        self.report.received.extend(plan.changes.into_iter().map(|change| change.path));
+        apply::clear_stage(root)?;
+        self.report.received.extend(computed.changes.into_keys());
         self.report.conflicts.extend(computed.merged.conflicts);
         self.report.notices.extend(computed.merged.said);
         Ok(None)
@@ -485,19 +479,16 @@ impl Run<'_> {
         };
         removals::put_missing(&mut merged.files, returned)?;
         let paths: BTreeSet<&String> = one.keys().chain(merged.files.keys()).collect();
-        let mut changes = Changes::new();
-        let mut hashes = Vec::new();
-        for path in paths {
-            let (old, new) = (one.get(path), merged.files.get(path));
-            if old != new {
-                changes.insert(path.clone(), new.cloned());
-                hashes.push((path.clone(), old.map(|bytes| merge::hash(bytes))));
-            }
-        }
+        let is_other = |path: &&&String| one.get(**path) != merged.files.get(**path);
+        let changes: Changes = paths
+            .iter()
+            .filter(is_other)
+            .map(|path| ((*path).clone(), merged.files.get(*path).cloned()))
+            .collect();
         let sent = two.keys().chain(merged.files.keys());
         let sent = sent.filter(|path| two.get(*path) != merged.files.get(*path)).cloned().collect();
-        let moved = moved(&one, &changes);
-        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, moved, sent, merged }))
+        let revisions = revisions(&one, &changes);
+        Ok(Some(Computed { is_theirs: merged.files == two, changes, revisions, sent, merged }))
     }
 
     fn bases(&self, ours: Option<&str>, theirs: &str) -> Result<Vec<String>> {
@@ -606,17 +597,27 @@ impl Run<'_> {
     }
 }
 
-/// The notes that get another path: the new one, and the one that goes.
-fn moved(before: &Files, changes: &Changes) -> BTreeMap<String, String> {
-    let gone = changes.iter().filter(|(_, after)| after.is_none());
+/// What becomes of each file. A note that gets another path is renamed, so it never has two; removals come last, so a text
+/// that moves is never nowhere.
+fn revisions(before: &Files, changes: &Changes) -> Vec<Revision> {
+    let version = |path: &String, bytes: Option<&Vec<u8>>| {
+        bytes.map(|bytes| Version::at(Path::new(path), bytes.clone()))
+    };
+    let (new, gone): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, after)| after.is_some());
     let mut left: BTreeMap<EntryId, &String> =
-        gone.filter_map(|(path, _)| Some((note_id(path, before.get(path)?)?, path))).collect();
-    let new = changes.iter().filter(|(path, _)| !before.contains_key(*path));
-    new.filter_map(|(path, after)| {
-        let old = left.remove(&note_id(path, after.as_ref()?)?)?;
-        Some((path.clone(), old.clone()))
-    })
-    .collect()
+        gone.iter().filter_map(|(path, _)| Some((note_id(path, before.get(*path)?)?, *path))).collect();
+    let mut revisions = Vec::new();
+    for (path, after) in new {
+        let id = after.as_ref().filter(|_| !before.contains_key(path)).and_then(|bytes| note_id(path, bytes));
+        let from = id.and_then(|id| left.remove(&id)).unwrap_or(path);
+        let before = version(from, before.get(from));
+        revisions.push(Revision { before, after: version(path, after.as_ref()) });
+    }
+    let moved: BTreeSet<PathBuf> =
+        revisions.iter().filter_map(|revision| revision.before.as_ref()).map(Version::path).collect();
+    let gone = gone.into_iter().filter(|(path, _)| !moved.contains(Path::new(path.as_str())));
+    revisions.extend(gone.map(|(path, _)| Revision { before: version(path, before.get(path)), after: None }));
+    revisions
 }
 
 /// The paths at which two listings differ.

@@ -9,10 +9,10 @@ use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::reply::{Op, Operation, Text};
 use crate::memory::links::new_id;
 use crate::memory::record::NoteText;
+use crate::store::change::old_text;
 use crate::store::entry::{Entry, EntryId, Meta, Tier, one_line};
 use crate::store::persistence::Place;
 use crate::store::revision::{Revision, Version};
-use crate::store::supersede::old_text;
 use jiff::civil::Date;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -201,10 +201,10 @@ impl Drafts<'_> {
             self.finish(entry, std::slice::from_ref(&old))?;
             entry.fits()?;
         }
-        for (new, entry) in new.iter().zip(&entries).skip(1) {
+        for entry in &entries[1..] {
             looks.push(Look::of(entry, Place::Topics));
             let after = Version::new(Place::Topics, &entry.meta().file_name(), entry);
-            revisions.push(Revision { id: new.clone(), before: None, after: Some(after) });
+            revisions.push(Revision { before: None, after: Some(after) });
         }
         if lost.outdated.contains(id) {
             revisions.push(self.old_text(id)?);
@@ -377,7 +377,7 @@ impl Drafts<'_> {
         let mut entry = old_text(&old, new.clone())?;
         entry.update(|meta| cool(meta, Tier::Cold))?;
         let after = Version::new(Place::Archive, &entry.meta().file_name(), &entry);
-        Ok(Revision { id: new, before: None, after: Some(after) })
+        Ok(Revision { before: None, after: Some(after) })
     }
 }
 
