@@ -253,7 +253,8 @@ impl<'a, P: Persistence> Change<'a, P> {
                 standing => standing,
             });
             if let Some(Standing::Before(note)) = standings.last() {
-                self.notes.add(&Revision { before: note.as_ref().map(Note::version), ..revision.clone() });
+                self.notes
+                    .add(&Revision { before: note.as_ref().map(|note| note.version()), ..revision.clone() });
             }
         }
         let is_made = standings.iter().any(|standing| matches!(standing, Standing::After));
@@ -337,7 +338,7 @@ impl<'a, P: Persistence> Change<'a, P> {
             if let Some(before) = before
                 && is(before)?
             {
-                return Ok(Standing::Before(Some(note)));
+                return Ok(Standing::Before(Some(Box::new(note))));
             }
             return Ok(Standing::Other("it has been changed since".to_owned()));
         }
@@ -366,7 +367,7 @@ impl<'a, P: Persistence> Change<'a, P> {
 #[derive(Debug)]
 pub(crate) enum Standing {
     /// As before, reads aside; it may have its new name already.
-    Before(Option<Note>),
+    Before(Option<Box<Note>>),
     /// The revision is made.
     After,
     /// Somebody has changed it since; this says how.

@@ -217,7 +217,7 @@ impl Note {
 
     /// As it is now.
     pub(crate) fn version(&self) -> Version {
-        Version::new(self.place, self.name(), &self.entry)
+        Version::new(self.place, &self.name(), &self.entry)
     }
 }
 

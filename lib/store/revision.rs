@@ -74,7 +74,7 @@ pub struct Revision {
 
 impl Version {
     /// A note's file.
-    pub(crate) fn new(place: Place, name: impl AsRef<OsStr>, entry: &Entry) -> Version {
+    pub(crate) fn new(place: Place, name: &(impl AsRef<OsStr> + ?Sized), entry: &Entry) -> Version {
         Version::at(&place.path(name.as_ref()), entry.bytes().to_vec())
     }
 

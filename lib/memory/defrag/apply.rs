@@ -1,18 +1,48 @@
 //! A plan, carried out: each operation as a whole or not at all, once, whatever crash comes between.
 
 use crate::base::error::Result;
-use crate::memory::defrag::applied::{Applied, applied_name};
 use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::news::forget_gone;
 use crate::memory::defrag::plan::{Plan, Planned};
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::pipeline::runner::Run;
 use crate::memory::waiting;
+use crate::store::batch::Batch;
 use crate::store::change::Change;
+use crate::store::entry::EntryId;
 use crate::store::ledger::DefragLedger;
 use crate::store::persistence::Persistence;
 use crate::store::proposal::Proposal;
 use crate::store::revision::Revision;
+use serde::{Deserialize, Serialize};
+
+/// What was done for one part.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Applied {
+    pub(super) made: Vec<Planned>,
+    /// How many changes wait for a person.
+    #[serde(default)]
+    pub(super) proposed: usize,
+    /// Notes that were deleted for good since, and of which nothing is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) deleted: Vec<EntryId>,
+}
+
+pub(super) fn applied_name(part: usize) -> String {
+    format!("applied-{part}.json")
+}
+
+/// What was done for each part so far, in order.
+pub(super) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
+    let mut all = Vec::new();
+    for part in 0.. {
+        if !batch.file(&applied_name(part)).exists() {
+            break;
+        }
+        all.push(batch.read_json(&applied_name(part))?);
+    }
+    Ok(all)
+}
 
 /// Makes the changes of the part under way; those that are made already, not again. What was made, and what was not.
 pub(super) fn apply<P: Persistence>(

@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::memory::defrag::applied::{Applied, applied, applied_name};
+use crate::memory::defrag::apply::{Applied, applied, applied_name};
 use crate::memory::pipeline::saved::Progress;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;

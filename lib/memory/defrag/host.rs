@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::memory::budget::Allowance;
-use crate::memory::defrag::applied::applied;
+use crate::memory::defrag::apply::applied;
 use crate::memory::defrag::apply::apply;
 use crate::memory::defrag::corpus;
 use crate::memory::defrag::dropped::Dropped;

@@ -1,6 +1,5 @@
 //! Notes put in order (US-006): the machine. It does no I/O; see [`crate::memory::pipeline`].
 
-pub(crate) mod applied;
 pub(crate) mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;

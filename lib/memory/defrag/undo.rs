@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::defrag::applied::applied;
+use crate::memory::defrag::apply::applied;
 use crate::memory::defrag::host::record;
 use crate::memory::defrag::news::forget_gone;
 use crate::memory::pipeline::runner::Run;

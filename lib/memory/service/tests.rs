@@ -85,7 +85,7 @@ fn service(texts: &[&str]) -> NoteService<Shelf> {
         let text = format!("---\ntitle: T\n{text}\n---\n\nbody\n");
         let entry = Entry::parse(text.into_bytes()).unwrap();
         let name = entry.meta().file_name();
-        shelf.keep(&Version::new(Place::Topics, name, &entry));
+        shelf.keep(&Version::new(Place::Topics, &name, &entry));
     }
     NoteService::new(shelf, Timestamp::from_millisecond(NOW).unwrap())
 }
