@@ -70,7 +70,7 @@ pub mod defrag {
 
 /// Notes and where they are kept.
 pub mod notes {
-    pub use crate::store::change::{Change, View};
+    pub use crate::store::change::{Change, Preview};
     pub use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier};
     pub use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
     pub use crate::store::place::Root;

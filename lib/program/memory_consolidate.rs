@@ -17,7 +17,7 @@ use crate::memory::pipeline::{Ending, Failure};
 use crate::program::notes::piped_in;
 use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
-use crate::store::change::View;
+use crate::store::change::Preview;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
@@ -160,7 +160,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
     let queue = Queue::new(args.limit.unwrap_or(usize::MAX), only);
     let topics = Topics::at(&opened.root);
-    let notes = View::over(&topics, run.is_dry());
+    let notes = Preview::over(&topics, run.is_dry());
     match &args.what {
         What::DryRun if opened.config.llm.command.is_none() => {
             Err(Error::config("a dry run asks the LLM, and no LLM command is set").hint(COMMAND_HINT))
@@ -182,9 +182,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 const NOTHING: &str = "nothing waits that may be asked about now";
 
-type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, View<'a, Topics>>>;
+type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Preview<'a, Topics>>>;
 
-fn runner<'a>(run: Run<'a>, notes: View<'a, Topics>, queue: Queue, opened: &'a Opened) -> Consolidation<'a> {
+fn runner<'a>(
+    run: Run<'a>,
+    notes: Preview<'a, Topics>,
+    queue: Queue,
+    opened: &'a Opened,
+) -> Consolidation<'a> {
     let machine =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
     Runner::new(
@@ -325,7 +330,7 @@ fn result(
 }
 
 fn summary(
-    host: &ConsolidateHost<View<Topics>>,
+    host: &ConsolidateHost<Preview<Topics>>,
     ending: &Ending,
     waiting: usize,
     args: &Args,

@@ -15,7 +15,7 @@ use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
 use crate::program::pipeline::{Beginning, COMMAND_HINT, Opened, Opening, open, print_question, quoted};
 use crate::store::batch::Batches;
-use crate::store::change::View;
+use crate::store::change::Preview;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
     };
     let run = opened.run(ABOUT.name, kind, args.quiet, env, &reporter);
     let topics = Topics::at(&opened.root);
-    let notes = View::over(&topics, run.is_dry());
+    let notes = Preview::over(&topics, run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
     let undone = if args.what == What::DryRun { None } else { undo::finish(&notes, &run)? };
     match &args.what {
@@ -193,9 +193,14 @@ fn run(args: Args, env: &Env, stdout: &mut Stdout) -> Result<ExitCode> {
 
 const NOTHING: &str = "nothing has changed since the last defrag (--force asks anyway)";
 
-type Defragmentation<'a> = Runner<'a, DefragHost<'a, View<'a, Topics>>>;
+type Defragmentation<'a> = Runner<'a, DefragHost<'a, Preview<'a, Topics>>>;
 
-fn runner<'a>(run: Run<'a>, notes: View<'a, Topics>, opened: &'a Opened, args: &Args) -> Defragmentation<'a> {
+fn runner<'a>(
+    run: Run<'a>,
+    notes: Preview<'a, Topics>,
+    opened: &'a Opened,
+    args: &Args,
+) -> Defragmentation<'a> {
     let machine = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),

@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 
 /// The notes as they are once a change is made. Of a dry run it is never made: what the run writes is there for the rest of
 /// it, and nowhere else. What any other run writes goes to the store at once.
-pub struct View<'a, P: Persistence> {
+pub struct Preview<'a, P: Persistence> {
     notes: &'a P,
     revisions: RefCell<Vec<Revision>>,
     is_dry: bool,
 }
 
-impl<'a, P: Persistence> View<'a, P> {
-    pub(crate) fn over(notes: &'a P, is_dry: bool) -> View<'a, P> {
-        View { notes, revisions: RefCell::default(), is_dry }
+impl<'a, P: Persistence> Preview<'a, P> {
+    pub(crate) fn over(notes: &'a P, is_dry: bool) -> Preview<'a, P> {
+        Preview { notes, revisions: RefCell::default(), is_dry }
     }
 
     fn add(&self, next: &Revision) {
@@ -50,7 +50,7 @@ impl<'a, P: Persistence> View<'a, P> {
     }
 }
 
-impl<P: Persistence> Persistence for View<'_, P> {
+impl<P: Persistence> Persistence for Preview<'_, P> {
     /// `None` in a dry run: nobody else sees the change.
     type Lock = Option<P::Lock>;
 
@@ -120,7 +120,7 @@ impl<P: Persistence> Persistence for View<'_, P> {
 /// A change that is being planned. As long as it is, nobody else changes anything.
 pub struct Change<'a, P: Persistence> {
     /// The notes as they will be.
-    pub notes: View<'a, P>,
+    pub notes: Preview<'a, P>,
     lock: P::Lock,
 }
 
@@ -128,7 +128,7 @@ impl<'a, P: Persistence> Change<'a, P> {
     /// # Errors
     /// The store cannot be locked.
     pub fn of(notes: &'a P) -> Result<Change<'a, P>> {
-        Ok(Change { lock: notes.lock()?, notes: View::over(notes, true) })
+        Ok(Change { lock: notes.lock()?, notes: Preview::over(notes, true) })
     }
 
     /// Makes it.
@@ -454,7 +454,7 @@ mod tests {
         let (one, two) = (change.add(entry("AAAAAA")).unwrap(), change.add(entry("BBBBBB")).unwrap());
         assert!(topics.ids().unwrap().is_empty());
         change.write().unwrap();
-        let dry = View::over(&topics, true);
+        let dry = Preview::over(&topics, true);
         let change = Change::of(&dry).unwrap();
         let moved = change.archive(&one).unwrap();
         change.purge(&two);
