@@ -14,7 +14,7 @@ use axe::consolidate::{
     Session, Slice, Speaker,
 };
 use axe::defrag::{self, Defrag, Limits, Scanned, Structure, Wanted};
-use axe::notes::{Broken, Entry, EntryId, Note, Persistence, Place, Proposal, ProposalId, Scan};
+use axe::notes::{Broken, Entry, EntryId, Persistence, Place, Revision, Version};
 use axe::pipeline::{Answer, Begun, Done, Effect, Ending, Event, Pipeline, Redactor, Task, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
@@ -24,78 +24,45 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How long a prompt may be, in bytes.
 const MAX_PROMPT: usize = 100_000;
 
-/// Notes by place and name, and the changes of them that wait for a person.
+/// Notes, and the changes of them that wait for a person, by their paths.
 #[derive(Default)]
-struct Memory(RefCell<BTreeMap<(Place, OsString), Entry>>, RefCell<BTreeMap<ProposalId, Proposal>>);
-
-fn note(((place, name), entry): (&(Place, OsString), &Entry)) -> Note {
-    Note { place: *place, path: PathBuf::from(name), entry: entry.clone() }
-}
+struct Memory(RefCell<BTreeMap<PathBuf, Vec<u8>>>);
 
 impl Persistence for Memory {
     /// There is one thread.
     type Lock = ();
 
-    fn is_there(&self) -> bool {
-        true
-    }
-
     fn lock(&self) -> Result<()> {
         Ok(())
     }
 
-    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
-        let notes = self.0.borrow();
-        let found =
-            notes.iter().filter(|((place, _), _)| places.contains(place)).map(|pair| each(note(pair)));
-        Ok(Scan { found: found.collect(), broken: Vec::new() })
+    fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>> {
+        let files = self.0.borrow();
+        let inside = files.keys().filter(|path| path.parent() == Some(Path::new(dir)));
+        let names = inside.filter_map(|path| path.file_name()).map(OsStr::to_owned);
+        Ok(names.filter(|name| name.as_encoded_bytes().ends_with(end.as_bytes())).collect())
     }
 
-    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
-        Ok(self.0.borrow().get_key_value(&(place, name.to_owned())).map(note))
+    fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken> {
+        Ok(self.0.borrow().get(path).cloned())
     }
 
-    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
-        Ok(self.0.borrow().iter().find(|(_, entry)| entry.meta().id == *id).map(note))
-    }
-
-    fn is_taken(&self, place: Place, name: &OsStr) -> bool {
-        self.0.borrow().contains_key(&(place, name.to_owned()))
-    }
-
-    fn put(&self, (): &(), old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
-        let key = (place, name.to_owned());
-        let old = old.map(|old| (old.place, old.name()));
-        if old.as_ref() != Some(&key) && self.0.borrow().contains_key(&key) {
-            return Err(Error::new(ErrorKind::Conflict, format!("{name:?} exists already")));
+    /// A database would do this in one transaction.
+    fn write(&self, (): &(), change: &[Revision]) -> Result<()> {
+        let mut files = self.0.borrow_mut();
+        for Revision { before, after } in change {
+            let old = before.as_ref().and_then(|before| files.remove(&before.path()));
+            let is_free = after.as_ref().is_none_or(|after| !files.contains_key(&after.path()));
+            if old.as_deref() != before.as_ref().map(Version::bytes) || !is_free {
+                return Err(Error::new(ErrorKind::Conflict, "a note is not as the change found it"));
+            }
+            files.extend(after.as_ref().map(|after| (after.path(), after.bytes().to_vec())));
         }
-        let mut notes = self.0.borrow_mut();
-        old.and_then(|old| notes.remove(&old));
-        notes.insert(key, entry.clone());
-        Ok(Note { place, path: PathBuf::from(name), entry })
-    }
-
-    fn purge(&self, (): &(), note: &Note) -> Result<()> {
-        self.0.borrow_mut().remove(&(note.place, note.name()));
-        Ok(())
-    }
-
-    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
-        Ok((self.1.borrow().values().cloned().collect(), Vec::new()))
-    }
-
-    fn put_proposal(&self, (): &(), proposal: &Proposal) -> Result<()> {
-        self.1.borrow_mut().insert(proposal.id.clone(), proposal.clone());
-        Ok(())
-    }
-
-    fn withdraw(&self, (): &(), id: &ProposalId) -> Result<()> {
-        self.1.borrow_mut().remove(id);
         Ok(())
     }
 }
@@ -258,7 +225,7 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
                 Task::Apply { plan, .. } => {
                     let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
                     for proposal in plan.proposals {
-                        axe::waiting::propose(notes, &notes.lock()?, proposal)?;
+                        axe::waiting::propose(notes, proposal)?;
                     }
                     println!(
                         "{} operations made, {} dropped",
@@ -300,9 +267,10 @@ fn main() -> Result<()> {
 
     let all = notes.0.borrow();
     assert_eq!(all.len(), 1, "one note was made");
-    for ((_, name), entry) in all.iter() {
+    for (path, bytes) in all.iter() {
+        let entry = Entry::parse(bytes.clone())?;
         assert_eq!(entry.meta().tier.to_string(), "hot", "and it was found to matter");
-        println!("\n{}\n\n{}", name.to_string_lossy(), String::from_utf8_lossy(entry.bytes()));
+        println!("\n{}\n\n{}", path.display(), String::from_utf8_lossy(bytes));
     }
     Ok(())
 }

@@ -71,12 +71,12 @@ pub mod defrag {
 
 /// Notes and where they are kept.
 pub mod notes {
+    pub use crate::store::change::{Change, Preview};
     pub use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier};
     pub use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
     pub use crate::store::place::Root;
     pub use crate::store::proposal::{Draft, Evidence, Op, Proposal, ProposalId};
     pub use crate::store::revision::{Revision, Version};
-    pub use crate::store::supersede::{old_text, supersede};
     pub use crate::store::topics::{StoreLock, Topics};
 }
 

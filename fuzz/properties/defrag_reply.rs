@@ -9,7 +9,7 @@ use crate::memory::defrag::work::{Scanned, Work};
 use crate::memory::facts::lost;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
-use crate::store::persistence::Place;
+use crate::store::revision::{Place, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
 const BATCH: &str = "batch__AAAAAAAAAAAA";
@@ -47,6 +47,10 @@ pub(crate) fn holds(bytes: &[u8]) {
     is_safe(&made, allows);
 }
 
+fn name_of(version: &Version) -> String {
+    version.name().to_str().unwrap().to_owned()
+}
+
 /// Carried out step by step: what is replaced is what is there, and what is there afterwards is all that was.
 fn is_safe(plan: &Plan, allows: Allows) {
     let notes = corpus();
@@ -60,33 +64,38 @@ fn is_safe(plan: &Plan, allows: Allows) {
         let (mut old, mut new) = (Vec::new(), String::new());
         for revision in &planned.revisions {
             let is_new = revision.before.is_none();
-            assert_eq!(shown.contains(&revision.id), !is_new, "{} was not shown", revision.id);
+            let id = revision.id().unwrap();
+            assert_eq!(shown.contains(&id), !is_new, "{id} was not shown");
             let before = revision.before.as_ref().map(|before| {
-                let bytes = files.remove(&(before.place, before.name.clone()));
-                assert_eq!(bytes.as_deref(), Some(before.bytes()), "{} is not what is there", before.name);
+                let bytes = files.remove(&(before.place().unwrap(), name_of(before)));
+                assert_eq!(
+                    bytes.as_deref(),
+                    Some(before.bytes()),
+                    "{} is not what is there",
+                    name_of(before)
+                );
                 before.entry().unwrap()
             });
             let after = revision.after.as_ref().expect("nothing is deleted");
-            assert!(
-                !after.name.contains(['/', '\0']) && after.name.ends_with(".md") && after.name.len() <= 255
-            );
+            let (place, name) = (after.place().unwrap(), name_of(after));
+            assert!(!name.contains(['/', '\0']) && name.ends_with(".md") && name.len() <= 255);
             // An old text, or a part of a split.
-            assert!(!is_new || after.place == Place::Archive || planned.op == Op::Split);
+            assert!(!is_new || place == Place::Archive || planned.op == Op::Split);
             let entry = after.entry().unwrap();
-            assert_eq!(entry.meta().id, revision.id);
-            let old_bytes = files.insert((after.place, after.name.clone()), after.bytes().to_vec());
-            assert_eq!(old_bytes, None, "{} is overwritten", after.name);
+            assert_eq!(entry.meta().id, id);
+            let old_bytes = files.insert((place, name), after.bytes().to_vec());
+            assert_eq!(old_bytes, None, "{} is overwritten", name_of(after));
             assert_eq!(entry.meta().tier == Tier::Hot, entry.meta().status == Status::Promoted);
             if let Some(before) = &before {
                 let (was, is) = (before.meta(), entry.meta());
                 assert!(!was.pinned || is.pinned);
-                assert!(!(was.pinned && after.place == Place::Archive && planned.op == Op::Archive));
+                assert!(!(was.pinned && place == Place::Archive && planned.op == Op::Archive));
                 assert!(!(was.pinned && was.tier == Tier::Hot && planned.op == Op::Tier));
                 assert!(is.used >= was.used && is.created_at <= was.created_at);
                 assert!(was.aliases.iter().all(|id| is.aliases.contains(id)));
                 assert_eq!((was.scope, was.until), (is.scope, is.until));
                 // What a person made their own stays that, and what it says stays.
-                if before.kept().is_some() && after.place == Place::Topics {
+                if before.kept().is_some() && place == Place::Topics {
                     assert!(entry.kept().is_some(), "{planned:?}");
                     let all = format!("{} {} {}", is.title, is.summary, text(entry.body()));
                     assert!(
@@ -96,7 +105,7 @@ fn is_safe(plan: &Plan, allows: Allows) {
                 }
                 old.push(format!("{}\n{}\n{}", was.title, was.summary, text(before.body())));
             }
-            if after.place == Place::Topics {
+            if place == Place::Topics {
                 let meta = entry.meta();
                 new += &format!("{}\n{}\n{}\n", meta.title, meta.summary, text(entry.body()));
             }

@@ -3,10 +3,10 @@
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
 use crate::memory::waiting;
+use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, one_line};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
-use crate::store::supersede::supersede;
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeSet;
@@ -88,8 +88,7 @@ pub(crate) fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposa
     })
 }
 
-/// Makes the change, as a person's word, and returns the note as it is then. After a crash in between, accepting again
-/// makes nothing twice.
+/// Makes the change, as a person's word, and returns the note as it is then.
 ///
 /// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
 /// note as it is, so that accepting it again accepts it. `shown` is the [base](Entry::base) of the note that the person
@@ -102,26 +101,27 @@ pub(crate) fn accept<P: Persistence>(
 ) -> Result<Option<Note>> {
     // No store is made to look for a proposal.
     find(notes, id)?;
-    let lock = notes.lock()?;
+    let change = Change::of(notes)?;
     // Under the lock again: it may have been decided about a moment ago.
-    let mut proposal = find(notes, id)?;
+    let mut proposal = find(&change.notes, id)?;
     let note = if proposal.op == Op::Create {
-        let note = create(notes, &lock, &proposal, now)?;
-        waiting::resolve_links(notes, &lock, id, Some(&note.entry.meta().id))?;
-        note
+        let note = create(&change, &proposal, now)?;
+        waiting::end(&change, id, Some(&note.entry.meta().id))?;
+        Some(note)
     } else {
-        let note = note_of(notes, &proposal)?;
+        let note = note_of(&change.notes, &proposal)?;
+        let base = note.entry.base();
         let is_made = is_made(&note, &proposal);
-        let is_other = shown.or(proposal.base.as_deref()).is_some_and(|base| base != note.entry.base());
-        if is_other && !is_made {
-            proposal.base = Some(note.entry.base());
-            notes.put_proposal(&lock, &proposal)?;
-            return Ok(None);
+        if shown.or(proposal.base.as_deref()).is_some_and(|shown| shown != base) && !is_made {
+            proposal.base = Some(base);
+            change.put_proposal(&proposal)?;
+            None
+        } else {
+            change.withdraw(id);
+            Some(if is_made { note } else { changed(&change, &note, &proposal, now)? })
         }
-        if is_made { note } else { change(notes, &lock, &note, &proposal, now)? }
     };
-    notes.withdraw(&lock, id)?;
-    Ok(Some(note))
+    change.write().map(|()| note)
 }
 
 /// The text of the proposal as a note, for an editor. `None`: it brings no text.
@@ -137,22 +137,22 @@ pub(crate) fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
 /// # Errors
 /// The text is no note; or the proposal is gone, or cannot be written.
 pub(crate) fn set_draft<P: Persistence>(notes: &P, id: &ProposalId, text: Vec<u8>) -> Result<()> {
-    let lock = notes.lock()?;
-    let mut proposal = find(notes, id)?;
+    let change = Change::of(notes)?;
+    let mut proposal = find(&change.notes, id)?;
     let Some(draft) = &mut proposal.entry else { return Ok(()) };
     let edited = Draft::of(&Entry::parse(text)?);
     *draft = Draft { sources: std::mem::take(&mut draft.sources), ..edited };
-    notes.put_proposal(&lock, &proposal)
+    change.put_proposal(&proposal)?;
+    change.write()
 }
 
 /// Takes the proposal away.
 pub(crate) fn reject<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     find(notes, id)?;
-    let lock = notes.lock()?;
-    let proposal = find(notes, id)?;
-    waiting::resolve_links(notes, &lock, id, None)?;
-    notes.withdraw(&lock, id)?;
-    Ok(proposal)
+    let change = Change::of(notes)?;
+    let proposal = find(&change.notes, id)?;
+    waiting::end(&change, id, None)?;
+    change.write().map(|()| proposal)
 }
 
 /// The note that the proposal is about, or the one that it was merged into since.
@@ -169,14 +169,20 @@ fn note_of<P: Persistence>(notes: &P, proposal: &Proposal) -> Result<Note> {
     Ok(note)
 }
 
-/// Was it accepted before, and its file not taken away after it, because of a crash?
+/// Was it accepted before? Its file may have come back since, from another machine or a backup.
 fn is_made(note: &Note, proposal: &Proposal) -> bool {
     let meta = note.entry.meta();
     match (proposal.op, &proposal.entry) {
         (Op::Retire, _) => note.place == Place::Archive,
         (Op::Widen, _) => meta.scope == Scope::Global,
-        (_, Some(draft)) => is_accepted(meta) && says(&note.entry, draft),
         (_, None) => false,
+        (_, Some(draft)) => {
+            is_accepted(meta)
+                && meta.title == one_line(&draft.title)
+                && meta.summary == one_line(&draft.summary)
+                && (&meta.tags, meta.scope, meta.until) == (&draft.tags, draft.scope, draft.until)
+                && note.entry.body() == whole_lines(&draft.body).as_bytes()
+        }
     }
 }
 
@@ -184,27 +190,13 @@ fn is_accepted(meta: &Meta) -> bool {
     meta.sources.iter().any(|source| source.harness.as_deref() == Some(REVIEW))
 }
 
-/// Does the note say just what the draft does?
-fn says(entry: &Entry, draft: &Draft) -> bool {
-    let Meta { title, summary, tags, scope, until, .. } = entry.meta();
-    *title == one_line(&draft.title)
-        && *summary == one_line(&draft.summary)
-        && (tags, scope, until) == (&draft.tags, &draft.scope, &draft.until)
-        && entry.body() == whole_lines(&draft.body).as_bytes()
-}
-
-fn create<P: Persistence>(notes: &P, lock: &P::Lock, proposal: &Proposal, now: Timestamp) -> Result<Note> {
+fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestamp) -> Result<Note> {
     let Some(draft) = &proposal.entry else { return Err(Error::corrupt("a new note without a text")) };
     let title = one_line(&draft.title);
-    let made_before = |id: &EntryId| {
-        let there = notes.own(id)?;
-        Ok::<_, Error>(there.filter(|there| is_accepted(there.entry.meta()) && says(&there.entry, draft)))
-    };
-    let taken = notes.ids()?;
-    let id = EntryId::try_make(&title, proposal.created_at, |id| {
-        Ok::<_, Error>(taken.contains(id) && made_before(id)?.is_none())
-    })?;
-    if let Some(there) = made_before(&id)? {
+    let taken = change.notes.ids()?;
+    let made = |id: &EntryId| change.notes.own(id).ok().flatten().filter(|there| is_made(there, proposal));
+    let id = EntryId::make(&title, proposal.created_at, |id| taken.contains(id) && made(id).is_none());
+    if let Some(there) = taken.contains(&id).then(|| made(&id)).flatten() {
         return Ok(there);
     }
     let meta = Meta {
@@ -221,19 +213,18 @@ fn create<P: Persistence>(notes: &P, lock: &P::Lock, proposal: &Proposal, now: T
     let mut entry = Entry::new(meta, whole_lines(&draft.body).as_bytes());
     vouch(&mut entry, now)?;
     entry.fits()?;
-    notes.add(lock, entry)
+    change.add(entry)
 }
 
-fn change<P: Persistence>(
-    notes: &P,
-    lock: &P::Lock,
+fn changed<P: Persistence>(
+    change: &Change<P>,
     note: &Note,
     proposal: &Proposal,
     now: Timestamp,
 ) -> Result<Note> {
     let mut entry = note.entry.clone();
     match (proposal.op, &proposal.entry) {
-        (Op::Retire, _) => return notes.archive(lock, note),
+        (Op::Retire, _) => return change.archive(note),
         (Op::Widen, _) => entry.update(|meta| meta.scope = Scope::Global)?,
         (_, None) => return Err(Error::corrupt("a change without a text")),
         (_, Some(draft)) => {
@@ -260,10 +251,9 @@ fn change<P: Persistence>(
         (title.clone(), summary.clone(), entry.body().to_vec())
     };
     if text(&entry) == text(&note.entry) {
-        return notes.replace(lock, note, entry);
+        return change.replace(note, entry);
     }
-    // The time of the proposal, not of now: accepted again after a crash, it keeps the old text once.
-    supersede(notes, lock, note, entry, proposal.created_at).map(|(note, _)| note)
+    change.supersede(note, entry, proposal.created_at)
 }
 
 /// What the note says is a person's word from now on.

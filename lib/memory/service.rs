@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::text::whole_lines;
 use crate::memory::waiting;
+use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
@@ -100,21 +101,18 @@ pub(crate) enum RemovalMode {
     Purge,
 }
 
-/// Counts one use of a note.
-pub(super) fn count_use<P: Persistence>(
-    notes: &P,
-    lock: &P::Lock,
-    id: &EntryId,
-    now: Timestamp,
-) -> Result<Note> {
-    let note = notes.find(id)?;
+/// Counts one use of a note: `used` and `last_used` change together, under the lock (FR-8).
+pub(super) fn count_use<P: Persistence>(notes: &P, id: &EntryId, now: Timestamp) -> Result<Note> {
+    let change = Change::of(notes)?;
+    let note = change.notes.find(id)?;
     let mut entry = note.entry.clone();
     let count = |meta: &mut Meta| {
         meta.used = meta.used.saturating_add(1);
         meta.last_used = Timestamp::from_second(now.as_second()).ok();
     };
     entry.update(count).map_err(|why| unchanged(&note, &why))?;
-    notes.replace(lock, &note, entry)
+    let note = change.replace(&note, entry)?;
+    change.write().map(|()| note)
 }
 
 impl<P: Persistence> NoteService<P> {
@@ -124,30 +122,20 @@ impl<P: Persistence> NoteService<P> {
 
     /// Writes a new note, with status `captured`.
     pub(crate) fn capture(&self, new: NewNote) -> Result<Note> {
-        let lock = self.notes.lock()?;
-        let taken = self.notes.ids()?;
+        let change = Change::of(&self.notes)?;
+        let taken = change.notes.ids()?;
         let now = self.now.as_millisecond();
+        let id = EntryId::make(&new.title, now, |id| taken.contains(id));
         let meta = Meta {
-            id: EntryId::make(&new.title, now, |id| taken.contains(id)),
             title: new.title,
             summary: new.summary,
             tags: new.tags,
-            status: Status::Captured,
-            tier: Tier::Warm,
             scope: new.scope,
-            pinned: false,
-            until: None,
-            rank: None,
             by: Some(new.by),
-            outside: Vec::new(),
-            used: 0,
-            last_used: None,
             created_at: now,
             updated_at: now,
-            written: None,
             sources: new.sources,
-            aliases: Vec::new(),
-            superseded_by: None,
+            ..Meta::new(id)
         };
         let mut entry = Entry::new(meta, whole_lines(&new.body).as_bytes());
         // A person's note needs no seal: it is a person's own, edited or not.
@@ -155,13 +143,13 @@ impl<P: Persistence> NoteService<P> {
             entry.seal()?;
         }
         entry.fits().map_err(|why| Error::usage(format!("the note cannot be written: {why}")))?;
-        self.notes.add(&lock, entry)
+        let note = change.add(entry)?;
+        change.write().map(|()| note)
     }
 
     /// Lets a change wait for a person.
     pub(crate) fn propose(&self, proposal: Proposal) -> Result<Proposal> {
-        let lock = self.notes.lock()?;
-        waiting::propose(&self.notes, &lock, proposal)
+        waiting::propose(&self.notes, proposal)
     }
 
     /// The note. This does not count as a read.
@@ -169,16 +157,17 @@ impl<P: Persistence> NoteService<P> {
         self.notes.find(id)
     }
 
-    /// Counts a read and returns the note: `used` and `last_used` change together, under the lock (FR-8).
+    /// Counts a read and returns the note.
     pub(crate) fn read(&self, id: &EntryId) -> Result<Note> {
-        let lock = self.lock_for(id)?;
-        count_use(&self.notes, &lock, id, self.now)
+        self.must_have(id)?;
+        count_use(&self.notes, id, self.now)
     }
 
     /// Applies the whole patch at once.
     pub(crate) fn update(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
-        let lock = self.lock_for(id)?;
-        let note = self.notes.find(id)?;
+        self.must_have(id)?;
+        let changing = Change::of(&self.notes)?;
+        let note = changing.notes.find(id)?;
         let mut entry = note.entry.clone();
         if matches!(author, Author::Person) && patch.has_text() && !entry.is_typed() {
             // What is changed now was not sealed by a version that knew how: it must count as edited, too.
@@ -217,13 +206,14 @@ impl<P: Persistence> NoteService<P> {
                 let draft = Some(Draft::of(&entry));
                 let mut proposal = Proposal::about(&note.entry, Op::Update, draft, By::Agent, now);
                 (proposal.reasons, proposal.session) = (vec![reason.to_owned()], Some(session.clone()));
-                return waiting::propose(&self.notes, &lock, proposal).map(Changed::Waits);
+                return waits(changing, proposal);
             }
             if entry.meta().written.is_some() {
                 entry.seal().map_err(|why| unchanged(&note, &why))?;
             }
         }
-        self.notes.replace(&lock, &note, entry).map(Changed::Done)
+        let note = changing.replace(&note, entry)?;
+        changing.write().map(|()| Changed::Done(note))
     }
 
     /// The patch over the text that waits for this note already: it takes that text's place, so what it does not change
@@ -252,8 +242,9 @@ impl<P: Persistence> NoteService<P> {
     /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that
     /// was merged into another does not remove the other.
     pub(crate) fn remove(&self, id: &EntryId, how: RemovalMode, author: &Author) -> Result<Changed> {
-        let lock = self.lock_for(id)?;
-        let note = self.notes.find_own(id)?;
+        self.must_have(id)?;
+        let change = Change::of(&self.notes)?;
+        let note = change.notes.find_own(id)?;
         if let (Author::Agent(session), Place::Topics, Some(kept)) = (author, note.place, note.entry.kept()) {
             if how == RemovalMode::Purge {
                 let why = format!("{id} is deleted by a person alone: {}", kept.reason());
@@ -262,31 +253,33 @@ impl<P: Persistence> NoteService<P> {
             let now = self.now.as_millisecond();
             let mut proposal = Proposal::about(&note.entry, Op::Retire, None, By::Agent, now);
             (proposal.reasons, proposal.session) = (vec![kept.reason().to_owned()], Some(session.clone()));
-            return waiting::propose(&self.notes, &lock, proposal).map(Changed::Waits);
+            return waits(change, proposal);
         }
-        match (how, note.place) {
-            (RemovalMode::Archive, Place::Topics) => self.notes.archive(&lock, &note).map(Changed::Done),
-            (RemovalMode::Archive, Place::Archive) => Ok(Changed::Same(note)),
+        let note = match (how, note.place) {
+            (RemovalMode::Archive, Place::Topics) => change.archive(&note)?,
+            (RemovalMode::Archive, Place::Archive) => return Ok(Changed::Same(note)),
             (RemovalMode::Purge, _) => {
-                self.notes.purge(&lock, &note)?;
+                change.purge(&note);
                 // A change that waits holds the note's text, too.
-                let (waiting, _) = self.notes.proposals()?;
+                let (waiting, _) = change.notes.proposals()?;
                 for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
-                    waiting::resolve_links(&self.notes, &lock, &proposal.id, None)?;
-                    self.notes.withdraw(&lock, &proposal.id)?;
+                    waiting::end(&change, &proposal.id, None)?;
                 }
-                Ok(Changed::Done(note))
+                note
             }
-        }
+        };
+        change.write().map(|()| Changed::Done(note))
     }
 
-    /// Takes the lock to change the note with this id. Without a store, that is an error, and no store is created.
-    fn lock_for(&self, id: &EntryId) -> Result<P::Lock> {
-        if !self.notes.is_there() {
-            self.notes.find(id)?;
-        }
-        self.notes.lock()
+    /// Without a store there is no note to change, and no store is made for it.
+    fn must_have(&self, id: &EntryId) -> Result<()> {
+        if self.notes.is_there() { Ok(()) } else { self.notes.find(id).map(drop) }
     }
+}
+
+fn waits<P: Persistence>(change: Change<P>, proposal: Proposal) -> Result<Changed> {
+    let proposal = waiting::settle(&change, proposal)?;
+    change.write().map(|()| Changed::Waits(proposal))
 }
 
 /// What a note says, besides its body.

@@ -5,6 +5,7 @@ use crate::base::error::Result;
 use crate::memory::facts::facts;
 use crate::memory::links;
 use crate::memory::search::{language, words};
+use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
@@ -26,14 +27,21 @@ const TURNS: &[&str] = &[
 ///
 /// # Errors
 /// The store cannot be read or written.
-pub fn propose<P: Persistence>(notes: &P, lock: &P::Lock, proposal: Proposal) -> Result<Proposal> {
-    let (waiting, _) = notes.proposals()?;
-    put(notes, lock, settled(proposal, &waiting), &waiting)
+pub fn propose<P: Persistence>(notes: &P, proposal: Proposal) -> Result<Proposal> {
+    let change = Change::of(notes)?;
+    let proposal = settle(&change, proposal)?;
+    change.write().map(|()| proposal)
+}
+
+/// The same, as a part of a change.
+pub(crate) fn settle<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Proposal> {
+    let (waiting, _) = change.notes.proposals()?;
+    put(change, settled(proposal, &waiting), &waiting)
 }
 
 /// The same for a proposal that [`settled`] was given: it takes the place of the one with its id.
-pub(crate) fn keep<P: Persistence>(notes: &P, lock: &P::Lock, proposal: Proposal) -> Result<Proposal> {
-    let (waiting, _) = notes.proposals()?;
+pub(crate) fn keep<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Proposal> {
+    let (waiting, _) = change.notes.proposals()?;
     let kept = match waiting.iter().find(|there| there.id == proposal.id) {
         Some(there) if (there.op, &there.note) == (proposal.op, &proposal.note) => {
             joined(there, proposal, true)
@@ -41,21 +49,16 @@ pub(crate) fn keep<P: Persistence>(notes: &P, lock: &P::Lock, proposal: Proposal
         Some(_) => proposal.with_own_id(&waiting),
         None => proposal,
     };
-    put(notes, lock, kept, &waiting)
+    put(change, kept, &waiting)
 }
 
-fn put<P: Persistence>(
-    notes: &P,
-    lock: &P::Lock,
-    mut proposal: Proposal,
-    waiting: &[Proposal],
-) -> Result<Proposal> {
+fn put<P: Persistence>(change: &Change<P>, mut proposal: Proposal, waiting: &[Proposal]) -> Result<Proposal> {
     if let Some(draft) = &proposal.entry {
-        let beside = beside(notes, &[(draft, proposal.note.as_ref())], false)?;
+        let beside = beside(&change.notes, &[(draft, proposal.note.as_ref())], false)?;
         proposal.beside = beside.into_iter().flatten().map(|(id, _)| id).collect();
     }
     if !waiting.contains(&proposal) {
-        notes.put_proposal(lock, &proposal)?;
+        change.put_proposal(&proposal)?;
     }
     Ok(proposal)
 }
@@ -268,30 +271,25 @@ fn is_shown_with(meta: &Meta, draft: &Draft) -> bool {
 }
 
 /// A note has landed: what waits beside it is told.
-pub(crate) fn landed<P: Persistence>(notes: &P, lock: &P::Lock, note: &Note) -> Result<()> {
+pub(crate) fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
     let meta = note.entry.meta();
-    let (waiting, _) = notes.proposals()?;
+    let (waiting, _) = change.notes.proposals()?;
     for mut proposal in waiting {
         let Some(draft) = &proposal.entry else { continue };
         let is_new = proposal.concerns().all(|id| *id != meta.id) && proposal.beside.len() < BESIDE;
         let is_beside = || SaidText::of(draft).shares_facts_with(&SaidText::of_note(&note.entry));
         if is_new && is_shown_with(meta, draft) && is_beside() {
             proposal.beside.push(meta.id.clone());
-            notes.put_proposal(lock, &proposal)?;
+            change.put_proposal(&proposal)?;
         }
     }
     Ok(())
 }
 
 /// A proposal waits no longer. Links to it lead to the note that was made of it; without one they go.
-pub(crate) fn resolve_links<P: Persistence>(
-    notes: &P,
-    lock: &P::Lock,
-    from: &ProposalId,
-    to: Option<&EntryId>,
-) -> Result<()> {
-    let (waiting, _) = notes.proposals()?;
-    let scan = notes.scan(&[Place::Topics, Place::Archive], |note| {
+pub(crate) fn end<P: Persistence>(change: &Change<P>, from: &ProposalId, to: Option<&EntryId>) -> Result<()> {
+    change.withdraw(from);
+    let scan = change.notes.scan(&[Place::Topics, Place::Archive], |note| {
         let body = links::resolved(&String::from_utf8_lossy(note.entry.body()), from, to)?;
         Some((note, body))
     })?;
@@ -305,9 +303,9 @@ pub(crate) fn resolve_links<P: Persistence>(
             entry.seal()?;
         }
         bases.push((note.entry.base(), entry.base()));
-        notes.replace(lock, &note, entry)?;
+        change.replace(&note, entry)?;
     }
-    for mut proposal in waiting.into_iter().filter(|proposal| proposal.id != *from) {
+    for mut proposal in change.notes.proposals()?.0 {
         let body = proposal.entry.as_ref().and_then(|draft| links::resolved(&draft.body, from, to));
         let base = bases.iter().find(|(old, _)| proposal.base.as_ref() == Some(old));
         if body.is_none() && base.is_none() {
@@ -320,7 +318,7 @@ pub(crate) fn resolve_links<P: Persistence>(
         if let (Some(body), Some(draft)) = (body, &mut proposal.entry) {
             draft.body = body;
         }
-        notes.put_proposal(lock, &proposal)?;
+        change.put_proposal(&proposal)?;
     }
     Ok(())
 }

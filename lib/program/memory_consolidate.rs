@@ -16,7 +16,7 @@ use crate::memory::review::diff_lines;
 use crate::program::notes::{CONFIG, counted, piped_in};
 use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, quoted, tell_parts_left};
 use crate::store::batch::Batches;
-use crate::store::overlay::Overlay;
+use crate::store::change::Preview;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ pub(super) const ABOUT: About = About {
 
 const NOTHING: &str = "nothing waits that may be asked about now";
 
-type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Overlay<Topics>>>;
+type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Preview<'a, Topics>>>;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -70,11 +70,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let (env, reporter) = (cx.env.clone(), cx.reporter);
     let run = opened.run(mode, args, cx.program, &env, &reporter);
+    let topics = Topics::at(&opened.root);
     let pipeline =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
     let host = ConsolidateHost {
         pipeline,
-        notes: Overlay::new(Topics::at(&opened.root), run.is_dry()),
+        notes: Preview::over(&topics, run.is_dry()),
         queue: Queue::new(args.number("limit").unwrap_or(usize::MAX), only),
         readings: Readings::default(),
         max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
@@ -189,7 +190,7 @@ fn print_busy(mode: Mode, cx: &mut Context) -> Result<()> {
 }
 
 /// The result as a program reads it.
-fn result(host: &ConsolidateHost<Overlay<Topics>>, waiting: usize, stopped: Option<&str>) -> Value {
+fn result(host: &ConsolidateHost<Preview<Topics>>, waiting: usize, stopped: Option<&str>) -> Value {
     let failed = host.queue.failed.iter();
     let failed: Vec<_> = failed.map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
     json!({
@@ -203,7 +204,7 @@ fn result(host: &ConsolidateHost<Overlay<Topics>>, waiting: usize, stopped: Opti
     })
 }
 
-fn summary(host: &ConsolidateHost<Overlay<Topics>>, waiting: usize) -> String {
+fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
     let retired = host.written.iter().filter(|note| note.action == Action::Retire).count();
     let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
         host.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());

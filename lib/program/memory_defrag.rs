@@ -13,7 +13,7 @@ use crate::memory::section::Outcome;
 use crate::program::notes::{CONFIG, counted};
 use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, quoted, tell_parts_left};
 use crate::store::batch::Batches;
-use crate::store::overlay::Overlay;
+use crate::store::change::Preview;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub(super) const ABOUT: About = About {
 
 const NOTHING: &str = "nothing has changed since the last defrag (--force asks anyway)";
 
-type Defragmentation<'a> = Runner<'a, DefragHost<'a, Overlay<Topics>>>;
+type Defragmentation<'a> = Runner<'a, DefragHost<'a, Preview<'a, Topics>>>;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -67,7 +67,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let (env, reporter) = (cx.env.clone(), cx.reporter);
     let run = opened.run(mode, args, cx.program, &env, &reporter);
-    let notes = Overlay::new(Topics::at(&opened.root), run.is_dry());
+    let topics = Topics::at(&opened.root);
+    let notes = Preview::over(&topics, run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
     let undone = if mode == Mode::DryRun { None } else { undo::finish(&notes, &run)? };
     let pipeline = Defrag {

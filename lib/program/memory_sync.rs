@@ -13,7 +13,6 @@ use crate::memory::sync::run::{Outcome, Report, Request, sync};
 use crate::memory::waiting;
 use crate::program::notes::{CONFIG, Store, counted};
 use crate::store::entry::EntryId;
-use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
 use serde_json::json;
@@ -194,9 +193,7 @@ fn merge(base: &Path, ours: &Path, theirs: &Path, env: &Env) -> Result<ExitCode>
         if !root.state().is_dir() {
             return Ok(ExitCode::FAILURE);
         }
-        let notes = Topics::at(&root);
-        let lock = notes.lock()?;
-        waiting::propose(&notes, &lock, conflict)?;
+        waiting::propose(&Topics::at(&root), conflict)?;
     }
     file::replace(ours, |new| std::io::Write::write_all(new, &merged.bytes))?;
     Ok(if merged.is_unfinished { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,32 +1,35 @@
 //! A merge whose files are in the store becomes the last commit of its branch.
 
 use crate::base::error::{Error, Result};
+use crate::base::file;
+use crate::store::apply::{self, Begun, Merge};
 use crate::store::git::{Git, unusable};
-use crate::store::merge::{self, MergePlan};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
+use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// Makes the commit of a merge that is written the branch's last one, if there is such a merge. Writes the files first
 /// if that is still to be done. The caller holds the history's lock, not the store's.
 pub(crate) fn finish(root: &Root, git: &Git) -> Result<()> {
-    if merge::is_begun(root) {
+    if apply::is_begun(root) {
         // Taking the lock recovers.
         drop(Topics::at(root).lock()?);
     }
-    let Some(plan) = merge::written(root)? else { return Ok(()) };
+    let Some(Begun { revisions, merge: Some(merge) }) = apply::merged(root)? else { return Ok(()) };
     let head = git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
-    if head.as_deref() != Some(&plan.merged) {
-        advance(git, &plan, head.as_deref())?;
+    if head.as_deref() != Some(&merge.merged) {
+        advance(git, &merge, &revisions, head.as_deref())?;
     }
-    merge::end(root)
+    apply::end_merge(root)
 }
 
 /// Puts the merge into the index, for the files that it changes, and makes it the last commit.
-fn advance(git: &Git, plan: &MergePlan, head: Option<&str>) -> Result<()> {
-    let merged = plan.merged.as_str();
-    let (Some(ours), Some(head)) = (plan.ours.as_deref(), head) else {
+fn advance(git: &Git, merge: &Merge, revisions: &[Revision], head: Option<&str>) -> Result<()> {
+    let merged = merge.merged.as_str();
+    let (Some(ours), Some(head)) = (merge.ours.as_deref(), head) else {
         git.run(&["read-tree", merged])?;
         git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged])?;
         return Ok(());
@@ -34,7 +37,8 @@ fn advance(git: &Git, plan: &MergePlan, head: Option<&str>) -> Result<()> {
     let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged];
     let raw = git.run(&arguments)?;
     let mut lines = Vec::new();
-    let mut missing: BTreeSet<&[u8]> = plan.changes.iter().map(|change| change.path.as_bytes()).collect();
+    let versions = revisions.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
+    let mut missing: BTreeSet<PathBuf> = versions.map(Version::path).collect();
     let mut fields = raw.split(|byte| *byte == 0);
     // `:MODE MODE OID OID STATUS`, then the path.
     while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
@@ -44,7 +48,7 @@ fn advance(git: &Git, plan: &MergePlan, head: Option<&str>) -> Result<()> {
         lines.extend_from_slice(format!("{mode} {oid}\t").as_bytes());
         lines.extend_from_slice(path);
         lines.push(0);
-        missing.remove(path);
+        missing.remove(Path::new(file::name_of(path).unwrap_or_default()));
     }
     // What the merge has changed is known: a part of it in the index would be the next commit.
     if !missing.is_empty() {

@@ -4,22 +4,15 @@ use crate::base::cli::Reporter;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
-use crate::store::proposal::{Proposal, ProposalId};
-use serde::{Deserialize, Serialize};
+use crate::store::proposal::{self, Proposal};
+pub use crate::store::revision::Place;
+use crate::store::revision::{Revision, Version};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// So many broken files are named one by one.
 const NAMED: usize = 10;
-
-/// Where a note lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Place {
-    Topics,
-    Archive,
-}
 
 #[derive(Debug, Clone)]
 pub struct Note {
@@ -52,55 +45,106 @@ pub(crate) fn warn_of(broken: &[Broken], reporter: &Reporter) {
     }
 }
 
+/// Where notes and proposals are kept: files by their paths below the store, `topics/NAME.md`, `archive/NAME.md` and
+/// `proposals/ID.json`. A host that keeps them elsewhere says how to list, read and write them; the rest follows.
 pub trait Persistence {
-    /// While one is held, nobody else changes a note. Held for milliseconds.
+    /// While one is held, nobody else changes anything. Held for milliseconds.
     type Lock;
-
-    /// Is there a store at all?
-    fn is_there(&self) -> bool;
 
     /// Makes the store where there is none.
     fn lock(&self) -> Result<Self::Lock>;
 
+    /// The names in a directory that end so, in order.
+    fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>>;
+
+    /// What is kept at this path; `None` if nothing is.
+    ///
+    /// # Errors
+    /// There is something that cannot be read.
+    fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken>;
+
+    /// Makes a change, see [`Change`](crate::store::change::Change): all of it or nothing, whatever crash comes between.
+    ///
+    /// # Errors
+    /// `Conflict`: a file is not as the change found it.
+    fn write(&self, lock: &Self::Lock, change: &[Revision]) -> Result<()>;
+
+    /// Is there a store at all?
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    /// What a path is called in messages.
+    fn shown(&self, path: &Path) -> PathBuf {
+        path.to_path_buf()
+    }
+
     /// What `each` makes of every note in `places`. A note that is being renamed meanwhile is seen once.
-    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>>;
+    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
+        let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
+        for place in places {
+            for name in self.names(place.dir(), ".md")? {
+                match self.read(*place, &name) {
+                    Ok(note) => scan.found.extend(note.map(&each)),
+                    Err(broken) => scan.broken.push(broken),
+                }
+            }
+        }
+        Ok(scan)
+    }
 
     /// The note that is kept under this name; `None` if there is none.
     ///
     /// # Errors
     /// There is something under this name that cannot be used as a note.
-    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken>;
+    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
+        let path = place.path(name);
+        let Some(bytes) = self.bytes(&path)? else { return Ok(None) };
+        let path = self.shown(&path);
+        match Entry::parse(bytes) {
+            Ok(entry) => Ok(Some(Note { place, path, entry })),
+            Err(error) => Err(Broken { path, why: error.line() }),
+        }
+    }
 
     /// The note whose name ends with this id, as almost every note's does. It bears that id itself.
-    fn named(&self, id: &EntryId) -> Result<Option<Note>>;
+    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
+        for place in [Place::Topics, Place::Archive] {
+            for name in self.names(place.dir(), &format!("{id}.md"))? {
+                // One that cannot be used may have a twin that can.
+                if let Ok(Some(note)) = self.read(place, &name)
+                    && note.entry.meta().id == *id
+                {
+                    return Ok(Some(note));
+                }
+            }
+        }
+        Ok(None)
+    }
 
-    /// Is anything kept under this name, note or not?
-    fn is_taken(&self, place: Place, name: &OsStr) -> bool;
-
-    /// The one way to write: keeps `entry` under this name, in the place of `old` if there is one. All or nothing.
-    ///
-    /// # Errors
-    /// `Conflict`: something else is kept under this name.
-    fn put(
-        &self,
-        lock: &Self::Lock,
-        old: Option<&Note>,
-        place: Place,
-        name: &OsStr,
-        entry: Entry,
-    ) -> Result<Note>;
-
-    /// Deletes a note for good.
-    fn purge(&self, lock: &Self::Lock, note: &Note) -> Result<()>;
+    /// Is anything kept at this path, usable or not?
+    fn is_taken(&self, path: &Path) -> bool {
+        !matches!(self.bytes(path), Ok(None))
+    }
 
     /// The changes that wait for a person, oldest first, and the files that are none.
-    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)>;
-
-    /// Keeps a proposal, in the place of the one with its id. All or nothing.
-    fn put_proposal(&self, lock: &Self::Lock, proposal: &Proposal) -> Result<()>;
-
-    /// Takes a proposal away. Nothing happens if it is gone already.
-    fn withdraw(&self, lock: &Self::Lock, id: &ProposalId) -> Result<()>;
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+        let (mut found, mut broken) = (Vec::new(), Vec::new());
+        for name in self.names(proposal::DIR, ".json")? {
+            let path = Path::new(proposal::DIR).join(&name);
+            match self.bytes(&path) {
+                Ok(Some(bytes)) => match Proposal::named(&name, &bytes) {
+                    Ok(proposal) => found.push(proposal),
+                    Err(why) => broken.push(Broken { path: self.shown(&path), why }),
+                },
+                // Decided since the directory was read.
+                Ok(None) => {}
+                Err(why) => broken.push(why),
+            }
+        }
+        found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        Ok((found, broken))
+    }
 
     /// The note with this id, or the one that it was merged into; archived ones too.
     fn find(&self, id: &EntryId) -> Result<Note> {
@@ -163,39 +207,17 @@ pub trait Persistence {
         let made = made.collect();
         Ok((all, made))
     }
-
-    /// A new note.
-    fn add(&self, lock: &Self::Lock, entry: Entry) -> Result<Note> {
-        let name = OsString::from(entry.meta().file_name());
-        self.put(lock, None, Place::Topics, &name, entry)
-    }
-
-    /// Puts `entry` in the place of what `note` holds; its file's name follows a new title or new tags.
-    fn replace(&self, lock: &Self::Lock, note: &Note, entry: Entry) -> Result<Note> {
-        // A name that somebody gave the file by hand stays until what it is made of changes.
-        let (old, new) = (note.entry.meta().file_name(), entry.meta().file_name());
-        let name = match old == new || self.is_taken(note.place, OsStr::new(&new)) {
-            true => note.name(),
-            false => OsString::from(new),
-        };
-        self.put(lock, Some(note), note.place, &name, entry)
-    }
-
-    /// Moves a note to the archive.
-    fn archive(&self, lock: &Self::Lock, note: &Note) -> Result<Note> {
-        let name = note.name();
-        if self.is_taken(Place::Archive, &name) {
-            let (path, name) = (note.path.display(), name.to_string_lossy().into_owned());
-            return Err(Error::conflict(format!("\"{path}\" cannot be archived: \"archive/{name}\" exists")));
-        }
-        self.put(lock, Some(note), Place::Archive, &name, note.entry.clone())
-    }
 }
 
 impl Note {
     /// The name that it is kept under.
     pub fn name(&self) -> OsString {
         self.path.file_name().unwrap_or_default().to_owned()
+    }
+
+    /// As it is now.
+    pub(crate) fn version(&self) -> Version {
+        Version::new(self.place, &self.name(), &self.entry)
     }
 }
 

@@ -7,11 +7,15 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 /// The largest file that is read, in bytes: the largest note, with every character escaped.
-pub(super) const CAP: u64 = 8 << 20;
+const CAP: u64 = 8 << 20;
 const PREFIX: &str = "p__";
+/// Where they are, below the store.
+pub(crate) const DIR: &str = "proposals";
 
 /// Like `p__a1B2c3`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,6 +47,11 @@ impl ProposalId {
 
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The path of its file, below the store.
+    pub(crate) fn path(&self) -> PathBuf {
+        Path::new(DIR).join(format!("{self}.json"))
     }
 }
 
@@ -256,6 +265,15 @@ impl Proposal {
             (Some(entry), _) => &entry.title,
             (None, Some(note)) => note.as_str(),
             (None, None) => "",
+        }
+    }
+
+    /// The bytes of the file of this name.
+    pub(crate) fn named(name: &OsStr, bytes: &[u8]) -> Result<Proposal, String> {
+        let proposal = Proposal::parse(bytes).map_err(|why| format!("not a proposal: {why}"))?;
+        match proposal.id.path().file_name() == Some(name) {
+            true => Ok(proposal),
+            false => Err(format!("its id is \"{}\", and its name says another", proposal.id)),
         }
     }
 

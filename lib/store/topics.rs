@@ -1,18 +1,17 @@
 //! All notes: one markdown file each. Every change is made under the store's lock, and replaces a file as a whole.
 
-mod proposals;
-
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::parallel;
+use crate::store::apply;
 use crate::store::entry::{Entry, EntryId};
-use crate::store::merge;
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
-use crate::store::proposal::{Proposal, ProposalId};
+use crate::store::proposal;
 use crate::store::removed;
+use crate::store::revision::{Revision, Version};
 use std::collections::{BTreeSet, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
@@ -36,53 +35,28 @@ impl Topics {
         }
     }
 
-    /// The file of this name. A plan is a file, and may have been tampered with: a name is one name.
-    fn path(&self, place: Place, name: &OsStr) -> Result<PathBuf, Broken> {
-        let mut parts = Path::new(name).components();
-        match (parts.next(), parts.next()) {
-            (Some(Component::Normal(name)), None) if !name.as_encoded_bytes().contains(&0) => {
-                Ok(self.dir(place).join(name))
-            }
-            _ => Err(Broken {
-                path: PathBuf::from(name),
-                why: format!("\"{}\" is not the name of a file", name.to_string_lossy()),
-            }),
-        }
-    }
-
     /// The markdown files of these places.
     pub(crate) fn files(&self, places: &[Place]) -> Result<Files> {
         let mut files = Files::default();
         for place in places {
-            self.add_files(*place, ".md", &mut files)?;
+            self.add_files(*place, &mut files)?;
         }
         Ok(files)
     }
 
-    /// Adds the files of a place whose names end so, by name. None where there is no store yet.
-    fn add_files(&self, place: Place, end: &str, files: &mut Files) -> Result<()> {
+    /// Adds the files of a place that may be notes, by name. None where there is no store yet.
+    fn add_files(&self, place: Place, files: &mut Files) -> Result<()> {
         let dir = self.dir(place);
-        let entries = match fs_err::read_dir(&dir) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(e) => {
-                return Err(Error::config(format!("the store cannot be read: {e}"))
-                    .hint("see which one is in use with: memory-config show"));
-            }
-        };
         let first = files.all.len();
-        for entry in entries {
-            let entry = entry.map_err(|e| Error::io(format!("cannot read \"{}\": {e}", dir.display())))?;
-            let name = entry.file_name();
+        each_name(&dir, |name| {
             let name = name.as_encoded_bytes();
             // On Unix any bytes are a name.
-            let is_note = name.ends_with(end.as_bytes()) && !name.starts_with(b".");
-            if is_note && file::name_of(name).is_some() {
+            if name.ends_with(b".md") && !name.starts_with(b".") && file::name_of(name).is_some() {
                 let start = files.names.len();
                 files.names.extend_from_slice(name);
                 files.all.push((files.dirs.len(), start..files.names.len()));
             }
-        }
+        })?;
         files.dirs.push((place, dir));
         let names = &files.names;
         files.all[first..].sort_unstable_by(|(_, a), (_, b)| names[a.clone()].cmp(&names[b.clone()]));
@@ -121,6 +95,23 @@ impl Topics {
             return Ok(Scan { found, broken });
         }
     }
+}
+
+/// The names in a directory of a store; none where there is no such directory.
+fn each_name(dir: &Path, mut each: impl FnMut(&OsStr)) -> Result<()> {
+    let entries = match fs_err::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => {
+            return Err(Error::config(format!("the store cannot be read: {e}"))
+                .hint("see which one is in use with: memory-config show"));
+        }
+    };
+    for entry in entries {
+        let entry = entry.map_err(|e| Error::io(format!("cannot read \"{}\": {e}", dir.display())))?;
+        each(&entry.file_name());
+    }
+    Ok(())
 }
 
 /// Files that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
@@ -174,14 +165,18 @@ impl Files {
 
 /// `Err(None)`: there is no such file any more.
 pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
+    let entry = Entry::parse(bytes(path)?)
+        .map_err(|error| Some(Broken { path: path.to_path_buf(), why: error.line() }))?;
+    Ok(Note { place, path: path.to_path_buf(), entry })
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Option<Broken>> {
     let broken = |why: String| Some(Broken { path: path.to_path_buf(), why });
-    let bytes = file::read(path, CAP).map_err(|e| match e.kind() {
+    file::read(path, CAP).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound if path.is_symlink() => broken("leads nowhere: a link to no file".to_owned()),
         io::ErrorKind::NotFound => None,
         _ => broken(e.to_string()),
-    })?;
-    let entry = Entry::parse(bytes).map_err(|error| broken(error.line()))?;
-    Ok(Note { place, path: path.to_path_buf(), entry })
+    })
 }
 
 /// The numbers of the files that bear the same id as another one: the one that is named after it stays.
@@ -231,17 +226,13 @@ pub struct StoreLock {
 impl Persistence for Topics {
     type Lock = StoreLock;
 
-    fn is_there(&self) -> bool {
-        self.root.topics().exists() || self.root.archive().exists()
-    }
-
     fn lock(&self) -> Result<StoreLock> {
         self.root.make()?;
         let path = self.root.state().join("store.lock");
         let file = file::lock_for_change(&path, true)?;
         let file = file.ok_or_else(|| Error::io(format!("\"{}\" vanished", path.display())))?;
-        // A merge with another machine that was cut short is written to its end first.
-        merge::recover(&self.root)?;
+        // A change that was cut short is written to its end first.
+        apply::recover(&self.root)?;
         // Whoever wrote here without being done held this lock, and is gone. What is young may be on its way from
         // elsewhere: rsync names its files in transit as we do.
         for place in [Place::Topics, Place::Archive] {
@@ -251,100 +242,58 @@ impl Persistence for Topics {
         Ok(StoreLock { _file: file })
     }
 
-    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
-        self.scan_with(places, |file| {
-            let note = read(file.place, &file.path())?;
-            Ok((note.entry.meta().id.clone(), each(note)))
-        })
+    fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>> {
+        let mut names = Vec::new();
+        each_name(&self.root.path().join(dir), |name| {
+            let bytes = name.as_encoded_bytes();
+            if bytes.ends_with(end.as_bytes()) && !bytes.starts_with(b".") {
+                names.push(name.to_owned());
+            }
+        })?;
+        names.sort();
+        Ok(names)
     }
 
-    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
-        match read(place, &self.path(place, name)?) {
-            Ok(note) => Ok(Some(note)),
+    fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken> {
+        // A plan is a file, and may have been tampered with.
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            let why = format!("\"{}\" is not the name of a file", path.display());
+            return Err(Broken { path: path.to_path_buf(), why });
+        }
+        match bytes(&self.shown(path)) {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(None) => Ok(None),
             Err(Some(broken)) => Err(broken),
         }
     }
 
-    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
-        for place in [Place::Topics, Place::Archive] {
-            let mut files = Files::default();
-            self.add_files(place, &format!("{id}.md"), &mut files)?;
-            // One that cannot be used may have a twin that can.
-            let mut notes = (0..files.len()).filter_map(|number| read(place, &files.get(number).path()).ok());
-            if let Some(note) = notes.find(|note| note.entry.meta().id == *id) {
-                return Ok(Some(note));
-            }
-        }
-        Ok(None)
-    }
-
-    /// By a link to nowhere too: it is somebody's.
-    fn is_taken(&self, place: Place, name: &OsStr) -> bool {
-        self.dir(place).join(name).symlink_metadata().is_ok()
-    }
-
-    fn put(
-        &self,
-        _lock: &StoreLock,
-        old: Option<&Note>,
-        place: Place,
-        name: &OsStr,
-        entry: Entry,
-    ) -> Result<Note> {
-        let path = self.path(place, name).map_err(|broken| Error::corrupt(broken.why))?;
-        // On a file system that ignores case, a note whose name changes only in case is in its own way.
-        let is_own = old.is_some_and(|old| old.path == path || file::is_same(&old.path, &path));
-        if !is_own && self.is_taken(place, name) {
-            return Err(Error::conflict(format!("\"{}\" exists already", path.display())));
-        }
-        let Some(old) = old else {
-            file::install(&path, entry.bytes(), 0o600)?;
-            return Ok(Note { place, path, entry });
-        };
-        // The name first: until the file has its new bytes nothing has changed, and whoever tries again succeeds.
-        let renamed = if path == old.path { Ok(()) } else { file::rename(&old.path, &path) };
-        let done = renamed.and_then(|()| match entry.bytes() == old.entry.bytes() {
-            true => Ok(()),
-            false => file::replace(&path, |new| io::Write::write_all(new, entry.bytes())),
-        });
-        // Where only the last sync failed the new bytes are there: they keep the new name.
-        let is_old = || file::read(&path, CAP).is_ok_and(|bytes| bytes == old.entry.bytes());
-        if done.is_err() && path != old.path && old.path.symlink_metadata().is_err() && is_old() {
-            let _ = file::rename(&path, &old.path);
-        }
-        done?;
-        Ok(Note { place, path, entry })
-    }
-
-    fn purge(&self, _lock: &StoreLock, note: &Note) -> Result<()> {
+    fn write(&self, _lock: &StoreLock, change: &[Revision]) -> Result<()> {
+        let gone = change.iter().filter(|revision| revision.after.is_none());
+        let gone: Vec<EntryId> = gone.filter_map(Revision::id).collect();
         // Before, or a killed program would leave it unsaid. Where that cannot be written, on a full disk, room is made all
         // the same; memory-sync asks then, should it be many.
-        let _ = removed::add(&self.root, std::iter::once(&note.entry.meta().id));
-        Ok(file::remove(&note.path)?)
-    }
-
-    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
-        proposals::read_dir(&self.root.proposals())
-    }
-
-    fn put_proposal(&self, _lock: &StoreLock, proposal: &Proposal) -> Result<()> {
-        let bytes = proposal.bytes()?;
-        let dir = self.root.proposals();
-        file::make_private_dir(&dir)?;
-        let path = dir.join(format!("{}.json", proposal.id));
-        // A file that is broken is somebody's: it is not replaced.
-        if path.symlink_metadata().is_ok() {
-            proposals::read(&path)
-                .map_err(|why| Error::conflict(format!("\"{}\": {why}", path.display())))?;
+        let _ = removed::add(&self.root, gone.iter());
+        for path in change.iter().filter_map(|revision| revision.after.as_ref()).map(Version::path) {
+            if path.starts_with(proposal::DIR) {
+                file::make_private_dir(&self.root.proposals())?;
+            }
         }
-        Ok(file::install(&path, &bytes, 0o600)?)
+        apply::write(&self.root, change)
     }
 
-    fn withdraw(&self, _lock: &StoreLock, id: &ProposalId) -> Result<()> {
-        let path = self.root.proposals().join(format!("{id}.json"));
-        file::if_exists(file::remove(&path))?;
-        Ok(())
+    fn is_there(&self) -> bool {
+        self.root.topics().exists() || self.root.archive().exists()
+    }
+
+    fn shown(&self, path: &Path) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
+        self.scan_with(places, |file| {
+            let note = read(file.place, &file.path())?;
+            Ok((note.entry.meta().id.clone(), each(note)))
+        })
     }
 }
 

@@ -177,7 +177,7 @@ pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
 fn left_overs(root: &Path) -> Vec<PathBuf> {
     let mut found = files(root);
     found.retain(|path| match path.file_name().unwrap().to_str().unwrap() {
-        "merge.json" | "merged.json" | "sync-index" => true,
+        "change.json" | "merged.json" | "sync-index" => true,
         name => name.ends_with(".lock") && path.parent().unwrap().file_name().unwrap() != ".agent-memory",
     });
     found

@@ -289,9 +289,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             return Ok(());
         }
         let known = self.notes.ids()?;
-        let lock = self.notes.lock()?;
         for id in cited.intersection(&known) {
-            if let Err(why) = count_use(&self.notes, &lock, id, run.env.now()) {
+            if let Err(why) = count_use(&self.notes, id, run.env.now()) {
                 run.reporter.warn(&format!("the use of {id} is not counted: {}", why.message()));
             }
         }

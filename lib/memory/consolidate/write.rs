@@ -5,10 +5,10 @@ use crate::base::text::whole_lines;
 use crate::memory::consolidate::plan::{Change, PlannedNote, PlannedRetirement, PlannedWithdrawal};
 use crate::memory::consolidate::work::{Action, Outcome, Waiting, Written};
 use crate::memory::waiting;
+use crate::store::change::Change as Changing;
 use crate::store::entry::{By, Entry, Meta, Source, Status, Tier, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
-use crate::store::supersede::supersede;
 use jiff::Timestamp;
 
 /// Carries out a change; if it is made already, nothing. Beside the outcome come warnings. What a person has changed
@@ -23,32 +23,33 @@ pub fn write<P: Persistence>(
     at: Timestamp,
     may_be_written: bool,
 ) -> Result<(Outcome, Vec<String>)> {
-    let lock = topics.lock()?;
+    let changing = Changing::of(topics)?;
     let at = at.as_millisecond();
-    match change {
+    let done = match change {
         Change::Note(note) => {
             let done = match &note.update {
-                Some(_) => update(topics, &lock, note, at, may_be_written),
-                None => create(topics, &lock, note, at, may_be_written),
+                Some(_) => update(&changing, note, at, may_be_written),
+                None => create(&changing, note, at, may_be_written),
             }?;
             if let (Outcome::Note(written), _) = &done
-                && let Some(note) = topics.own(&written.id)?
+                && let Some(note) = changing.notes.own(&written.id)?
             {
-                waiting::landed(topics, &lock, &note)?;
+                waiting::landed(&changing, &note)?;
             }
-            Ok(done)
+            done
         }
-        Change::Retire(retirement) => retire(topics, &lock, retirement, at),
+        Change::Retire(retirement) => retire(&changing, retirement, at)?,
         Change::Propose(proposal) => {
-            let there = waiting::keep(topics, &lock, (**proposal).clone())?;
-            Ok((Outcome::Waits(told(topics, there)), Vec::new()))
+            let there = waiting::keep(&changing, (**proposal).clone())?;
+            (Outcome::Waits(told(&changing.notes, there)), Vec::new())
         }
-        Change::Withdraw(withdrawal) => withdraw(topics, &lock, withdrawal, may_be_written),
-    }
+        Change::Withdraw(withdrawal) => withdraw(&changing, withdrawal, may_be_written)?,
+    };
+    changing.write().map(|()| done)
 }
 
-fn proposed<P: Persistence>(topics: &P, lock: &P::Lock, proposal: Proposal) -> Result<Waiting> {
-    Ok(told(topics, waiting::propose(topics, lock, proposal)?))
+fn proposed<P: Persistence>(changing: &Changing<P>, proposal: Proposal) -> Result<Waiting> {
+    Ok(told(&changing.notes, waiting::settle(changing, proposal)?))
 }
 
 fn told<P: Persistence>(topics: &P, proposal: Proposal) -> Waiting {
@@ -65,19 +66,17 @@ fn told<P: Persistence>(topics: &P, proposal: Proposal) -> Waiting {
 
 /// Takes back what waits. The commit of this run says why, and the run does.
 fn withdraw<P: Persistence>(
-    topics: &P,
-    lock: &P::Lock,
+    changing: &Changing<P>,
     withdrawal: &PlannedWithdrawal,
     may_be_written: bool,
 ) -> Result<(Outcome, Vec<String>)> {
     let PlannedWithdrawal { id, op, note, title, reason } = withdrawal.clone();
-    let (there, _) = topics.proposals()?;
+    let (there, _) = changing.notes.proposals()?;
     // Where it was not this process before a crash, a person has decided meanwhile.
     if there.iter().all(|there| there.id != id) && !may_be_written {
         return Ok((Outcome::Unchanged, vec![format!("{id} is not withdrawn: it no longer waits")]));
     }
-    waiting::resolve_links(topics, lock, &id, None)?;
-    topics.withdraw(lock, &id)?;
+    waiting::end(changing, &id, None)?;
     let waiting = Waiting { id, op, note, title, withdrawn: Some(reason) };
     let told = waiting.withdrawal().into_iter().collect();
     Ok((Outcome::Waits(waiting), told))
@@ -85,22 +84,21 @@ fn withdraw<P: Persistence>(
 
 /// Replaces the text of a note. What it said before stays in the archive.
 fn update<P: Persistence>(
-    topics: &P,
-    lock: &P::Lock,
+    changing: &Changing<P>,
     note: &PlannedNote,
     at: i64,
     may_be_written: bool,
 ) -> Result<(Outcome, Vec<String>)> {
-    let Some(id) = &note.update else { return create(topics, lock, note, at, may_be_written) };
+    let Some(id) = &note.update else { return create(changing, note, at, may_be_written) };
     let body = whole_lines(&note.body);
     let written = Written { id: id.clone(), title: note.title.clone(), action: Action::Update };
-    let old = match topics.own(id)? {
+    let old = match changing.notes.own(id)? {
         Some(old) if old.place == Place::Topics => old,
         // It has gone since: nothing stands beside the new text.
         _ => {
             let mut new = note.clone();
             new.update = None;
-            return create(topics, lock, &new, at, may_be_written);
+            return create(changing, &new, at, may_be_written);
         }
     };
     // Written before a crash.
@@ -115,7 +113,7 @@ fn update<P: Persistence>(
     let entry = may.then_some(()).ok_or_else(changed).and_then(|()| updated(&old.entry, note, &body, at));
     match entry {
         Ok(entry) => {
-            supersede(topics, lock, &old, entry, at)?;
+            changing.supersede(&old, entry, at)?;
             Ok((Outcome::Note(written), Vec::new()))
         }
         Err(why) => {
@@ -140,7 +138,7 @@ fn update<P: Persistence>(
                 session: note.sources.first().map(Source::from),
                 ..Proposal::new(Op::Update, &note.title, note.by, note.created_at)
             };
-            Ok((Outcome::Waits(proposed(topics, lock, proposal)?), vec![warning]))
+            Ok((Outcome::Waits(proposed(changing, proposal)?), vec![warning]))
         }
     }
 }
@@ -179,8 +177,7 @@ fn updated(old: &Entry, note: &PlannedNote, body: &str, at: i64) -> Result<Entry
 }
 
 fn create<P: Persistence>(
-    topics: &P,
-    lock: &P::Lock,
+    changing: &Changing<P>,
     note: &PlannedNote,
     at: i64,
     may_be_written: bool,
@@ -189,7 +186,7 @@ fn create<P: Persistence>(
     let written = Written { id: note.id.clone(), title: note.title.clone(), action: Action::Create };
     // Written before a crash, and perhaps read or renamed since. To find that it is not there, every note is read.
     if may_be_written
-        && let Some(there) = topics.own(&note.id)?
+        && let Some(there) = changing.notes.own(&note.id)?
         && there.entry.meta().created_at == note.created_at
     {
         return Ok((Outcome::Note(written), warnings));
@@ -221,7 +218,7 @@ fn create<P: Persistence>(
         warnings.push(format!("\"{}\": only {kept} of its {all} sources have room", note.title));
     }
     entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", note.title)))?;
-    topics.add(lock, entry)?;
+    changing.add(entry)?;
     Ok((Outcome::Note(written), warnings))
 }
 
@@ -236,15 +233,14 @@ fn sealed(meta: &Meta, body: &str) -> Result<Entry> {
 
 /// Puts a note into the archive.
 fn retire<P: Persistence>(
-    topics: &P,
-    lock: &P::Lock,
+    changing: &Changing<P>,
     retirement: &PlannedRetirement,
     at: i64,
 ) -> Result<(Outcome, Vec<String>)> {
     let PlannedRetirement { id, title, replaces, .. } = retirement;
     let written = Written { id: id.clone(), title: title.clone(), action: Action::Retire };
     let unchanged = |why: String| Ok((Outcome::Unchanged, vec![why]));
-    match topics.find_own(id) {
+    match changing.notes.find_own(id) {
         Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => {
             unchanged(format!("{id} is not retired: {}", why.message()))
         }
@@ -258,10 +254,10 @@ fn retire<P: Persistence>(
                 reasons: vec!["The note has changed since the model saw it.".to_owned()],
                 ..Proposal::new(Op::Retire, title, By::Agent, at)
             };
-            Ok((Outcome::Waits(proposed(topics, lock, waiting)?), Vec::new()))
+            Ok((Outcome::Waits(proposed(changing, waiting)?), Vec::new()))
         }
         Ok(note) => {
-            topics.archive(lock, &note)?;
+            changing.archive(&note)?;
             Ok((Outcome::Note(written), Vec::new()))
         }
     }

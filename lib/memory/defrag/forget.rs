@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::memory::defrag::applied::{Applied, applied, applied_name};
+use crate::memory::defrag::apply::{Applied, applied, applied_name};
 use crate::memory::pipeline::saved::Progress;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
@@ -74,7 +74,7 @@ impl Applied {
         let mut is_other = false;
         for planned in &mut self.made {
             let mut looks = planned.from.iter_mut().chain(&mut planned.into);
-            let is_in = planned.revisions.iter().any(|revision| revision.id == *id);
+            let is_in = planned.revisions.iter().any(|revision| revision.id().as_ref() == Some(id));
             if !is_in && !looks.any(|look| look.id == *id) {
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::memory::defrag::Defrag;
-use crate::memory::defrag::applied::applied;
+use crate::memory::defrag::apply::applied;
 use crate::memory::defrag::apply::apply;
 use crate::memory::defrag::corpus;
 use crate::memory::defrag::dropped::Dropped;
@@ -24,6 +24,7 @@ use crate::store::history;
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
+use crate::store::revision::Revision;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -174,8 +175,9 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
         if !made.is_empty() || proposed > 0 {
             let counts = show::counts(made.iter().copied(), proposed);
-            let ids = made.iter().flat_map(|planned| &planned.revisions).map(|revision| &revision.id);
-            record(&self.notes, format!("defrag: {counts}"), ids, proposed, run);
+            let revisions = made.iter().flat_map(|planned| &planned.revisions);
+            let ids: Vec<EntryId> = revisions.filter_map(Revision::id).collect();
+            record(&self.notes, format!("defrag: {counts}"), ids.iter(), proposed, run);
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! Notes put in order (US-006): what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
-pub(crate) mod applied;
 pub(crate) mod apply;
 pub(crate) mod ask;
 pub(crate) mod corpus;

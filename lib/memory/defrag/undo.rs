@@ -2,19 +2,19 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::defrag::applied::applied;
-use crate::memory::defrag::apply::make;
+use crate::memory::defrag::apply::applied;
 use crate::memory::defrag::host::record;
 use crate::memory::defrag::news::forget_gone;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::{Batch, Batches};
+use crate::store::change::{Change, Standing};
 use crate::store::entry::EntryId;
 use crate::store::ledger::DefragLedger;
 use crate::store::persistence::{Persistence, Place};
-use crate::store::revision::{Revision, Standing};
-use std::collections::BTreeMap;
+use crate::store::revision::Revision;
+use std::path::Path;
 
 /// A file of the batch that says that it is being taken back.
 const MARK: &str = "undoing";
@@ -42,12 +42,11 @@ pub(crate) fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
         return Err(Error::usage("there is no defrag to take back")
             .hint("only the last one that changed something can be taken back, once"));
     };
-    let changed = changed_since(notes, &backwards(&batch)?)?;
+    let changed = changed_since(&Change::of(notes)?, &backwards(&batch)?)?;
     if !changed.is_empty() {
-        let all: Vec<String> = changed.iter().map(|(name, why)| format!("\"{name}\": {why}")).collect();
         return Err(Error::usage(format!(
             "the defrag is not taken back, because of what was changed since: {}",
-            all.join("; ")
+            changed.join("; ")
         ))
         .hint("nothing is touched; the versions before it are in git, or in the batch's applied-*.json"));
     }
@@ -69,32 +68,28 @@ pub(crate) fn finish<P: Persistence>(notes: &P, run: &Run) -> Result<Option<Undo
 
 /// Each note from what it is now to what it was, the last change first.
 fn backwards(batch: &Batch) -> Result<Vec<Revision>> {
-    let mut whole: Vec<Revision> = Vec::new();
-    let mut places: BTreeMap<EntryId, usize> = BTreeMap::new();
+    let mut whole: Vec<(Option<EntryId>, Revision)> = Vec::new();
     let applied = applied(batch)?;
     let revisions = applied.into_iter().flat_map(|applied| applied.made).flat_map(|made| made.revisions);
     for revision in revisions {
-        match places.get(&revision.id).and_then(|&at| whole.get_mut(at)) {
-            Some(known) => known.then(&revision),
-            None => {
-                places.insert(revision.id.clone(), whole.len());
-                whole.push(revision);
-            }
+        let id = revision.id();
+        match whole.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => known.after = revision.after,
+            None => whole.push((id, revision)),
         }
     }
-    Ok(whole.iter().rev().map(Revision::reversed).collect())
+    whole.retain(|(_, revision)| revision.before != revision.after);
+    Ok(whole.iter().rev().map(|(_, revision)| revision.reversed()).collect())
 }
 
 /// The files that are no longer as the defrag left them, and why they are not.
-fn changed_since<P: Persistence>(notes: &P, revisions: &[Revision]) -> Result<Vec<(String, String)>> {
+fn changed_since<P: Persistence>(change: &Change<P>, revisions: &[Revision]) -> Result<Vec<String>> {
     let mut changed = Vec::new();
     for revision in revisions {
-        let why = match revision.standing(notes)? {
-            Standing::Other(why) => why,
-            Standing::Before(_) | Standing::After(_) => continue,
-        };
-        let name = revision.before.as_ref().or(revision.after.as_ref());
-        changed.push((name.map_or_else(|| revision.id.to_string(), |name| name.name.clone()), why));
+        let Standing::Other(why) = change.standing(revision)? else { continue };
+        let name =
+            revision.before.as_ref().or(revision.after.as_ref()).map(|version| Path::new(version.name()));
+        changed.push(format!("\"{}\": {why}", name.unwrap_or(Path::new("")).display()));
     }
     Ok(changed)
 }
@@ -102,17 +97,19 @@ fn changed_since<P: Persistence>(notes: &P, revisions: &[Revision]) -> Result<Ve
 /// Takes back what is not taken back yet, and ends the batch.
 fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undone> {
     let revisions = backwards(batch)?;
-    let mut count = 0;
-    let mut is_whole = true;
-    for revision in &revisions {
-        match make(notes, std::slice::from_ref(revision), &[])? {
-            // A note that the defrag made is gone, which is as before too, but no note.
-            None => count += usize::from(revision.after.is_some()),
-            Some(why) => {
-                is_whole = false;
-                run.reporter.warn(&format!("not taken back: {why}"));
-            }
-        }
+    let change = Change::of(notes)?;
+    // What somebody has changed since it was asked for.
+    let changed = changed_since(&change, &revisions)?;
+    if changed.is_empty() {
+        change.make(&revisions, &[])?;
+        change.write()?;
+    } else {
+        drop(change);
+    }
+    // A note that the defrag made is gone, which is as before too, but no note.
+    let count = revisions.iter().filter(|revision| revision.after.is_some()).count();
+    for why in &changed {
+        run.reporter.warn(&format!("not taken back: {why}"));
     }
     for id in applied(batch)?.into_iter().flat_map(|applied| applied.deleted) {
         run.reporter
@@ -121,17 +118,19 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
     // What somebody took back is not asked about again until it changes.
     let mut seen = DefragLedger::load(run.root)?;
     for revision in &revisions {
-        if let Some(after) = revision.after.as_ref().filter(|after| after.place == Place::Topics) {
-            seen.see(revision.id.clone(), after.entry()?.fingerprint());
+        let after = revision.after.as_ref().filter(|after| after.place() == Some(Place::Topics));
+        if let (Some(after), Some(id)) = (after, revision.id()) {
+            seen.see(id, after.entry()?.fingerprint());
         }
     }
     seen.all_tiers_done();
     forget_gone(&mut seen, notes)?;
     seen.save(run.root)?;
     let targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
-    record(notes, "defrag undone".to_owned(), revisions.iter().map(|revision| &revision.id), 0, run);
+    let ids: Vec<EntryId> = revisions.iter().filter_map(Revision::id).collect();
+    record(notes, "defrag undone".to_owned(), ids.iter(), 0, run);
     // Last: as long as it is there, the next run does all of this again.
-    if is_whole {
+    if changed.is_empty() {
         batch.end()?;
     } else {
         // What somebody changed at that moment has its earlier text nowhere else.

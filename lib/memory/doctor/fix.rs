@@ -7,13 +7,15 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
 use crate::memory::doctor::{history, store};
+use crate::store::change::Change;
 use crate::store::entry::{Status, Tier};
-use crate::store::persistence::{Note, Persistence};
-use crate::store::topics::{StoreLock, Topics, read};
+use crate::store::persistence::Note;
+use crate::store::topics::{Topics, read};
+use std::ffi::OsStr;
 use std::path::Path;
 
-/// How many notes are fixed before the lock is released for a moment: other programs wait for it.
-const PER_LOCK: usize = 50;
+/// How many notes are fixed at once: other programs wait for it.
+const PER_CHANGE: usize = 50;
 
 #[derive(Default)]
 pub(crate) struct Fixes {
@@ -45,17 +47,21 @@ fn fix_notes(cx: &CheckContext, fixes: &mut Fixes) -> Result<()> {
     let checked = notes::check(cx);
     let faulty: Vec<&NoteFacts> =
         checked.notes.iter().filter(|note| note.right_name.is_some() || note.is_out_of_step).collect();
-    for some in faulty.chunks(PER_LOCK) {
-        let lock = topics.lock()?;
+    for some in faulty.chunks(PER_CHANGE) {
+        let change = Change::of(&topics)?;
+        let mut fixed = Fixes::default();
         for facts in some {
-            fix_note(facts, &topics, &lock, fixes)?;
+            fix_note(facts, &change, &mut fixed)?;
         }
+        change.write()?;
+        fixes.findings.append(&mut fixed.findings);
+        fixes.notes.append(&mut fixed.notes);
     }
     Ok(())
 }
 
 /// Reads the note again under the lock: another process may have changed or moved it since it was checked.
-fn fix_note(facts: &NoteFacts, topics: &Topics, lock: &StoreLock, fixes: &mut Fixes) -> Result<()> {
+fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Result<()> {
     if facts.path.is_symlink() {
         return Ok(());
     }
@@ -71,7 +77,7 @@ fn fix_note(facts: &NoteFacts, topics: &Topics, lock: &StoreLock, fixes: &mut Fi
         let mut entry = note.entry.clone();
         // If that would change other lines too, it is left for an editor.
         if entry.update(|meta| meta.status = status).is_ok() {
-            note = topics.replace(lock, &note, entry)?;
+            note = change.put(Some(&note), note.place, &note.name(), entry)?;
             let done = format!("its status is now {status}");
             fixes.findings.push(Finding::warning(Check::Promoted, &facts.shown, what, &done));
             is_fixed = true;
@@ -80,14 +86,13 @@ fn fix_note(facts: &NoteFacts, topics: &Topics, lock: &StoreLock, fixes: &mut Fi
     let name = note.entry.meta().file_name();
     let path = note.path.with_file_name(&name);
     if facts.right_name.is_some() && path != note.path && is_free(&path, &note.path) {
-        file::rename(&note.path, &path)?;
+        note = change.put(Some(&note), note.place, OsStr::new(&name), note.entry.clone())?;
         let done = match facts.shown == facts.path {
             true => format!("renamed to \"{name}\""),
             false => "renamed".to_owned(),
         };
         let what = "its name did not match its front matter";
         fixes.findings.push(Finding::warning(Check::Name, &facts.shown, what, &done));
-        note.path = path;
         is_fixed = true;
     }
     if is_fixed {

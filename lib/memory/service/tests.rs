@@ -1,18 +1,17 @@
 //! The service over notes in memory: what it asks for, in which order, and what it makes of it.
 
 use super::*;
-use crate::store::persistence::{Broken, Scan};
-use crate::store::proposal::{Proposal, ProposalId};
+use crate::store::persistence::Broken;
+use crate::store::revision::{Revision, Version};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 /// Notes in memory. Each call is written down; the one named in `fails` fails.
 #[derive(Default)]
 struct Shelf {
-    notes: RefCell<Vec<Note>>,
-    proposals: RefCell<Vec<Proposal>>,
+    files: RefCell<BTreeMap<PathBuf, Vec<u8>>>,
     calls: RefCell<Vec<&'static str>>,
     fails: Option<&'static str>,
     is_missing: bool,
@@ -20,21 +19,19 @@ struct Shelf {
 
 impl Shelf {
     fn call(&self, name: &'static str) -> Result<()> {
-        self.calls.borrow_mut().push(name);
+        // It is looked up as often as it takes.
+        if self.calls.borrow().last() != Some(&name) {
+            self.calls.borrow_mut().push(name);
+        }
         if self.fails == Some(name) { Err(Error::io(format!("{name} fails"))) } else { Ok(()) }
     }
 
     fn found(&self, id: &EntryId) -> Result<Note> {
-        let notes = self.notes.borrow();
-        let note = notes.iter().find(|note| note.entry.meta().id == *id);
-        note.cloned().ok_or_else(|| Error::usage("unknown"))
+        self.find_own(id)
     }
 
-    fn keep(&self, note: Note) -> Note {
-        let mut notes = self.notes.borrow_mut();
-        notes.retain(|other| other.entry.meta().id != note.entry.meta().id);
-        notes.push(note.clone());
-        note
+    fn keep(&self, version: &Version) {
+        self.files.borrow_mut().insert(version.path(), version.bytes().to_vec());
     }
 }
 
@@ -49,67 +46,33 @@ impl Persistence for Shelf {
         self.call("lock")
     }
 
-    fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
-        self.call("scan")?;
-        let notes = self.notes.borrow().clone();
-        let found = notes.into_iter().filter(|note| places.contains(&note.place)).map(each).collect();
-        Ok(Scan { found, broken: Vec::new() })
+    fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>> {
+        self.call("names")?;
+        let files = self.files.borrow();
+        let names = files.keys().filter(|path| path.parent() == Some(Path::new(dir)));
+        let names = names.filter_map(|path| path.file_name()).map(OsStr::to_owned);
+        Ok(names.filter(|name| name.to_string_lossy().ends_with(end)).collect())
     }
 
-    fn find(&self, id: &EntryId) -> Result<Note> {
-        self.call("find")?;
-        self.found(id)
+    fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken> {
+        Ok(self.files.borrow().get(path).cloned())
     }
 
-    fn find_own(&self, id: &EntryId) -> Result<Note> {
-        self.call("find_own")?;
-        self.found(id)
-    }
-
-    fn ids(&self) -> Result<BTreeSet<EntryId>> {
-        self.call("ids")?;
-        Ok(self.notes.borrow().iter().map(|note| note.entry.meta().id.clone()).collect())
-    }
-
-    fn read(&self, place: Place, name: &OsStr) -> Result<Option<Note>, Broken> {
-        Ok(self.notes.borrow().iter().find(|note| note.place == place && note.name() == name).cloned())
-    }
-
-    fn named(&self, id: &EntryId) -> Result<Option<Note>> {
-        Ok(self.found(id).ok())
-    }
-
-    fn is_taken(&self, _: Place, _: &OsStr) -> bool {
-        false
-    }
-
-    fn put(&self, (): &(), old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
-        self.call(match (old, place) {
-            (None, _) => "add",
-            (Some(_), Place::Topics) => "replace",
-            (Some(_), Place::Archive) => "archive",
-        })?;
-        Ok(self.keep(Note { place, path: PathBuf::from(name), entry }))
-    }
-
-    fn purge(&self, (): &(), note: &Note) -> Result<()> {
-        self.call("purge")?;
-        self.notes.borrow_mut().retain(|other| other.entry.meta().id != note.entry.meta().id);
-        Ok(())
-    }
-
-    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
-        Ok((self.proposals.borrow().clone(), Vec::new()))
-    }
-
-    fn put_proposal(&self, (): &(), proposal: &Proposal) -> Result<()> {
-        self.withdraw(&(), &proposal.id)?;
-        self.proposals.borrow_mut().push(proposal.clone());
-        Ok(())
-    }
-
-    fn withdraw(&self, (): &(), id: &ProposalId) -> Result<()> {
-        self.proposals.borrow_mut().retain(|other| other.id != *id);
+    fn write(&self, (): &(), change: &[Revision]) -> Result<()> {
+        for Revision { before, after } in change {
+            self.call(match (before, after.as_ref().map(Version::place)) {
+                (None, _) => "add",
+                (Some(_), Some(Some(Place::Topics))) => "replace",
+                (Some(_), Some(_)) => "archive",
+                (Some(_), None) => "purge",
+            })?;
+            if let Some(before) = before {
+                assert_eq!(self.files.borrow_mut().remove(&before.path()).as_deref(), Some(before.bytes()));
+            }
+            if let Some(after) = after {
+                self.keep(after);
+            }
+        }
         Ok(())
     }
 }
@@ -121,7 +84,8 @@ fn service(texts: &[&str]) -> NoteService<Shelf> {
     for text in texts {
         let text = format!("---\ntitle: T\n{text}\n---\n\nbody\n");
         let entry = Entry::parse(text.into_bytes()).unwrap();
-        shelf.keep(Note { place: Place::Topics, path: PathBuf::from("x"), entry });
+        let name = entry.meta().file_name();
+        shelf.keep(&Version::new(Place::Topics, &name, &entry));
     }
     NoteService::new(shelf, Timestamp::from_millisecond(NOW).unwrap())
 }
@@ -173,7 +137,7 @@ fn a_captured_note_has_a_free_id_and_whole_lines() {
         (meta.status, meta.tier, meta.created_at, meta.updated_at),
         (Status::Captured, Tier::Warm, NOW, NOW)
     );
-    assert_eq!(service.notes.calls.borrow()[..3], ["lock", "ids", "add"]);
+    assert_eq!(service.notes.calls.borrow()[..3], ["lock", "names", "add"]);
 }
 
 #[test]
@@ -190,7 +154,7 @@ fn a_read_counts_once_under_the_lock_and_knows_no_fractions_of_a_second() {
     let meta = service.read(&id()).unwrap().entry.meta().clone();
     assert_eq!((meta.used, meta.last_used.unwrap().to_string().as_str()), (42, "2026-02-28T15:04:05Z"));
     assert_eq!(meta.updated_at, 0, "a read is no change");
-    assert_eq!(*service.notes.calls.borrow(), ["lock", "find", "replace"]);
+    assert_eq!(*service.notes.calls.borrow(), ["lock", "names", "replace"]);
     assert_eq!(service.look(&id()).unwrap().entry.meta().used, 42);
 }
 
@@ -213,11 +177,12 @@ fn a_store_is_not_made_to_look_for_a_note() {
 
 #[test]
 fn what_fails_is_told_and_nothing_more_is_done() {
-    for fails in ["lock", "find", "replace"] {
+    for fails in ["lock", "names", "replace"] {
         let mut service = service(&["id: id__AAAAAA"]);
         service.notes.fails = Some(fails);
         assert_eq!(service.read(&id()).err().unwrap().message(), format!("{fails} fails"));
         assert_eq!(service.notes.calls.borrow().last(), Some(&fails));
+        service.notes.fails = None;
         assert_eq!(service.notes.found(&id()).unwrap().entry.meta().used, 0);
     }
 }
@@ -278,9 +243,9 @@ fn removing_moves_once_and_purging_deletes_wherever_it_lies() {
     for _ in 0..2 {
         assert_eq!(removed(&service, RemovalMode::Archive).place, Place::Archive);
     }
-    assert_eq!(*service.notes.calls.borrow(), ["lock", "find_own", "archive", "lock", "find_own"]);
+    assert_eq!(*service.notes.calls.borrow(), ["lock", "names", "archive", "lock", "names"]);
     assert_eq!(removed(&service, RemovalMode::Purge).place, Place::Archive);
-    assert!(service.notes.notes.borrow().is_empty());
+    assert!(service.notes.files.borrow().is_empty());
 }
 
 #[test]

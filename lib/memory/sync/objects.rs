@@ -4,6 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::memory::sync::listing::{Entry, Listing, check_count, entries, refused};
 use crate::memory::sync::side::Files;
 use crate::store::git::{Git, command, unusable};
+use crate::store::revision::{Revision, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most that git prints for the directories of a commit, or the sizes of its files, in bytes.
@@ -127,15 +128,12 @@ pub(super) fn files(listing: &Listing, paths: &BTreeSet<String>, objects: &Objec
     paths.iter().filter_map(at).map(bytes).collect()
 }
 
-/// What a commit changes in the files of its first parent; `None` removes one.
-pub(super) type Changes = BTreeMap<String, Option<Vec<u8>>>;
-
-/// Makes a commit with two parents, which no branch has yet.
+/// Makes a commit with two parents, which no branch has yet: what becomes of the files of the first one.
 pub(super) fn commit(
     git: &Git,
     ours: &str,
     theirs: &str,
-    changes: &Changes,
+    revisions: &[Revision],
     message: &str,
 ) -> Result<String> {
     let who = git.line(&["var", "GIT_COMMITTER_IDENT"])?;
@@ -146,16 +144,19 @@ pub(super) fn commit(
     );
     stream.extend_from_slice(head.as_bytes());
     // Removals first, or a directory could not take the place of a file.
-    for (path, bytes) in changes.iter().filter(|(_, bytes)| bytes.is_none()).chain(changes) {
-        match bytes {
-            None => stream.extend_from_slice(format!("D {}\n", quoted(path)).as_bytes()),
-            Some(bytes) => {
-                let line = format!("M 100644 inline {}\ndata {}\n", quoted(path), bytes.len());
-                stream.extend_from_slice(line.as_bytes());
-                stream.extend_from_slice(bytes);
-                stream.push(b'\n');
-            }
+    let path_of = |version: &Version| quoted(&version.path().to_string_lossy());
+    for Revision { before, after } in revisions {
+        if let Some(old) =
+            before.as_ref().map(path_of).filter(|old| after.as_ref().map(path_of).as_ref() != Some(old))
+        {
+            stream.extend_from_slice(format!("D {old}\n").as_bytes());
         }
+    }
+    for after in revisions.iter().filter_map(|revision| revision.after.as_ref()) {
+        let line = format!("M 100644 inline {}\ndata {}\n", path_of(after), after.bytes().len());
+        stream.extend_from_slice(line.as_bytes());
+        stream.extend_from_slice(after.bytes());
+        stream.push(b'\n');
     }
     stream.extend_from_slice(b"done\n");
     // Forced: it is our own note of a commit, which nobody else has.

@@ -6,25 +6,27 @@ use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects::{self, Changes};
+use crate::memory::sync::objects;
 use crate::memory::sync::remote::{self, Push, Remote, Transfer};
 use crate::memory::sync::removals::{self, Lost, Missing, Notes};
 use crate::memory::sync::secrets::{self, Secrets};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
+use crate::store::apply::{self, Begun, Merge};
 use crate::store::entry::EntryId;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, is_object, unusable};
 use crate::store::history::{self, Commit, DIRS, history_lock};
-use crate::store::merge::{self, FileChange, MergePlan};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::proposal::ProposalId;
+use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
 use crate::store::{merge_commit, merge_driver, removed};
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -115,7 +117,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         history::make_repository(root, &git)?;
         merge_driver::install(root, &git)?;
         merge_commit::finish(root, &git)?;
-        merge::clear_stage(root)?;
+        apply::clear_stage(root)?;
     }
     let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
@@ -146,7 +148,7 @@ pub(crate) fn sync(request: &Request) -> Result<Outcome> {
         };
         if let Some(theirs) = &theirs {
             // Before anything of it is believed.
-            run.listing(theirs, &format!("\"{}\"", remote.shown))?;
+            run.listing(Some(theirs), &format!("\"{}\"", remote.shown))?;
         }
         if is_new && number == 0 && !request.is_dry {
             remote::set_up(&git, &address, &local, &branch)?;
@@ -177,12 +179,8 @@ struct Run<'a> {
 /// A merge that was computed.
 struct Computed {
     merged: MergedTree,
-    /// What it changes here.
-    changes: Changes,
-    /// The hashes of what it changes.
-    before: Vec<(String, Option<String>)>,
-    /// Where the notes have been that get another path here.
-    moved: BTreeMap<String, String>,
+    /// What it changes here: a note that gets another path is renamed.
+    revisions: Vec<Revision>,
     /// It is just what the other side has.
     is_theirs: bool,
     /// What it changes there.
@@ -219,9 +217,9 @@ impl Run<'_> {
         if theirs == Some(&ours) {
             return Ok(Attempt::Finished);
         }
-        let listing = self.listing(&ours, LOCAL)?;
-        let published = theirs.map(|theirs| self.listing(theirs, &self.remote.shown)).transpose()?;
-        let published = theirs.zip(published.as_deref());
+        let listing = self.listing(Some(&ours), LOCAL)?;
+        let theirs_listed = self.listing(theirs, &self.remote.shown)?;
+        let published = theirs.map(|theirs| (theirs, &*theirs_listed));
         let found = secrets::search(self.git, (&ours, &listing), published, self.request.redactor)?;
         self.report.secrets.clone_from(&found.files);
         let ours = match found {
@@ -236,7 +234,7 @@ impl Run<'_> {
         };
         match self.remote.push(self.address, &ours, branch)? {
             Transfer::Done(Push::Accepted) => {
-                self.report.sent = self.difference(theirs, &listing)?;
+                self.report.sent = differing(&theirs_listed.0, &listing.0);
                 let tracking = format!("refs/remotes/origin/{branch}");
                 self.git.run(&["update-ref", &tracking, &ours])?;
                 Ok(Attempt::Finished)
@@ -252,8 +250,9 @@ impl Run<'_> {
         }
     }
 
-    /// The files of a commit. Each commit's are read once.
-    fn listing(&self, commit: &str, whose: &str) -> Result<Rc<Listing>> {
+    /// The files of a commit, if there is one. Each commit's are read once.
+    fn listing(&self, commit: Option<&str>, whose: &str) -> Result<Rc<Listing>> {
+        let Some(commit) = commit else { return Ok(Rc::default()) };
         if let Some(listing) = self.listings.borrow().get(commit) {
             return Ok(Rc::clone(listing));
         }
@@ -273,15 +272,6 @@ impl Run<'_> {
         theirs.map_or(Ok(None), |theirs| self.take_in(theirs, &kept))
     }
 
-    /// The paths at which a commit of theirs and a listing of ours differ.
-    fn difference(&self, theirs: Option<&str>, ours: &Listing) -> Result<BTreeSet<String>> {
-        let theirs = match theirs {
-            Some(theirs) => self.listing(theirs, &self.remote.shown)?,
-            None => Rc::default(),
-        };
-        Ok(differing(&theirs, ours))
-    }
-
     /// The commit of a `git pull` that git could not finish, taken back so that it can be merged by note.
     fn begun_by_hand(&mut self) -> Result<Option<String>> {
         let dir = self.git.line(&["rev-parse", "--absolute-git-dir"])?;
@@ -293,7 +283,7 @@ impl Run<'_> {
         let Some(theirs) = self.git.maybe_object(&["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])? else {
             return Ok(None);
         };
-        self.listing(&theirs, "the commit that is being merged")?;
+        self.listing(Some(&theirs), "the commit that is being merged")?;
         self.given_back(&theirs)?;
         let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
         self.keep_what_was_merged_by_hand(&theirs)?;
@@ -311,7 +301,7 @@ impl Run<'_> {
     /// that person finds them.
     fn keep_what_was_merged_by_hand(&mut self, theirs: &str) -> Result<()> {
         let root = self.request.root;
-        let listing = self.listing(theirs, "the commit that is being merged")?;
+        let listing = self.listing(Some(theirs), "the commit that is being merged")?;
         let dir = root.state().join(UNFINISHED);
         let mut is_kept = false;
         let status = self.git.status(&["."])?;
@@ -359,43 +349,36 @@ impl Run<'_> {
         if ours.as_deref() == Some(theirs) {
             return Ok(None);
         }
-        let bases = self.bases(ours.as_deref(), theirs)?;
-        let tree = ours.clone();
-        let Some(computed) = self.compute(&bases, kept, ours.as_deref(), tree.as_deref(), theirs)? else {
+        let bases = self.bases(ours.as_deref(), Some(theirs))?;
+        let Some(computed) = self.compute(&bases, kept, ours.as_deref(), ours.as_deref(), theirs)? else {
             return Ok(None);
         };
         let merged = match (&ours, computed.is_theirs) {
             (None, _) => theirs.to_owned(),
             (Some(ours), true) if self.is_ancestor(ours, theirs)? => theirs.to_owned(),
             (Some(ours), _) => {
-                objects::commit(self.git, ours, theirs, &computed.changes, "sync: merge another machine")?
+                objects::commit(self.git, ours, theirs, &computed.revisions, "sync: merge another machine")?
             }
         };
-        let change = |((path, before), after): ((String, Option<String>), Option<Vec<u8>>)| FileChange {
-            from: computed.moved.get(&path).cloned(),
-            path,
-            before,
-            after: after.map(Into::into),
-        };
-        let changes = computed.before.into_iter().zip(computed.changes.into_values()).map(change).collect();
-        let plan = MergePlan { ours, merged, changes };
-        merge::stage(root, &plan)?;
+        let begun = Begun { revisions: computed.revisions, merge: Some(Merge { ours, merged }) };
+        apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
-        if self.head()? != plan.ours {
+        if self.head()? != begun.merge.as_ref().and_then(|merge| merge.ours.clone()) {
             return Ok(Some("the store has got another commit meanwhile".to_owned()));
         }
         {
             let _store = Topics::at(root).lock()?;
-            if let Some(path) = merge::differs(root, &plan)? {
+            if let Some(path) = apply::overtaken(root, &begun.revisions)? {
+                let path = path.display();
                 return Ok(Some(format!(
                     "\"{path}\" has changed meanwhile, or is in the way and not in the store's history"
                 )));
             }
-            merge::carry_through(root, &plan)?;
+            apply::unstage(root, &begun)?;
         }
         merge_commit::finish(root, self.git)?;
-        merge::clear_stage(root)?;
-        self.report.received.extend(plan.changes.into_iter().map(|change| change.path));
+        apply::clear_stage(root)?;
+        self.report.received.extend(paths(&begun.revisions));
         self.report.conflicts.extend(computed.merged.conflicts);
         self.report.notices.extend(computed.merged.said);
         Ok(None)
@@ -412,12 +395,12 @@ impl Run<'_> {
     fn given_back(&self, theirs: &str) -> Result<Notes> {
         let Request { root, missing, .. } = *self.request;
         let remote = format!("\"{}\"", self.remote.shown);
-        let base = match &self.bases(self.head()?.as_deref(), theirs)?[..] {
+        let base = match &self.bases(self.head()?.as_deref(), Some(theirs))?[..] {
             [] => return Ok(Notes::new()),
-            [base] => removals::in_listing(self.git, &*self.listing(base, LOCAL)?)?,
+            [base] => removals::in_listing(self.git, &*self.listing(Some(base), LOCAL)?)?,
             [first, second, ..] => removals::in_files(&self.merged_bases(first, second)?)?,
         };
-        let theirs = self.listing(theirs, &remote)?;
+        let theirs = self.listing(Some(theirs), &remote)?;
         let (there, named) = (removals::in_listing(self.git, &theirs)?, removals::named(self.git, &theirs)?);
         // A note that somebody renames at this moment is not gone.
         let _store = if self.request.is_dry { None } else { Some(Topics::at(root).lock()?) };
@@ -453,12 +436,9 @@ impl Run<'_> {
         if bases.first().map(String::as_str) == Some(theirs) && kept.is_empty() {
             return Ok(None);
         }
-        let list = |commit: Option<&str>, whose: &str| match commit {
-            Some(commit) => self.listing(commit, whose),
-            None => Ok(Rc::default()),
-        };
-        let (one, two) = (list(tree, LOCAL)?, list(Some(theirs), &format!("\"{}\"", self.remote.shown))?);
-        let before = list(bases.first().map(String::as_str), LOCAL)?;
+        let one = self.listing(tree, LOCAL)?;
+        let two = self.listing(Some(theirs), &format!("\"{}\"", self.remote.shown))?;
+        let before = self.listing(bases.first().map(String::as_str), LOCAL)?;
         // Several bases, where machines have merged crosswise: what they have in common is merged first.
         let virtual_base = match bases {
             [first, second, ..] => Some(self.merged_bases(first, second)?),
@@ -466,7 +446,7 @@ impl Run<'_> {
         };
         let changed: BTreeSet<String> = match virtual_base {
             Some(_) => one.0.keys().chain(two.0.keys()).cloned().collect(),
-            None => differing(&before, &one).union(&differing(&before, &two)).cloned().collect(),
+            None => &differing(&before.0, &one.0) | &differing(&before.0, &two.0),
         };
         let objects = self.objects(&[&before, &one, &two], &changed)?;
         let rest: BTreeSet<String> = one.0.keys().filter(|path| !changed.contains(*path)).cloned().collect();
@@ -484,24 +464,12 @@ impl Run<'_> {
             false => tree::merge(Sides { base: &base, one: &one, two: &two, rest: &rest }),
         };
         removals::put_missing(&mut merged.files, returned)?;
-        let paths: BTreeSet<&String> = one.keys().chain(merged.files.keys()).collect();
-        let mut changes = Changes::new();
-        let mut hashes = Vec::new();
-        for path in paths {
-            let (old, new) = (one.get(path), merged.files.get(path));
-            if old != new {
-                changes.insert(path.clone(), new.cloned());
-                hashes.push((path.clone(), old.map(|bytes| merge::hash(bytes))));
-            }
-        }
-        let sent = two.keys().chain(merged.files.keys());
-        let sent = sent.filter(|path| two.get(*path) != merged.files.get(*path)).cloned().collect();
-        let moved = moved(&one, &changes);
-        Ok(Some(Computed { is_theirs: merged.files == two, changes, before: hashes, moved, sent, merged }))
+        let (revisions, sent) = (revisions(&one, &merged.files), differing(&two, &merged.files));
+        Ok(Some(Computed { is_theirs: sent.is_empty(), revisions, sent, merged }))
     }
 
-    fn bases(&self, ours: Option<&str>, theirs: &str) -> Result<Vec<String>> {
-        let Some(ours) = ours else { return Ok(Vec::new()) };
+    fn bases(&self, ours: Option<&str>, theirs: Option<&str>) -> Result<Vec<String>> {
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return Ok(Vec::new()) };
         // Exit 1 without a word: they have nothing in common.
         let arguments = ["merge-base", "--all", ours, theirs];
         let bases = self.git.maybe_lines(&arguments)?.unwrap_or_default();
@@ -520,11 +488,8 @@ impl Run<'_> {
 
     /// What two commits have come to, as if somebody had merged them.
     fn merged_bases(&self, first: &str, second: &str) -> Result<Files> {
-        let before = self.bases(Some(first), second)?;
-        let list = |commit: Option<&str>| match commit {
-            Some(commit) => self.listing(commit, LOCAL),
-            None => Ok(Rc::default()),
-        };
+        let before = self.bases(Some(first), Some(second))?;
+        let list = |commit: Option<&str>| self.listing(commit, LOCAL);
         let listings: [Rc<Listing>; 3] =
             [list(before.first().map(String::as_str))?, list(Some(first))?, list(Some(second))?];
         let paths: BTreeSet<String> = listings.iter().flat_map(|listing| listing.0.keys()).cloned().collect();
@@ -536,10 +501,7 @@ impl Run<'_> {
 
     /// Makes one commit of all that was never published, without their past. `None` if there is another one by now.
     fn squash(&mut self, ours: &str, theirs: Option<&str>) -> Result<Option<String>> {
-        let bases = match theirs {
-            Some(theirs) => self.bases(Some(ours), theirs)?,
-            None => Vec::new(),
-        };
+        let bases = self.bases(Some(ours), theirs)?;
         let tree = format!("{ours}^{{tree}}");
         let mut arguments = vec!["commit-tree", &tree, "-m", "sync: changes of this machine"];
         arguments.extend(bases.iter().flat_map(|base| ["-p", base]));
@@ -558,21 +520,24 @@ impl Run<'_> {
     fn preview(&mut self, theirs: Option<&str>) -> Result<Attempt> {
         let ours = self.head()?;
         let tree = self.tree_of_files(ours.as_deref())?;
-        let listing = self.listing(&tree, LOCAL)?;
+        let listing = self.listing(Some(&tree), LOCAL)?;
         let Some(theirs) = theirs else {
             self.report.sent = listing.0.keys().cloned().collect();
             return Ok(Attempt::Finished);
         };
-        let bases = self.bases(ours.as_deref(), theirs)?;
+        let bases = self.bases(ours.as_deref(), Some(theirs))?;
         let kept = self.given_back(theirs)?;
         match self.compute(&bases, &kept, ours.as_deref(), Some(&tree), theirs)? {
             Some(computed) => {
-                self.report.received = computed.changes.into_keys().collect();
+                self.report.received = paths(&computed.revisions);
                 self.report.sent = computed.sent;
                 self.report.conflicts = computed.merged.conflicts;
                 self.report.notices = computed.merged.said;
             }
-            None => self.report.sent = self.difference(Some(theirs), &listing)?,
+            None => {
+                let theirs = self.listing(Some(theirs), &self.remote.shown)?;
+                self.report.sent = differing(&theirs.0, &listing.0);
+            }
         }
         Ok(Attempt::Finished)
     }
@@ -606,21 +571,36 @@ impl Run<'_> {
     }
 }
 
-/// The notes that get another path: the new one, and the one that goes.
-fn moved(before: &Files, changes: &Changes) -> BTreeMap<String, String> {
-    let gone = changes.iter().filter(|(_, after)| after.is_none());
-    let mut left: BTreeMap<EntryId, &String> =
-        gone.filter_map(|(path, _)| Some((note_id(path, before.get(path)?)?, path))).collect();
-    let new = changes.iter().filter(|(path, _)| !before.contains_key(*path));
-    new.filter_map(|(path, after)| {
-        let old = left.remove(&note_id(path, after.as_ref()?)?)?;
-        Some((path.clone(), old.clone()))
-    })
-    .collect()
+/// What becomes of each file. A note that gets another path is renamed, so it never has two; removals come last, so a text
+/// that moves is never nowhere.
+fn revisions(before: &Files, after: &Files) -> Vec<Revision> {
+    let version = |files: &Files, path: &String| {
+        files.get(path).map(|bytes| Version::at(Path::new(path), bytes.clone()))
+    };
+    let id = |files: &Files, path: &String| note_id(path, files.get(path)?);
+    let (new, mut gone): (Vec<String>, Vec<String>) =
+        differing(before, after).into_iter().partition(|path| after.contains_key(path));
+    let mut left: BTreeMap<EntryId, String> =
+        gone.iter().filter_map(|path| Some((id(before, path)?, path.clone()))).collect();
+    let mut revisions = Vec::new();
+    for path in &new {
+        let is_new = !before.contains_key(path);
+        let old = id(after, path).filter(|_| is_new).and_then(|id| left.remove(&id));
+        gone.retain(|path| Some(path) != old.as_ref());
+        let before = version(before, old.as_ref().unwrap_or(path));
+        revisions.push(Revision { before, after: version(after, path) });
+    }
+    revisions.extend(gone.iter().map(|path| Revision { before: version(before, path), after: None }));
+    revisions
 }
 
-/// The paths at which two listings differ.
-fn differing(one: &Listing, two: &Listing) -> BTreeSet<String> {
-    let paths = one.0.keys().chain(two.0.keys());
-    paths.filter(|path| one.0.get(*path) != two.0.get(*path)).cloned().collect()
+fn paths(revisions: &[Revision]) -> BTreeSet<String> {
+    let versions = revisions.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
+    versions.map(|version| version.path().to_string_lossy().into_owned()).collect()
+}
+
+/// The paths at which two sets of files differ.
+fn differing<T: PartialEq>(one: &BTreeMap<String, T>, two: &BTreeMap<String, T>) -> BTreeSet<String> {
+    let paths = one.keys().chain(two.keys());
+    paths.filter(|path| one.get(*path) != two.get(*path)).cloned().collect()
 }

@@ -65,22 +65,6 @@ impl EntryId {
         })
     }
 
-    /// The same, where whether an id is taken may not be known.
-    pub(crate) fn try_make<E>(
-        title: &str,
-        created_at_ms: i64,
-        is_taken: impl Fn(&EntryId) -> Result<bool, E>,
-    ) -> Result<EntryId, E> {
-        first_number(title, created_at_ms, |number| {
-            let id = EntryId::of_number(number);
-            match is_taken(&id) {
-                Ok(true) => None,
-                Ok(false) => Some(Ok(id)),
-                Err(error) => Some(Err(error)),
-            }
-        })
-    }
-
     fn of_number(number: u64) -> EntryId {
         EntryId::new(&base58(number, DIGITS))
     }

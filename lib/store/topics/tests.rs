@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
 use super::*;
+use crate::store::change::Change;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -141,11 +142,14 @@ fn every_known_id_is_taken_that_of_a_broken_file_too() {
 fn a_new_note_takes_nobodys_place() {
     let bench = Bench::new(&[]);
     let entry = Entry::parse(note("AAAAAA", "").into_bytes()).unwrap();
-    let lock = bench.topics.lock().unwrap();
-    let added = bench.topics.add(&lock, entry.clone()).unwrap();
+    let change = Change::of(&bench.topics).unwrap();
+    let added = change.add(entry.clone()).unwrap();
+    assert!(!added.path.exists());
+    change.write().unwrap();
     assert_eq!(added.path.file_name().unwrap(), "aaaaaa -- id__AAAAAA.md");
     assert_eq!(fs::read(&added.path).unwrap(), entry.bytes());
-    assert!(bench.topics.add(&lock, entry).err().unwrap().message().contains("exists already"));
+    let again = Change::of(&bench.topics).unwrap().add(entry);
+    assert!(again.err().unwrap().message().contains("exists already"));
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl<'a> Drafts<'a> {
         draft.entry = entry;
         draft.done.insert(op);
         let after = Version::new(Place::Topics, &draft.name, &draft.entry);
-        Ok(Revision { id: id.clone(), before: Some(before), after: Some(after) })
+        Ok(Revision { before: Some(before), after: Some(after) })
     }
 
     /// Moves a note to the archive, for the sake of `successor` if there is one.
@@ -144,7 +144,7 @@ impl<'a> Drafts<'a> {
         draft.entry = entry;
         draft.done.insert(op);
         draft.is_away = true;
-        Ok(Revision { id: id.clone(), before: Some(before), after: Some(after) })
+        Ok(Revision { before: Some(before), after: Some(after) })
     }
 }
 

@@ -8,10 +8,10 @@ use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::reply::{Op, Operation};
 use crate::memory::links::new_id;
 use crate::memory::pipeline::reply::Text;
+use crate::store::change::old_text;
 use crate::store::entry::{Entry, EntryId, Meta, Tier, one_line};
 use crate::store::persistence::Place;
 use crate::store::revision::{Revision, Version};
-use crate::store::supersede::old_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice::from_ref;
 
@@ -151,10 +151,10 @@ impl Drafts<'_> {
         }
         let mut revisions = Vec::new();
         let mut into = Vec::new();
-        for (new, entry) in new.iter().zip(&entries).skip(1) {
+        for entry in &entries[1..] {
             into.push(NoteBrief::of(entry, Place::Topics));
             let after = Version::new(Place::Topics, &entry.meta().file_name(), entry);
-            revisions.push(Revision { id: new.clone(), before: None, after: Some(after) });
+            revisions.push(Revision { before: None, after: Some(after) });
         }
         revisions.extend(self.old_text(id, &lost)?);
         let from = self.briefs([id]);
@@ -264,7 +264,7 @@ impl Drafts<'_> {
         let mut entry = old_text(&old, new.clone())?;
         entry.update(|meta| cool(meta, Tier::Cold))?;
         let after = Version::new(Place::Archive, &entry.meta().file_name(), &entry);
-        Ok(Some(Revision { id: new, before: None, after: Some(after) }))
+        Ok(Some(Revision { before: None, after: Some(after) }))
     }
 }
 
