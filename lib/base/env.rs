@@ -135,7 +135,7 @@ impl Env {
     }
 
     /// `$XDG_CONFIG_HOME`, else `~/.config` on every platform.
-    pub(crate) fn xdg_config(&self) -> Result<PathBuf> {
+    fn xdg_config(&self) -> Result<PathBuf> {
         self.os("XDG_CONFIG_HOME").map_or_else(|| self.below_home(".config", "config"), |dir| Ok(dir.into()))
     }
 

@@ -124,7 +124,7 @@ pub(crate) use child::run;
 
 /// Elsewhere nothing says that a command has exited and that its pipe is empty.
 #[cfg(not(unix))]
-pub(crate) fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
+fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
     Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
 }
 

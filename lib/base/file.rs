@@ -53,7 +53,7 @@ pub(crate) fn make_private(dir: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn make_private(_dir: &Path) -> io::Result<()> {
+fn make_private(_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
+fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
     rename_unsynced(staged, path)
 }
 

@@ -57,7 +57,7 @@ impl<'a> Unpack<'a> {
     }
 
     /// The next `length` bytes.
-    pub(crate) fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)

@@ -263,7 +263,7 @@ pub(crate) fn with_agents_dir(env: &Env, dir: Option<&Path>) -> Env {
 }
 
 /// The variable that names another directory with agents.
-pub(crate) const AGENTS_DIR: &str = "AXE_AGENTS_DIR";
+const AGENTS_DIR: &str = "AXE_AGENTS_DIR";
 
 /// Where the agent's file is, or would be: in the first directory that has it, else in the first one.
 pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {

@@ -42,7 +42,7 @@ impl Harness {
     }
 
     /// The names of those that need no configuration.
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    fn names() -> impl Iterator<Item = &'static str> {
         HARNESSES.iter().map(|spec| spec.name).chain(["manual", "agent"])
     }
 

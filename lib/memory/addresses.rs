@@ -71,7 +71,7 @@ fn ip(host: &str) -> Option<std::net::Ipv4Addr> {
 pub(crate) struct Address<'a> {
     pub(crate) text: &'a str,
     /// Its host is this machine or a private network's: nobody else can serve anything there.
-    pub(crate) is_local: bool,
+    is_local: bool,
 }
 
 /// What most characters are, and ends nothing.
@@ -205,7 +205,7 @@ pub(crate) fn is_far(word: &str) -> bool {
 }
 
 /// `somebody@host.example`
-pub(crate) fn is_mail(word: &str) -> bool {
+fn is_mail(word: &str) -> bool {
     word.rsplit_once('@').is_some_and(|(name, host)| !name.is_empty() && is_host(host))
 }
 

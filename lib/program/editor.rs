@@ -42,6 +42,6 @@ pub(super) fn signal_of(status: ExitStatus) -> Option<i32> {
 }
 
 #[cfg(not(unix))]
-pub(super) fn signal_of(_: ExitStatus) -> Option<i32> {
+fn signal_of(_: ExitStatus) -> Option<i32> {
     None
 }

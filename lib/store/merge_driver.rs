@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "agent-memory";
 /// The flag of memory-sync that makes it a merge driver.
-pub(crate) const FLAG: &str = "--merge-driver";
+const FLAG: &str = "--merge-driver";
 const PROGRAM: &str = "memory-sync";
 
 /// These outrank every `.gitattributes`, so nothing that came from elsewhere can have files filtered or converted.

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-pub(crate) const NAME: &str = "projects.json";
+const NAME: &str = "projects.json";
 
 /// A checkout in which a person ran `memory-agents-md --project`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -87,7 +87,7 @@ pub enum Op {
 }
 
 impl Op {
-    pub(crate) fn as_str(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Op::Create => "create",
             Op::Update => "update",
@@ -98,7 +98,7 @@ impl Op {
     }
 
     /// Does it bring a text?
-    pub(crate) fn has_entry(self) -> bool {
+    fn has_entry(self) -> bool {
         matches!(self, Op::Create | Op::Update | Op::Conflict)
     }
 }

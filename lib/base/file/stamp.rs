@@ -101,13 +101,13 @@ pub(crate) fn name_of(bytes: &[u8]) -> Option<&OsStr> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn name_of(bytes: &[u8]) -> Option<&OsStr> {
+fn name_of(bytes: &[u8]) -> Option<&OsStr> {
     std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 /// Elsewhere there is no time that tells every change.
 #[cfg(not(unix))]
-pub(crate) fn stamp(_path: &Path) -> Option<Stamp> {
+fn stamp(_path: &Path) -> Option<Stamp> {
     None
 }
 
@@ -117,15 +117,15 @@ pub(crate) struct Dir;
 
 #[cfg(not(unix))]
 impl Dir {
-    pub(crate) fn open(_path: &Path) -> io::Result<Dir> {
+    fn open(_path: &Path) -> io::Result<Dir> {
         Ok(Dir)
     }
 
-    pub(crate) fn changed(&self) -> Option<i64> {
+    fn changed(&self) -> Option<i64> {
         None
     }
 
-    pub(crate) fn stamp(&self, _name: &OsStr) -> Option<Stamp> {
+    fn stamp(&self, _name: &OsStr) -> Option<Stamp> {
         None
     }
 }

@@ -66,7 +66,7 @@ impl std::str::FromStr for Period {
 #[derive(Debug)]
 pub(crate) struct PastSession {
     pub(crate) harness: Harness,
-    pub(crate) retrieval: Retrieval,
+    retrieval: Retrieval,
     pub(crate) context: Context,
     /// When it last changed.
     pub(crate) at: Timestamp,

@@ -48,16 +48,16 @@ pub(crate) struct History {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct PassageFacts {
     /// Where it ends in the file.
-    pub(super) end: u64,
+    end: u64,
     /// How many bytes it takes in a prompt, at most.
-    pub(super) bytes: usize,
+    bytes: usize,
     /// The index of its turn.
     pub(super) turn: usize,
     /// It is new: the model is to see it.
     pub(super) is_shown: bool,
     /// How many bytes it takes among the turns that were read before, at most; 0: it is left out there.
     #[serde(default)]
-    pub(super) brief: usize,
+    brief: usize,
 }
 
 /// What is shown of the turns before a stretch: the last of them that fit.

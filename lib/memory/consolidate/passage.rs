@@ -34,7 +34,7 @@ pub struct Passage {
 }
 
 /// What stands before every line of a tool's input and output.
-pub(super) const PREFIX: &str = "| ";
+const PREFIX: &str = "| ";
 
 /// Of what the agent said in a turn that was read before, so many bytes are shown at the beginning and at the end.
 const SENTENCE: usize = 240;

@@ -14,7 +14,7 @@ const DEPTH: usize = 5;
 const PIPELINE: usize = 200;
 
 /// Options with a value, of programs of one kind.
-pub(super) const VALUED: List = List("valued");
+const VALUED: List = List("valued");
 const QUIET: List = List("quiet");
 const LISTERS: List = List("listers");
 
@@ -382,7 +382,7 @@ impl Shell {
         self.program(&path);
     }
 
-    pub(super) fn path(&self, word: &str) -> PathBuf {
+    fn path(&self, word: &str) -> PathBuf {
         self.places.resolve(&self.dir, word)
     }
 

@@ -533,7 +533,7 @@ impl<Part, Own> Work<Part, Own> {
 
 impl<Part, Own, Plan> State<Work<Part, Own>, Plan> {
     /// The batch, in a state that has one under way.
-    pub(crate) fn work(&self) -> Option<&Work<Part, Own>> {
+    fn work(&self) -> Option<&Work<Part, Own>> {
         match self {
             State::Begin | State::Ended { .. } => None,
             State::Divide { work }

@@ -22,8 +22,8 @@ const CAP: u64 = 1 << 20;
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Session {
     /// For people: the file's name is a hash.
-    pub(super) harness: String,
-    pub(super) session: String,
+    harness: String,
+    session: String,
     /// It has had the section.
     pub(super) has_section: bool,
     /// A prompt brought it. Gemini CLI loses what a start gave when the session is resumed, and the prompts of that time.
@@ -40,7 +40,7 @@ pub(super) struct Session {
     path: PathBuf,
 }
 
-pub(super) fn dir(root: &Root) -> PathBuf {
+fn dir(root: &Root) -> PathBuf {
     root.state().join("recall")
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum DangerKind {
 pub(crate) struct Danger {
     pub(crate) kind: DangerKind,
     /// The sentence or line, at most 120 characters; of a pipe, that may be spread over a note, nothing.
-    pub(crate) quote: String,
+    quote: String,
     /// The flag, setting, address or sentence that makes it one.
     pub(crate) mark: String,
 }

@@ -6,19 +6,19 @@ mod kinds;
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 16) as usize % limit
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 
     /// So many characters of these.
-    pub(super) fn of(&mut self, set: &str, many: usize) -> String {
+    fn of(&mut self, set: &str, many: usize) -> String {
         (0..many).map(|_| char::from(self.pick(set.as_bytes()))).collect()
     }
 }
@@ -271,7 +271,7 @@ fn generated_secrets_are_found() {
     assert!(all.len() >= 25 && found * 100 >= made * 99, "{found} of {made}");
 }
 
-pub(super) fn base64_of(text: &str) -> String {
+fn base64_of(text: &str) -> String {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.encode(text)
 }

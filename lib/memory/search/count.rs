@@ -10,7 +10,7 @@ use crate::memory::search::words::{Word, WordKind, each};
 use crate::store::persistence::Note;
 
 /// Between two fields are so many words, so that no phrase and no window spans both.
-pub(super) const GAP: u32 = 48;
+const GAP: u32 = 48;
 
 /// The parts of a note that are searched.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub(crate) struct Document<'a> {
 /// Fields are numbered, since each has its own weight.
 pub(crate) const FIELDS: usize = 4;
 pub(super) const TITLE: usize = 0;
-pub(super) const TAGS: usize = 1;
+const TAGS: usize = 1;
 pub(super) const SUMMARY: usize = 2;
 pub(super) const BODY: usize = 3;
 

@@ -61,7 +61,7 @@ pub(crate) struct Strength {
     /// The terms that match, of all: by their worth, from 0 to 1.
     pub(crate) share: f64,
     /// How many terms match.
-    pub(crate) terms: usize,
+    terms: usize,
     /// Words in the body.
     pub(crate) words: u32,
 }

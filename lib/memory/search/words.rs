@@ -118,7 +118,7 @@ const CLASSES: [ByteClass; 256] = {
 
 /// The words of `text`.
 #[cfg(test)]
-pub(super) fn all(text: &str) -> Vec<String> {
+fn all(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     each(text, |word| words.push(word.text.to_owned()));
     words

@@ -64,7 +64,7 @@ fn is_escaped(c: char) -> bool {
 }
 
 /// Between double quotes, on one line.
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {

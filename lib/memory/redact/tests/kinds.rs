@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// `«…»` encloses a secret, and `{…}` is made anew for each text: see [`made`].
 #[rustfmt::skip]
-pub(super) const KINDS: &[(&str, &[&str])] = &[
+const KINDS: &[(&str, &[&str])] = &[
     // Clouds
     ("aws key id", &["«AKIA{B16}»", "aws_access_key_id = «ASIA{B16}»\n"]),
     ("aws secret key", &["AWS_SECRET_ACCESS_KEY=«{b40}»", "aws_secret_access_key = «{b40}»\n", "aws configure set aws_secret_access_key «{b40}»\n", "\"SecretAccessKey\": \"«{b40}»\","]),
@@ -388,7 +388,7 @@ fn block(dice: &mut Dice, label: &str, before: &str, between: &str) -> String {
 }
 
 /// A text from a template: `{a36}` is 36 characters of a class, `{pw}` a password that a person chose, and so on.
-pub(super) fn made(dice: &mut Dice, template: &str) -> String {
+fn made(dice: &mut Dice, template: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some(open) = rest.find('{') {
@@ -442,7 +442,7 @@ pub(super) fn made(dice: &mut Dice, template: &str) -> String {
 }
 
 /// The text without the marks, and its secrets.
-pub(super) fn unmarked(text: &str) -> (String, Vec<String>) {
+fn unmarked(text: &str) -> (String, Vec<String>) {
     let secrets =
         text.split('«').skip(1).filter_map(|rest| Some(rest.split_once('»')?.0.to_owned())).collect();
     (text.replace(['«', '»'], ""), secrets)
