@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub(crate) fn bench() {
+pub fn bench() {
     let own = own();
     let nothing: &[&str] = &[&own, "nothing"];
     let axe_run = env!("CARGO_BIN_EXE_axe-run");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) fn bench() {
+pub fn bench() {
     transcripts();
     redaction();
 }

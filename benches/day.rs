@@ -31,7 +31,7 @@ enum Given {
     AtStartAndPrompts,
 }
 
-pub(crate) fn bench() {
+pub fn bench() {
     let day = Day::new();
     let all = day.tasks().count();
     println!("a worked day: mistakes repeated in the afternoon, of {all}");

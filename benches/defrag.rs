@@ -11,7 +11,7 @@ const CONSOLIDATE: &str = env!("CARGO_BIN_EXE_memory-consolidate");
 /// A model that leaves everything as it is.
 const NOTHING_TO_DO: &str = r#"sed -n '1s/^batch: \(.*\)/{"batch": "\1", "operations": []}/p'"#;
 
-pub(crate) fn bench() {
+pub fn bench() {
     for count in [100, 10_000] {
         idle(count);
     }

@@ -14,7 +14,7 @@ const A_DAY: u64 = 12;
 const MONTHS: u64 = 6;
 const NIGHTS: u64 = 30;
 
-pub(crate) fn bench() {
+pub fn bench() {
     let few = after_ten_changes(300);
     let many = after_ten_changes(3000);
     row("prompts for ten changes: 3,000 notes against 300", "", Some(many / few), Some(2.0), "×");

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Counted runs of each command; their medians are compared.
-pub(crate) const RUNS: usize = 41;
+pub const RUNS: usize = 41;
 
 /// Runs a command as a child of a fresh process, whose children's peak is then the command's.
-pub(crate) fn print_peak(words: &[OsString]) {
+pub fn print_peak(words: &[OsString]) {
     let status = Command::new(&words[0])
         .args(&words[1..])
         .stdin(Stdio::null())
@@ -25,18 +25,18 @@ pub(crate) fn print_peak(words: &[OsString]) {
 }
 
 /// A home directory, thrown away afterwards.
-pub(crate) struct Home(tempfile::TempDir);
+pub struct Home(tempfile::TempDir);
 
 impl Home {
-    pub(crate) fn new() -> Home {
+    pub fn new() -> Home {
         Home(tempfile::tempdir().unwrap())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub(crate) fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(words[0]);
         command
             .args(&words[1..])
@@ -50,7 +50,7 @@ impl Home {
         command
     }
 
-    pub(crate) fn time(&self, words: &[&str]) -> Duration {
+    pub fn time(&self, words: &[&str]) -> Duration {
         let mut command = self.command(words);
         let started = Instant::now();
         let status = command.status().unwrap();
@@ -60,7 +60,7 @@ impl Home {
     }
 
     /// Median times of the commands, run in turn.
-    pub(crate) fn times(&self, commands: &[&[&str]], runs: usize) -> Vec<Duration> {
+    pub fn times(&self, commands: &[&[&str]], runs: usize) -> Vec<Duration> {
         let mut times = vec![Vec::with_capacity(runs); commands.len()];
         for run in 0..=runs {
             for (words, times) in commands.iter().zip(&mut times) {
@@ -75,7 +75,7 @@ impl Home {
     }
 
     /// Peak resident memory of a command and what it runs, in MiB.
-    pub(crate) fn peak(&self, words: &[&str]) -> f64 {
+    pub fn peak(&self, words: &[&str]) -> f64 {
         let own = own();
         let mut all = vec![own.as_str(), "peak"];
         all.extend(words);
@@ -85,23 +85,23 @@ impl Home {
 }
 
 /// Waits until what was written is on disk: else the machine is busy with it while something else is measured.
-pub(crate) fn settle() {
+pub fn settle() {
     assert!(Command::new("sync").status().unwrap().success());
 }
 
 /// This program: with `nothing` it is the unit.
-pub(crate) fn own() -> String {
+pub fn own() -> String {
     std::env::current_exe().unwrap().into_os_string().into_string().unwrap()
 }
 
-pub(crate) fn median(times: &mut [Duration]) -> Duration {
+pub fn median(times: &mut [Duration]) -> Duration {
     times.sort();
     times[times.len() / 2]
 }
 
 /// What a figure is to keep to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Aim {
+pub enum Aim {
     Most(f64),
     Least(f64),
 }
@@ -111,7 +111,7 @@ static AIMS: AtomicUsize = AtomicUsize::new(0);
 static MISSED: AtomicUsize = AtomicUsize::new(0);
 
 /// One line of the table. `aim`: what it says, and whether it is met.
-pub(crate) fn line(figure: &str, value: &str, ratio: &str, aim: Option<(String, bool)>) {
+pub fn line(figure: &str, value: &str, ratio: &str, aim: Option<(String, bool)>) {
     let verdict = match aim {
         Some((aim, is_met)) => {
             AIMS.fetch_add(1, Ordering::Relaxed);
@@ -124,13 +124,13 @@ pub(crate) fn line(figure: &str, value: &str, ratio: &str, aim: Option<(String, 
 }
 
 /// The table's last line.
-pub(crate) fn summary() {
+pub fn summary() {
     let (aims, missed) = (AIMS.load(Ordering::Relaxed), MISSED.load(Ordering::Relaxed));
     println!("{aims} aims, {missed} missed");
 }
 
 /// A figure whose ratio has an aim.
-pub(crate) fn judged(figure: &str, value: &str, ratio: f64, aim: Aim, unit: &str) {
+pub fn judged(figure: &str, value: &str, ratio: f64, aim: Aim, unit: &str) {
     let (told, is_met) = match aim {
         Aim::Most(most) => (format!("≤ {most}{unit}"), ratio <= most),
         Aim::Least(least) => (format!("≥ {least}{unit}"), ratio >= least),
@@ -138,26 +138,26 @@ pub(crate) fn judged(figure: &str, value: &str, ratio: f64, aim: Aim, unit: &str
     line(figure, value, &format!("{ratio:.2}{unit}"), Some((told, is_met)));
 }
 
-pub(crate) fn row(figure: &str, value: &str, ratio: Option<f64>, aim: Option<f64>, unit: &str) {
+pub fn row(figure: &str, value: &str, ratio: Option<f64>, aim: Option<f64>, unit: &str) {
     match (ratio, aim) {
         (Some(ratio), Some(aim)) => judged(figure, value, ratio, Aim::Most(aim), unit),
         (ratio, _) => line(figure, value, &ratio.map(|r| format!("{r:.2}{unit}")).unwrap_or_default(), None),
     }
 }
 
-pub(crate) fn ms(time: Duration) -> String {
+pub fn ms(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1000.0)
 }
 
 /// A time that has an aim of its own, with its ratio to the program that does nothing.
-pub(crate) fn time_row(figure: &str, time: Duration, nothing: Duration, aim: Option<u64>) {
+pub fn time_row(figure: &str, time: Duration, nothing: Duration, aim: Option<u64>) {
     let ratio = format!("{:.1}×", time.as_secs_f64() / nothing.as_secs_f64());
     let aim = aim.map(|aim| (format!("≤ {aim} ms"), time <= Duration::from_millis(aim)));
     line(figure, &ms(time), &ratio, aim);
 }
 
 /// What programs weigh, in MiB.
-pub(crate) fn size_rows(programs: &[(&str, Option<f64>)]) {
+pub fn size_rows(programs: &[(&str, Option<f64>)]) {
     for (program, aim) in programs {
         let size = fs::metadata(program).unwrap().len() as f64 / (1 << 20) as f64;
         let name = Path::new(program).file_name().unwrap().to_str().unwrap();

@@ -19,7 +19,7 @@ const QUERY: &[&str] = &[LIST, "--query", "retry the queue after a timeout", "--
 /// The same with all that it finds: nearly every note has one of the words.
 const QUERY_ALL: &[&str] = &[LIST, "--query", "retry the queue after a timeout"];
 
-pub(crate) fn bench() {
+pub fn bench() {
     start();
     capture();
     growth();
@@ -91,7 +91,7 @@ fn write_by_hand(dir: &Path, n: usize, bytes: &[u8]) {
     File::open(dir).unwrap().sync_all().unwrap();
 }
 
-pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+pub fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort();
     times[(times.len() * percent).div_ceil(100).saturating_sub(1)]
 }
@@ -148,7 +148,7 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 7] {
 }
 
 /// The cache does not know files that are younger than this.
-pub(crate) const SETTLED: Duration = Duration::from_millis(2100);
+pub const SETTLED: Duration = Duration::from_millis(2100);
 
 /// What a query of ten thousand notes takes without the cache, with it, and with one that is no longer right.
 fn cache() {

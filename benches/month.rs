@@ -16,7 +16,7 @@ const SESSION_BYTES: usize = 200_000;
 const MONTHS: u64 = 6;
 const DAYS: u64 = 30;
 
-pub(crate) fn bench() {
+pub fn bench() {
     let home = Home::new();
     let config = home.path().join(".config/agent-memory");
     fs::create_dir_all(&config).unwrap();

@@ -12,22 +12,22 @@ const RARE_WORDS: u64 = 20_000;
 const RARE: u64 = 12;
 
 /// The front matter of a note, and its body.
-pub(crate) struct Note<'a> {
-    pub(crate) id: String,
-    pub(crate) title: &'a str,
-    pub(crate) summary: &'a str,
-    pub(crate) tags: &'a [String],
-    pub(crate) repo: Option<&'a str>,
-    pub(crate) body: &'a str,
+pub struct Note<'a> {
+    pub id: String,
+    pub title: &'a str,
+    pub summary: &'a str,
+    pub tags: &'a [String],
+    pub repo: Option<&'a str>,
+    pub body: &'a str,
 }
 
 /// Where the notes of this home lie if it has no configuration.
-pub(crate) fn topics(home: &Path) -> PathBuf {
+pub fn topics(home: &Path) -> PathBuf {
     home.join(".local/share/agent-memory/topics")
 }
 
 /// The id of the n-th note: no two alike below 58⁶, none like its neighbour.
-pub(crate) fn id(n: u64) -> String {
+pub fn id(n: u64) -> String {
     const DIGITS: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
     // The factor has no divisor in common with 58.
     let mut rest = n.wrapping_mul(1_000_000_007) % 58u64.pow(6);
@@ -40,7 +40,7 @@ pub(crate) fn id(n: u64) -> String {
 }
 
 impl Note<'_> {
-    pub(crate) fn write(&self, topics: &Path) {
+    pub fn write(&self, topics: &Path) {
         let slug: String = self.title.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "-");
         let slug: String = slug.chars().take(60).collect();
         let tags = self.tags.join(" ");
@@ -67,7 +67,7 @@ impl Note<'_> {
 }
 
 /// Writes `count` notes of about 1.5 KB, no two alike, the same ones every time.
-pub(crate) fn generate(home: &Path, count: u64) {
+pub fn generate(home: &Path, count: u64) {
     let topics = topics(home);
     fs::create_dir_all(&topics).unwrap();
     let common = common_words();
@@ -93,18 +93,18 @@ fn common_words() -> Vec<&'static str> {
 
 /// What sessions in three repositories leave behind, a note at a time: one in ten holds everywhere, one in four says half of
 /// an earlier note again, one in three links to an earlier one, and 40 tags are shared.
-pub(crate) struct Sessions {
+pub struct Sessions {
     common: Vec<&'static str>,
 }
 
 impl Sessions {
-    pub(crate) fn new(home: &Path) -> Sessions {
+    pub fn new(home: &Path) -> Sessions {
         fs::create_dir_all(topics(home)).unwrap();
         Sessions { common: common_words() }
     }
 
     /// Writes the n-th note; `edits` is how often it was changed since.
-    pub(crate) fn write(&self, home: &Path, n: u64, edits: u64) {
+    pub fn write(&self, home: &Path, n: u64, edits: u64) {
         let mut writer = Writer { state: n * 1000, common: &self.common };
         let (title, summary) = (writer.line(30), writer.line(60));
         let tags = [format!("topic__t{}", writer.number(30)), format!("area__a{}", writer.number(10))];

@@ -25,7 +25,7 @@ const PINNED: &str = "---\nid: id__PPPPPP\ntitle: Deploys go through staging\nsu
 const DAYS: [&str; 7] =
     ["2027-03-12", "2027-03-20", "2027-03-21", "2027-03-31", "2027-04-01", "2027-04-10", "2027-04-11"];
 
-pub(crate) fn bench() {
+pub fn bench() {
     let facts: Vec<Value> = serde_json::from_str(include_str!("quality/facts.json")).unwrap();
     let ends: Vec<Vec<End>> = MODELS.iter().map(|model| ends_of(&facts, model)).collect();
     println!(
@@ -56,7 +56,7 @@ pub(crate) fn bench() {
     }
 }
 
-pub(crate) fn text<'a>(fact: &'a Value, key: &str) -> &'a str {
+pub fn text<'a>(fact: &'a Value, key: &str) -> &'a str {
     fact[key].as_str().unwrap_or_default()
 }
 
@@ -128,7 +128,7 @@ fn ends_of(facts: &[Value], model: &str) -> Vec<End> {
 }
 
 /// A home with a store, whose scripted model knows these facts.
-pub(crate) fn home(facts: &str, model: &str) -> Home {
+pub fn home(facts: &str, model: &str) -> Home {
     let home = Home::new();
     let script = home.path().join("model.py");
     write(script.clone(), include_str!("quality/model.py"));
@@ -141,12 +141,12 @@ pub(crate) fn home(facts: &str, model: &str) -> Home {
     home
 }
 
-pub(crate) fn write(path: PathBuf, text: &str) {
+pub fn write(path: PathBuf, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-pub(crate) fn store(home: &Home) -> PathBuf {
+pub fn store(home: &Home) -> PathBuf {
     home.path().join("store")
 }
 
@@ -165,7 +165,7 @@ fn queue<'a>(home: &Home, session: &str, facts: impl Iterator<Item = &'a Value>,
 }
 
 /// Writes a session: what is said about each fact, and test output in between.
-pub(crate) fn transcript<'a>(
+pub fn transcript<'a>(
     home: &Home,
     session: &str,
     cwd: &Path,

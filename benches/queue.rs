@@ -19,7 +19,7 @@ const QUEUES: [(usize, &str); 3] = [(100, "100"), (10_000, "10,000"), (100_000, 
 const FILED: usize = 32;
 const STORES: [(u64, &str); 3] = [(1_000, "1,000"), (30_000, "30,000"), (100_000, "100,000")];
 
-pub(crate) fn bench() {
+pub fn bench() {
     waiting();
     one_note();
 }

@@ -12,7 +12,7 @@ const RECALL: &str = env!("CARGO_BIN_EXE_memory-recall");
 /// So many sessions hear all prompts.
 const SESSIONS: usize = 5;
 
-pub(crate) fn bench() {
+pub fn bench() {
     store("1,000", 1_000, 15);
     store("10,000", 10_000, 50);
     size_rows(&[(RECALL, Some(3.0))]);

@@ -8,7 +8,7 @@ use corpus::{Note, Question, Score};
 use std::fs;
 use std::process::Stdio;
 
-pub(crate) fn bench() {
+pub fn bench() {
     println!("{:<52} {:>12} {:>10}", "search: the right note comes", "first", "in five");
     let notes = corpus::notes(include_str!("search/notes.txt"));
     let questions = corpus::questions(include_str!("search/queries.txt"), true);

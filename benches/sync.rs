@@ -14,7 +14,7 @@ const ROUNDS: usize = 7;
 const TIME: u64 = 2_000;
 const MEMORY: f64 = 64.0;
 
-pub(crate) fn bench() {
+pub fn bench() {
     let (one, two, nas) = (Home::new(), Home::new(), Home::new());
     let remote = nas.path().join("memory.git");
     let remote = remote.to_str().unwrap();

@@ -1,26 +1,26 @@
 //! Reads the corpus that search is judged with: notes, and questions with the notes that answer them.
 //! Shared by the benchmark and the unit tests.
 
-pub(crate) struct Note {
-    pub(crate) key: String,
-    pub(crate) title: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) summary: String,
-    pub(crate) body: String,
+pub struct Note {
+    pub key: String,
+    pub title: String,
+    pub tags: Vec<String>,
+    pub summary: String,
+    pub body: String,
 }
 
 #[derive(Clone)]
-pub(crate) struct Question {
+pub struct Question {
     /// The query has the note's own words.
-    pub(crate) same_words: bool,
+    pub same_words: bool,
     /// Was looked at when weights were chosen.
-    pub(crate) tuned: bool,
-    pub(crate) keys: Vec<String>,
-    pub(crate) text: String,
+    pub tuned: bool,
+    pub keys: Vec<String>,
+    pub text: String,
 }
 
 /// `@ key | title | tags`, a line of summary, a body.
-pub(crate) fn notes(text: &str) -> Vec<Note> {
+pub fn notes(text: &str) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         if let Some(head) = line.strip_prefix("@ ") {
@@ -42,7 +42,7 @@ pub(crate) fn notes(text: &str) -> Vec<Note> {
 }
 
 /// `s|d keys query`, `d` where it is worded differently; of each four lines the first two were tuned on, if any.
-pub(crate) fn questions(text: &str, tuned: bool) -> Vec<Question> {
+pub fn questions(text: &str, tuned: bool) -> Vec<Question> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
     lines
         .enumerate()
@@ -63,10 +63,7 @@ pub(crate) fn questions(text: &str, tuned: bool) -> Vec<Question> {
 const SUBJECTS: usize = 8;
 
 /// Long notes of many subjects, as of conversations: each holds the text of several notes, and answers their questions.
-pub(crate) fn long(
-    notes: impl Iterator<Item = Note>,
-    mut questions: Vec<Question>,
-) -> (Vec<Note>, Vec<Question>) {
+pub fn long(notes: impl Iterator<Item = Note>, mut questions: Vec<Question>) -> (Vec<Note>, Vec<Question>) {
     let notes: Vec<Note> = notes.collect();
     let count = notes.len().div_ceil(SUBJECTS);
     let mut long: Vec<Note> = (0..count)
@@ -92,26 +89,26 @@ pub(crate) fn long(
 
 /// How often the right note came first, and among the first five.
 #[derive(Default)]
-pub(crate) struct Score {
-    pub(crate) asked: usize,
-    pub(crate) first: usize,
-    pub(crate) fifth: usize,
+pub struct Score {
+    pub asked: usize,
+    pub first: usize,
+    pub fifth: usize,
 }
 
 impl Score {
     /// `rank`: the place of the first right note, from 0.
-    pub(crate) fn add(&mut self, rank: Option<usize>) {
+    pub fn add(&mut self, rank: Option<usize>) {
         self.asked += 1;
         self.first += usize::from(rank == Some(0));
         self.fifth += usize::from(rank.is_some_and(|rank| rank < 5));
     }
 
     /// Percent.
-    pub(crate) fn hit_at_1(&self) -> f64 {
+    pub fn hit_at_1(&self) -> f64 {
         100.0 * self.first as f64 / self.asked.max(1) as f64
     }
 
-    pub(crate) fn hit_at_5(&self) -> f64 {
+    pub fn hit_at_5(&self) -> f64 {
         100.0 * self.fifth as f64 / self.asked.max(1) as f64
     }
 }

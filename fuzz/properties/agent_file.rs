@@ -7,7 +7,7 @@ use crate::fuzz::scratch::{Scratch, quiet};
 use crate::store::run_log;
 use serde_json::Value;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let scratch = Scratch::empty();
     let env = scratch.env();
     scratch.put(".config/axe/agents/x.toml", bytes);

@@ -20,7 +20,7 @@ const BATCH: &str = "batch__AAAAAAAAAAAA";
 const OLD: &str =
     "Run `cargo test --locked` in src/lib.rs at port 8081. See [[id__z9yX1w]] and https://a.b/c.\n";
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let said = text(bytes);
     let id = |text: &str| EntryId::parse(text).unwrap();
     let (shown, brief) = (id("id__a1B2c3"), id("id__z9yX1w"));

@@ -18,7 +18,7 @@ const TOTAL: usize = 20;
 /// Where a file is, its name, and its bytes.
 type Files = BTreeMap<(Place, String), Vec<u8>>;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (allows, bytes) = choice(bytes, 3);
     let reply = match parse(&text(bytes), BATCH) {
         Ok(parsed) => parsed,

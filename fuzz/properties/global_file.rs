@@ -11,7 +11,7 @@ use crate::fuzz::{is_told, is_told_as, parts, text};
 /// Stands for a key, in seeds and in what the fuzzer makes of them.
 const KEY: &str = "hunter2hunter2";
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let [file, proxy] = parts::<2>(bytes);
     addresses(&text(file), &text(proxy));
     let scratch = Scratch::empty();

@@ -12,7 +12,7 @@ use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
 /// Stands for the home directory, which is another one each time.
 const HOME: &[u8] = b"/HOME";
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (which, bytes) = choice(bytes, HARNESSES.len());
     let spec = HARNESSES[which];
     let harness = Harness::of(spec);

@@ -15,7 +15,7 @@ use crate::store::ledger::{DefragLedger, NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use jiff::Timestamp;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (which, bytes) = choice(bytes, 6);
     let names = ["sessions.json", "tries.json", "defrag.json", "calls.jsonl", "batch.json", "batch.json"];
     let scratch = Scratch::empty();

@@ -8,7 +8,7 @@ use crate::fuzz::{choice, is_told_as};
 use crate::memory::redact::Redactor;
 use serde_json::{Value, json};
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     match choice(bytes, 2) {
         (0, file) => own(file),
         (_, file) => strangers(file),

@@ -21,7 +21,7 @@ mod run_log;
 mod schedule;
 mod scratch;
 mod search;
-pub(crate) mod section;
+pub mod section;
 mod service_reply;
 mod transcript;
 mod words;

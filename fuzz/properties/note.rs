@@ -4,7 +4,7 @@ use crate::fuzz::{is_told, parts, text};
 use crate::store::entry::{Entry, Meta, Status, Tier, links, one_line, read_both};
 use std::collections::BTreeSet;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let [file, new] = parts::<2>(bytes);
     let new = text(new);
     let entry = match Entry::parse(file.to_vec()) {

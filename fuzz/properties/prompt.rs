@@ -11,7 +11,7 @@ use crate::prompt::files::{ContextFile, collect};
 use crate::prompt::system;
 use crate::store::entry::{EntryId, Scope};
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let [patterns, inside] = parts::<2>(bytes);
     files(&text(patterns), inside);
     stays_in_its_fence(&text(inside));

@@ -9,7 +9,7 @@ use crate::store::journal::Journal;
 use crate::store::journal::entry::{QueueEntry, Retrieval, session_mark};
 use crate::store::place::Root;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let entry = match QueueEntry::parse(bytes) {
         Ok(entry) => entry,
         Err(error) => {

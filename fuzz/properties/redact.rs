@@ -21,7 +21,7 @@ const SECRETS: &[&str] = &[
     "dozjgNryP4J3jVmNHl0w5N",
 ];
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (token, bytes) = choice(bytes, TOKENS.len());
     let [patterns, input] = parts::<2>(bytes);
     let input = text(input);

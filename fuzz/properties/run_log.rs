@@ -7,7 +7,7 @@ use crate::store::run_log::{append, count, tail, trim};
 use jiff::Timestamp;
 use std::fs;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (keep, bytes) = choice(bytes, 10);
     let [log, task, result] = parts::<3>(bytes);
     let (task, result) = (text(task), text(result));

@@ -5,7 +5,7 @@ use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
 use crate::schedule::{crontab, launchd, systemd};
 use std::path::{Path, PathBuf};
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     match choice(bytes, 4) {
         (0, rest) => a_crontab(rest),
         (1, unit) => {

@@ -10,11 +10,11 @@ thread_local! {
     static DIR: RefCell<Option<TempDir>> = const { RefCell::new(None) };
 }
 
-pub(crate) struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
     /// An empty directory, its path without symlinks.
-    pub(crate) fn empty() -> Scratch {
+    pub fn empty() -> Scratch {
         let path = DIR.with_borrow_mut(|dir| {
             let dir = dir.get_or_insert_with(|| tempfile::tempdir().unwrap());
             dir.path().canonicalize().unwrap()
@@ -29,17 +29,17 @@ impl Scratch {
         Scratch(path)
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.0
     }
 
     /// A file with these bytes, in directories that are made where they are missing.
     #[allow(clippy::disallowed_methods, reason = "nobody reads these files but the target")]
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
+    pub fn put(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
@@ -47,13 +47,13 @@ impl Scratch {
     }
 
     /// A home of its own, and a clock that stands still.
-    pub(crate) fn env(&self) -> Env {
+    pub fn env(&self) -> Env {
         let home = self.0.to_str().unwrap();
         pretend(&[("HOME", home), ("AXE_NOW", "2026-02-28T15:04:05Z")])
     }
 }
 
 /// Notes that nobody hears.
-pub(crate) fn quiet() -> Reporter {
+pub fn quiet() -> Reporter {
     Reporter::new(false).for_sub_agent()
 }

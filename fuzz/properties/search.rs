@@ -5,7 +5,7 @@ use crate::memory::defrag::similar::pairs;
 use crate::memory::search::words::each;
 use crate::memory::search::{Document, Query, Worth};
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let [query, title, tags, summary, body] = parts::<5>(bytes);
     let [query, title, tags, summary, body] = [query, title, tags, summary, body].map(text);
     for text in [&query, &title, &tags, &summary, &body] {

@@ -13,7 +13,7 @@ use jiff::civil::Date;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::path::PathBuf;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (tier, bytes) = choice(bytes, 3);
     let [file, title, summary, body] = parts::<4>(bytes);
     let section = rendered([Tier::Hot, Tier::Warm, Tier::Cold][tier], &text(title), &text(summary), body);
@@ -70,7 +70,7 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
 
 /// Its markers are the only ones, its structure ends at its end, and nothing in it is live. The judge is a Markdown
 /// parser, which reads the section as part of a page.
-pub(crate) fn assert_contained(section: &str) {
+pub fn assert_contained(section: &str) {
     assert!(section.starts_with(START) && section.ends_with(END));
     assert_eq!(find(section.as_bytes()).unwrap(), Some(0..section.len()));
     let markers = section.split(['\n', '\r']).map(str::trim).filter(|line| [START, END].contains(line));

@@ -9,7 +9,7 @@ use crate::provider::message::{ChatTurn, Dialect, Repeats, Request, Stop, TokenU
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Value, json};
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let (which, bytes) = choice(bytes, 3);
     let mut request = request();
     let reply = match which {

@@ -11,7 +11,7 @@ use crate::harness::{HARNESSES, read};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let mut formats: Vec<&'static Format> = HARNESSES.iter().map(|spec| &spec.format).collect();
     formats.extend([&TURNS, &PLAIN]);
     let (which, bytes) = choice(bytes, formats.len());

@@ -7,7 +7,7 @@ use crate::program::notes::parse_id;
 use crate::store::entry::{EntryId, tag};
 use crate::store::history::{Commit, hook_words};
 
-pub(crate) fn holds(bytes: &[u8]) {
+pub fn holds(bytes: &[u8]) {
     let [hook, message, ids] = parts::<3>(bytes);
     let [hook, message, ids] = [hook, message, ids].map(text);
     let ids: Vec<String> = ids.lines().map(str::to_owned).collect();

@@ -25,23 +25,23 @@ const BYTES_PER_TOKEN: u64 = 4;
 pub(super) const MOST_AT_ONCE: usize = 8;
 
 /// What the whole tree of agents shares.
-pub(crate) struct RunContext<'a> {
-    pub(crate) env: &'a Env,
-    pub(crate) global: &'a Global,
+pub struct RunContext<'a> {
+    pub env: &'a Env,
+    pub global: &'a Global,
     /// Retries for a failed call.
-    pub(crate) retries: u32,
+    pub retries: u32,
     /// How deep agents may call agents; 0: not at all.
-    pub(crate) max_depth: u32,
-    pub(crate) budget: CallBudget,
-    pub(crate) providers: Providers,
+    pub max_depth: u32,
+    pub budget: CallBudget,
+    pub providers: Providers,
     /// Whether replies are asked for in pieces, whatever the provider.
-    pub(crate) stream: bool,
+    pub stream: bool,
 }
 
 /// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
 /// once.
 #[derive(Default)]
-pub(crate) struct Providers(Mutex<BTreeMap<String, Slot>>);
+pub struct Providers(Mutex<BTreeMap<String, Slot>>);
 
 /// Has its own lock, so that one service's slow key command does not block the others.
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
@@ -68,7 +68,7 @@ impl Providers {
 }
 
 /// How many calls the tree may still make, how many at once, and how many tokens they may take.
-pub(crate) struct CallBudget {
+pub struct CallBudget {
     max_calls: u32,
     /// `None`: no limit.
     max_tokens: Option<u64>,
@@ -86,7 +86,7 @@ struct Spent {
 }
 
 impl CallBudget {
-    pub(crate) fn new(max_calls: u32, max_tokens: Option<u64>) -> CallBudget {
+    pub fn new(max_calls: u32, max_tokens: Option<u64>) -> CallBudget {
         CallBudget { max_calls, max_tokens, state: Mutex::default(), freed: Condvar::new() }
     }
 
@@ -177,21 +177,21 @@ impl CallBudget {
 
 /// The position of a conversation in the tree of agents, and its limits.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope {
+pub struct Scope {
     /// 0 for the main agent, one more for each level below it.
-    pub(crate) depth: u32,
-    pub(crate) deadline: Deadline,
-    pub(crate) reporter: Reporter,
+    pub depth: u32,
+    pub deadline: Deadline,
+    pub reporter: Reporter,
 }
 
 /// The tools of a model, and the function that answers its calls, in their order.
-pub(crate) struct Toolbox<'a> {
+pub struct Toolbox<'a> {
     pub(super) tools: Vec<Tool>,
     pub(super) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
 }
 
 /// The outcome of one tool call.
-pub(crate) struct ToolAnswer {
+pub struct ToolAnswer {
     pub(super) result: ToolResult,
     pub(super) detail: ToolDetail,
     pub(super) run: Option<SubAgentRun>,

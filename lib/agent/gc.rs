@@ -13,7 +13,7 @@ use std::path::Path;
 const PROMPT: &str = include_str!("gc_prompt.md");
 
 /// Asks `model` for the analysis of a whole log. One call, no tools.
-pub(crate) fn analyse(
+pub fn analyse(
     endpoint: &Endpoint,
     model: &str,
     log: String,
@@ -41,7 +41,7 @@ pub(crate) fn analyse(
 }
 
 /// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).
-pub(crate) fn trim_target(memory: &Memory) -> Option<usize> {
+pub fn trim_target(memory: &Memory) -> Option<usize> {
     [memory.last_n(), memory.max_entries() as usize].into_iter().find(|n| *n > 0)
 }
 

@@ -15,7 +15,7 @@ const LIGHT: usize = 16 * 1024;
 
 /// The log as a run found it.
 #[derive(Debug)]
-pub(crate) enum AgentLog {
+pub enum AgentLog {
     /// The agent keeps no log.
     Off,
     /// The log cannot be read. It gets no entry either.
@@ -30,13 +30,13 @@ pub(crate) enum AgentLog {
 }
 
 /// What is stored of a run.
-pub(crate) struct LoggedRun<'a> {
-    pub(crate) task: &'a str,
-    pub(crate) result: &'a str,
+pub struct LoggedRun<'a> {
+    pub task: &'a str,
+    pub result: &'a str,
 }
 
 impl AgentLog {
-    pub(crate) fn load(
+    pub fn load(
         name: &AgentName,
         agent: &Agent,
         deadline: Deadline,
@@ -100,7 +100,7 @@ impl AgentLog {
     }
 
     /// Says so if the log makes up most of a prompt of `prompt` bytes: it is sent, and paid for, again in each run.
-    pub(crate) fn weigh(&self, name: &AgentName, prompt: usize, reporter: &Reporter) {
+    pub fn weigh(&self, name: &AgentName, prompt: usize, reporter: &Reporter) {
         let log = self.text().len();
         if log > LIGHT && log > prompt / 2 {
             reporter.warn(&format!(
@@ -113,7 +113,7 @@ impl AgentLog {
     }
 
     /// Adds the run to the log.
-    pub(crate) fn append(
+    pub fn append(
         &self,
         name: &AgentName,
         agent: &Agent,

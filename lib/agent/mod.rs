@@ -1,10 +1,10 @@
 //! Running an agent: preparation, conversation, log.
 
-pub(crate) mod conversation;
-pub(crate) mod gc;
-pub(crate) mod log;
-pub(crate) mod named;
-pub(crate) mod prepare;
-pub(crate) mod stats;
-pub(crate) mod sub_agent;
+pub mod conversation;
+pub mod gc;
+pub mod log;
+pub mod named;
+pub mod prepare;
+pub mod stats;
+pub mod sub_agent;
 mod tools;

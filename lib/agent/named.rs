@@ -11,17 +11,17 @@ use crate::provider::message::{ChatTurn, Reply, Stop};
 use crate::store::conversation::{self, ConversationName, Exchange};
 use std::path::PathBuf;
 
-pub(crate) struct NamedConversation {
+pub struct NamedConversation {
     name: ConversationName,
     path: PathBuf,
-    pub(crate) exchanges: Vec<Exchange<'static>>,
+    pub exchanges: Vec<Exchange<'static>>,
     /// Held until the run is over. `None` in a dry run.
     _lock: Option<RunLock>,
 }
 
 impl NamedConversation {
     /// Waits for other runs of the conversation, then reads it. In a dry run it is only read.
-    pub(crate) fn open(
+    pub fn open(
         agent: &AgentName,
         name: &ConversationName,
         is_dry_run: bool,
@@ -44,7 +44,7 @@ impl NamedConversation {
     }
 
     /// The turns that come before the message.
-    pub(crate) fn turns(&self) -> Vec<ChatTurn> {
+    pub fn turns(&self) -> Vec<ChatTurn> {
         let turns = |exchange: &Exchange| {
             let user = with_names(&exchange.user, &exchange.attachments);
             [ChatTurn::User(user), ChatTurn::Said(exchange.assistant.clone().into_owned())]
@@ -53,7 +53,7 @@ impl NamedConversation {
     }
 
     /// Adds this run, unless a model could not go on from its answer. Returns when it is on disk.
-    pub(crate) fn append(
+    pub fn append(
         &self,
         message: &str,
         attachments: Vec<String>,
@@ -81,6 +81,6 @@ impl NamedConversation {
 }
 
 /// A message with the names of its files, where the files themselves are not kept.
-pub(crate) fn with_names(message: &str, names: &[String]) -> String {
+pub fn with_names(message: &str, names: &[String]) -> String {
     if names.is_empty() { message.to_owned() } else { format!("{message} [attached: {}]", names.join(", ")) }
 }

@@ -20,46 +20,46 @@ use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
 #[derive(Debug, Default)]
-pub(crate) struct Overrides {
-    pub(crate) skill: Option<String>,
-    pub(crate) schema: Option<String>,
-    pub(crate) workdir: Option<String>,
+pub struct Overrides {
+    pub skill: Option<String>,
+    pub schema: Option<String>,
+    pub workdir: Option<String>,
 }
 
 /// An agent that is ready to run, except for its log.
 #[derive(Debug)]
-pub(crate) struct PreparedAgent {
-    pub(crate) name: AgentName,
-    pub(crate) agent: Agent,
-    pub(crate) model: Model,
+pub struct PreparedAgent {
+    pub name: AgentName,
+    pub agent: Agent,
+    pub model: Model,
     pub(super) endpoint: Endpoint,
     pub(super) price: Option<Price>,
-    pub(crate) workdir: PathBuf,
-    pub(crate) files: Vec<ContextFile>,
+    pub workdir: PathBuf,
+    pub files: Vec<ContextFile>,
     /// The skill's path as it was given, for messages.
-    pub(crate) skill_path: String,
-    pub(crate) skill: String,
+    pub skill_path: String,
+    pub skill: String,
     /// What the answer must match.
-    pub(crate) schema: Option<Schema>,
+    pub schema: Option<Schema>,
     /// The programs that its model may call, by name.
-    pub(crate) tools: Vec<DeclaredTool>,
+    pub tools: Vec<DeclaredTool>,
 }
 
 /// What a conversation starts with.
-pub(crate) struct Prompt {
-    pub(crate) system: String,
+pub struct Prompt {
+    pub system: String,
     /// The length of its end that differs from run to run, in bytes.
-    pub(crate) volatile: usize,
-    pub(crate) repeats: Repeats,
+    pub volatile: usize,
+    pub repeats: Repeats,
     /// Messages and answers of earlier runs.
-    pub(crate) earlier: Vec<ChatTurn>,
-    pub(crate) message: String,
-    pub(crate) files: Vec<Attachment>,
+    pub earlier: Vec<ChatTurn>,
+    pub message: String,
+    pub files: Vec<Attachment>,
 }
 
 impl PreparedAgent {
     /// Reads and checks what the run needs. The first error in this order is reported.
-    pub(crate) fn new(
+    pub fn new(
         name: AgentName,
         agent: Agent,
         model: Model,
@@ -125,7 +125,7 @@ impl PreparedAgent {
     }
 
     /// The complete system prompt, with the log, and a message.
-    pub(crate) fn prompt(&self, log: &AgentLog, message: String) -> Prompt {
+    pub fn prompt(&self, log: &AgentLog, message: String) -> Prompt {
         Prompt {
             system: prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text()),
             // The log comes last.
@@ -138,7 +138,7 @@ impl PreparedAgent {
     }
 
     /// Not every API takes files, or all kinds of them.
-    pub(crate) fn check_files(&self, files: &[Attachment]) -> Result<()> {
+    pub fn check_files(&self, files: &[Attachment]) -> Result<()> {
         let refused = match &self.endpoint {
             Endpoint::Command { .. } => {
                 files.first().map(|file| (file, "is a command, which takes no files"))

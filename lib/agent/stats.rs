@@ -7,27 +7,27 @@ use std::time::Duration;
 
 /// What a conversation costs. Counted while it runs, so that a failed one counts too.
 #[derive(Debug, Default)]
-pub(crate) struct RunStats {
+pub struct RunStats {
     /// Of the agent and all agents below it.
-    pub(crate) tokens: TokenUsage,
+    pub tokens: TokenUsage,
     /// Likewise. Failed calls are not in it.
-    pub(crate) cost: Cost,
+    pub cost: Cost,
     /// Retries, likewise.
-    pub(crate) retries: u32,
+    pub retries: u32,
     /// Of this agent's own model.
-    pub(crate) tool_calls: u64,
-    pub(crate) sub_agents: Vec<SubAgentRun>,
+    pub tool_calls: u64,
+    pub sub_agents: Vec<SubAgentRun>,
     /// Its tool calls, in their order.
-    pub(crate) tool_details: Vec<ToolDetail>,
+    pub tool_details: Vec<ToolDetail>,
     /// What its model said in turns that went on with tool calls.
-    pub(crate) so_far: Vec<String>,
+    pub so_far: Vec<String>,
     /// The answer that did not match the schema.
-    pub(crate) rejected: Option<String>,
+    pub rejected: Option<String>,
 }
 
 /// What calls cost, as far as every one of them has a price.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cost(Option<f64>);
+pub struct Cost(Option<f64>);
 
 impl Default for Cost {
     /// That of no call.
@@ -38,14 +38,14 @@ impl Default for Cost {
 
 impl Cost {
     /// The cost of one reply. Nobody knows it without a price, or if the tokens were not counted.
-    pub(crate) fn of(tokens: TokenUsage, price: Option<Price>) -> Cost {
+    pub fn of(tokens: TokenUsage, price: Option<Price>) -> Cost {
         let TokenUsage { input, output, cache_read, cache_write } = tokens;
         let is_known = |price: &Price| input + output > 0 || price.is_free();
         Cost(price.filter(is_known).map(|price| price.cost(input, output, cache_read, cache_write)))
     }
 
     /// Without the noise of adding fractions; `None` if it is not known.
-    pub(crate) fn amount(self) -> Option<f64> {
+    pub fn amount(self) -> Option<f64> {
         self.0.map(|amount| (amount * 1e9).round() / 1e9)
     }
 }
@@ -58,7 +58,7 @@ impl std::ops::AddAssign for Cost {
 
 /// One tool call, as in the JSON output.
 #[derive(Debug, serde::Serialize)]
-pub(crate) struct ToolDetail {
+pub struct ToolDetail {
     pub(super) name: String,
     /// `null` if they could not be read.
     pub(super) arguments: Value,
@@ -71,7 +71,7 @@ pub(crate) struct ToolDetail {
 
 /// One sub-agent's run, as in the JSON output.
 #[derive(Debug, serde::Serialize)]
-pub(crate) struct SubAgentRun {
+pub struct SubAgentRun {
     pub(super) name: String,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
@@ -87,6 +87,6 @@ pub(crate) struct SubAgentRun {
     pub(super) tool_details: Vec<ToolDetail>,
 }
 
-pub(crate) fn millis(duration: Duration) -> u64 {
+pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use std::time::Instant;
 
 /// Runs an agent: its conversation, with the agents that it may call.
-pub(crate) fn run_agent(
+pub fn run_agent(
     run: &RunContext,
     agent: &PreparedAgent,
     prompt: Prompt,

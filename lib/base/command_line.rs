@@ -1,18 +1,18 @@
 //! Command lines for the shell, as far as we can read them without one.
 
 /// The program that a command line runs: its first word that is not an assignment.
-pub(crate) fn program(line: &str) -> Option<String> {
+pub fn program(line: &str) -> Option<String> {
     shlex::split(line)?.into_iter().find(|word| !is_assignment(word))
 }
 
 /// The same for messages, also for lines that a shell would reject. Never an assignment: its value may be a key.
-pub(crate) fn first_word(line: &str) -> String {
+pub fn first_word(line: &str) -> String {
     let first = || line.split_whitespace().find(|word| !is_assignment(word)).map(str::to_owned);
     program(line).or_else(first).unwrap_or_default()
 }
 
 /// Does a shell take this word for a variable's value, as in `A=1 command`?
-pub(crate) fn is_assignment(word: &str) -> bool {
+pub fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })

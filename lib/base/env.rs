@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Env {
+pub struct Env {
     vars: BTreeMap<OsString, OsString>,
     pinned: Option<Timestamp>,
 }
@@ -17,7 +17,7 @@ pub(crate) struct Env {
 impl Env {
     /// Reads the real environment. `AXE_NOW` (RFC 3339) pins the clock; a malformed one is an error.
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-    pub(crate) fn read() -> Result<Env> {
+    pub fn read() -> Result<Env> {
         Env::from_vars(std::env::vars_os())
     }
 
@@ -34,40 +34,40 @@ impl Env {
     }
 
     /// The same environment with another value for `name`.
-    pub(crate) fn with(&self, name: &str, value: &OsStr) -> Env {
+    pub fn with(&self, name: &str, value: &OsStr) -> Env {
         let mut env = self.clone();
         env.vars.insert(name.into(), value.into());
         env
     }
 
     /// A variable's value; empty counts as unset.
-    pub(crate) fn os(&self, name: &str) -> Option<&OsStr> {
+    pub fn os(&self, name: &str) -> Option<&OsStr> {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
     /// Like [`Env::os`], for values that must be text; other bytes count as unset.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+    pub fn text(&self, name: &str) -> Option<&str> {
         self.os(name).and_then(OsStr::to_str)
     }
 
     /// The names of all variables that start with `prefix`.
-    pub(crate) fn names(&self, prefix: &str) -> Vec<OsString> {
+    pub fn names(&self, prefix: &str) -> Vec<OsString> {
         let starts = |name: &&OsString| name.as_encoded_bytes().starts_with(prefix.as_bytes());
         self.vars.keys().filter(starts).cloned().collect()
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the clock")]
-    pub(crate) fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.pinned.unwrap_or_else(Timestamp::now)
     }
 
     /// The day here and now: in the time zone of `TZ`, else of the system, else in UTC.
-    pub(crate) fn today(&self) -> Date {
+    pub fn today(&self) -> Date {
         self.day(self.now())
     }
 
     /// The day of a moment here.
-    pub(crate) fn day(&self, moment: Timestamp) -> Date {
+    pub fn day(&self, moment: Timestamp) -> Date {
         moment.to_zoned(self.time_zone()).date()
     }
 
@@ -82,19 +82,19 @@ impl Env {
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place that reads the working directory")]
-    pub(crate) fn current_dir(&self) -> Result<PathBuf> {
+    pub fn current_dir(&self) -> Result<PathBuf> {
         std::env::current_dir().map_err(|e| {
             Error::config(format!("the current directory cannot be determined: {e}"))
                 .hint("cd to one that exists")
         })
     }
 
-    pub(crate) fn home(&self) -> Option<&Path> {
+    pub fn home(&self) -> Option<&Path> {
         self.os(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).map(Path::new)
     }
 
     /// `~/x` with the home directory; any other path without change.
-    pub(crate) fn expand(&self, path: &str) -> PathBuf {
+    pub fn expand(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), self.home()) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => PathBuf::from(path),
@@ -102,7 +102,7 @@ impl Env {
     }
 
     /// `$XDG_CONFIG_HOME/axe`, else the platform's directory for configuration.
-    pub(crate) fn config_dir(&self) -> Result<PathBuf> {
+    pub fn config_dir(&self) -> Result<PathBuf> {
         let base = match self.os("XDG_CONFIG_HOME") {
             None if cfg!(windows) => {
                 self.os("APPDATA").map(PathBuf::from).ok_or_else(|| nowhere("config"))?
@@ -114,22 +114,22 @@ impl Env {
     }
 
     /// `$XDG_DATA_HOME/axe`, else `~/.local/share/axe` on every platform (M6 3.1). Creates nothing.
-    pub(crate) fn data_dir(&self) -> Result<PathBuf> {
+    pub fn data_dir(&self) -> Result<PathBuf> {
         Ok(self.xdg_data()?.join("axe"))
     }
 
     /// `$XDG_CONFIG_HOME/agent-memory`, else `~/.config/agent-memory` on every platform.
-    pub(crate) fn memory_config_dir(&self) -> Result<PathBuf> {
+    pub fn memory_config_dir(&self) -> Result<PathBuf> {
         Ok(self.xdg_config()?.join("agent-memory"))
     }
 
     /// `$XDG_DATA_HOME/agent-memory`, else `~/.local/share/agent-memory`. Creates nothing.
-    pub(crate) fn memory_data_dir(&self) -> Result<PathBuf> {
+    pub fn memory_data_dir(&self) -> Result<PathBuf> {
         Ok(self.xdg_data()?.join("agent-memory"))
     }
 
     /// `$XDG_STATE_HOME/agent-memory`, else `~/.local/state/agent-memory`. Creates nothing.
-    pub(crate) fn memory_state_dir(&self) -> Result<PathBuf> {
+    pub fn memory_state_dir(&self) -> Result<PathBuf> {
         let base = self.os("XDG_STATE_HOME").map(PathBuf::from);
         Ok(base.map_or_else(|| self.below_home(".local/state", "state"), Ok)?.join("agent-memory"))
     }
@@ -140,7 +140,7 @@ impl Env {
     }
 
     /// `$XDG_DATA_HOME`, else `~/.local/share` on every platform.
-    pub(crate) fn xdg_data(&self) -> Result<PathBuf> {
+    pub fn xdg_data(&self) -> Result<PathBuf> {
         self.os("XDG_DATA_HOME").map_or_else(|| self.below_home(".local/share", "data"), |dir| Ok(dir.into()))
     }
 
@@ -161,7 +161,7 @@ fn nowhere(what: &str) -> Error {
 
 #[cfg(any(test, fuzzing))]
 #[allow(clippy::unwrap_used, reason = "for tests alone")]
-pub(crate) fn pretend(vars: &[(&str, &str)]) -> Env {
+pub fn pretend(vars: &[(&str, &str)]) -> Env {
     Env::from_vars(vars.iter().map(|(k, v)| (OsString::from(k), OsString::from(v)))).unwrap()
 }
 

@@ -85,44 +85,44 @@ impl Error {
         Error { kind, message: message.into(), hint: None, faults: Vec::new(), source: None }
     }
 
-    pub(crate) fn usage(message: impl Into<String>) -> Error {
+    pub fn usage(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Usage, message)
     }
 
     /// An argument that the program does not take.
-    pub(crate) fn unexpected(argument: &str) -> Error {
+    pub fn unexpected(argument: &str) -> Error {
         Error::usage(format!("unexpected argument \"{argument}\"")).hint("see --help")
     }
 
-    pub(crate) fn not_found(message: impl Into<String>) -> Error {
+    pub fn not_found(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotFound, message)
     }
 
-    pub(crate) fn busy(message: impl Into<String>) -> Error {
+    pub fn busy(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Busy, message)
     }
 
-    pub(crate) fn conflict(message: impl Into<String>) -> Error {
+    pub fn conflict(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Conflict, message)
     }
 
-    pub(crate) fn corrupt(message: impl Into<String>) -> Error {
+    pub fn corrupt(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Corrupt, message)
     }
 
-    pub(crate) fn config(message: impl Into<String>) -> Error {
+    pub fn config(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Config, message)
     }
 
-    pub(crate) fn api(message: impl Into<String>) -> Error {
+    pub fn api(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Api, message)
     }
 
-    pub(crate) fn refused(message: impl Into<String>) -> Error {
+    pub fn refused(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Refused, message)
     }
 
-    pub(crate) fn io(message: impl Into<String>) -> Error {
+    pub fn io(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Io, message)
     }
 
@@ -149,7 +149,7 @@ impl Error {
 
     /// The same error with another kind.
     #[must_use]
-    pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Error {
+    pub fn of_kind(mut self, kind: ErrorKind) -> Error {
         self.kind = kind;
         self
     }
@@ -192,7 +192,7 @@ impl Error {
     }
 
     /// The form that a program reads.
-    pub(crate) fn json(&self) -> String {
+    pub fn json(&self) -> String {
         let mut error = json!({ "kind": self.kind, "message": self.message, "hint": self.next_step() });
         if !self.faults.is_empty() {
             error["faults"] = json!(self.faults);

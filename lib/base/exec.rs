@@ -20,40 +20,40 @@ use std::path::Path;
 use std::process::ExitStatus;
 
 #[derive(Clone, Copy)]
-pub(crate) enum CommandLine<'a> {
+pub enum CommandLine<'a> {
     /// A line for `/bin/sh -c`. Values reach it through `vars`, never pasted in.
     Shell(&'a str),
     /// A program and its arguments, without a shell.
     Words(&'a [String]),
 }
 
-pub(crate) struct Invocation<'a> {
-    pub(crate) command: CommandLine<'a>,
-    pub(crate) input: Vec<u8>,
-    pub(crate) dir: &'a Path,
-    pub(crate) vars: Vec<(&'static str, OsString)>,
+pub struct Invocation<'a> {
+    pub command: CommandLine<'a>,
+    pub input: Vec<u8>,
+    pub dir: &'a Path,
+    pub vars: Vec<(&'static str, OsString)>,
     /// Variables of ours that it does not inherit.
-    pub(crate) without: Vec<OsString>,
+    pub without: Vec<OsString>,
     /// Whether its stderr is passed on to ours. The last line is kept in any case.
-    pub(crate) is_heard: bool,
+    pub is_heard: bool,
     /// A file that stdout goes to, so that it outlives us; otherwise it is collected in memory. Only the end of a
     /// file is read back.
-    pub(crate) stdout_file: Option<&'a fs_err::File>,
+    pub stdout_file: Option<&'a fs_err::File>,
     /// The command is ended if it prints more bytes than this on stdout.
-    pub(crate) stdout_cap: usize,
+    pub stdout_cap: usize,
     /// Output beyond the cap is cut in the middle instead, and the command goes on.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
     /// Makes the end of stderr fit to be shown, if the command is not heard and fails or prints nothing. Otherwise it is
     /// not shown, because some programs repeat their whole prompt there.
-    pub(crate) explain: Option<&'a dyn Fn(&str) -> String>,
-    pub(crate) deadline: Deadline,
+    pub explain: Option<&'a dyn Fn(&str) -> String>,
+    pub deadline: Deadline,
     /// How many commands of ours are above this process.
-    pub(crate) level: u32,
+    pub level: u32,
 }
 
 impl<'a> Invocation<'a> {
     /// A command without input that nobody hears.
-    pub(crate) fn new(
+    pub fn new(
         command: CommandLine<'a>,
         dir: &'a Path,
         stdout_cap: usize,
@@ -76,18 +76,18 @@ impl<'a> Invocation<'a> {
     }
 }
 
-pub(crate) struct Finished {
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) status: ExitStatus,
+pub struct Finished {
+    pub stdout: Vec<u8>,
+    pub status: ExitStatus,
     /// The end of stderr.
-    pub(crate) stderr: Vec<u8>,
+    pub stderr: Vec<u8>,
     /// The last line of stderr, or of stdout if stderr is empty: some programs print their errors there.
-    pub(crate) last_line: String,
+    pub last_line: String,
 }
 
 impl Finished {
     /// `failed (exit 3): last line`, to follow the command's name; `None` if it succeeded.
-    pub(crate) fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<String> {
         let last = one_line(&self.last_line, 500);
         let colon = if last.is_empty() { "" } else { ": " };
         let failed = || format!("failed ({}){colon}{last}", how_it_ended(self.status));
@@ -97,7 +97,7 @@ impl Finished {
 
 /// What can go wrong with a command, besides its exit status.
 #[derive(Debug)]
-pub(crate) enum ExecError {
+pub enum ExecError {
     NotStarted(io::Error),
     Deadline,
     /// More than this many bytes on stdout.
@@ -120,7 +120,7 @@ impl fmt::Display for ExecError {
 #[cfg(unix)]
 pub(super) use child::end_all;
 #[cfg(unix)]
-pub(crate) use child::run;
+pub use child::run;
 
 /// Elsewhere nothing says that a command has exited and that its pipe is empty.
 #[cfg(not(unix))]
@@ -130,7 +130,7 @@ fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
 
 /// `exit N` or `signal N`, for messages.
 #[cfg(unix)]
-pub(crate) fn how_it_ended(status: ExitStatus) -> String {
+pub fn how_it_ended(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit {code}"),

@@ -7,28 +7,28 @@ use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// The longest path, in bytes.
-pub(crate) const PATH_CAP: usize = 4096;
+pub const PATH_CAP: usize = 4096;
 
 /// The keys of one JSON object, taken one by one. Those that are left at the end are unknown.
-pub(crate) struct Fields {
+pub struct Fields {
     prefix: String,
     object: Map<String, Value>,
     asked: Vec<&'static str>,
-    pub(crate) faults: Vec<Fault>,
+    pub faults: Vec<Fault>,
 }
 
 impl Fields {
-    pub(crate) fn new(prefix: &str, object: Map<String, Value>) -> Fields {
+    pub fn new(prefix: &str, object: Map<String, Value>) -> Fields {
         Fields { prefix: prefix.to_owned(), object, asked: Vec::new(), faults: Vec::new() }
     }
 
     /// The path of this object, for the paths of objects inside it.
-    pub(crate) fn prefix(&self) -> &str {
+    pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
     /// All faults, with one for each key that was not asked for.
-    pub(crate) fn end(mut self) -> Vec<Fault> {
+    pub fn end(mut self) -> Vec<Fault> {
         for key in self.object.keys() {
             let near = match nearest(key, self.asked.iter().copied()) {
                 Some(near) => format!("; did you mean \"{near}\"?"),
@@ -40,21 +40,21 @@ impl Fields {
         self.faults
     }
 
-    pub(crate) fn fault(&mut self, key: &str, what: &str) {
+    pub fn fault(&mut self, key: &str, what: &str) {
         self.faults.push(Fault { path: format!("{}{key}", self.prefix), message: what.to_owned() });
     }
 
-    pub(crate) fn missing(&mut self, key: &str) {
+    pub fn missing(&mut self, key: &str) {
         self.fault(key, "is missing");
     }
 
-    pub(crate) fn take(&mut self, key: &'static str) -> Option<Value> {
+    pub fn take(&mut self, key: &'static str) -> Option<Value> {
         self.asked.push(key);
         self.object.remove(key)
     }
 
     /// Whether an optional key has a value; a null is taken out.
-    pub(crate) fn nullable(&mut self, key: &'static str) -> bool {
+    pub fn nullable(&mut self, key: &'static str) -> bool {
         let has_value = self.object.get(key).is_some_and(|value| !value.is_null());
         if !has_value {
             self.take(key);
@@ -78,7 +78,7 @@ impl Fields {
         None
     }
 
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
+    pub fn text(&mut self, key: &'static str) -> Option<String> {
         self.expect(
             key,
             "a string",
@@ -86,11 +86,11 @@ impl Fields {
         )
     }
 
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+    pub fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.expect(key, "true or false", |value| value.as_bool().ok_or(value))
     }
 
-    pub(crate) fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
+    pub fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
         self.expect(
             key,
             "an object",
@@ -98,7 +98,7 @@ impl Fields {
         )
     }
 
-    pub(crate) fn one_of(&mut self, key: &'static str, known: &[&str]) -> Option<String> {
+    pub fn one_of(&mut self, key: &'static str, known: &[&str]) -> Option<String> {
         let text = self.text(key)?;
         if known.contains(&text.as_str()) {
             return Some(text);
@@ -110,7 +110,7 @@ impl Fields {
     }
 
     /// One line that is not empty.
-    pub(crate) fn line(&mut self, key: &'static str, cap: usize) -> Option<String> {
+    pub fn line(&mut self, key: &'static str, cap: usize) -> Option<String> {
         let text = self.text(key)?;
         let fault = if text.trim().is_empty() {
             "is empty".to_owned()
@@ -125,7 +125,7 @@ impl Fields {
         None
     }
 
-    pub(crate) fn path(&mut self, key: &'static str) -> Option<PathBuf> {
+    pub fn path(&mut self, key: &'static str) -> Option<PathBuf> {
         let text = self.line(key, PATH_CAP)?;
         if text.starts_with('/') {
             return Some(PathBuf::from(text));
@@ -135,7 +135,7 @@ impl Fields {
     }
 }
 
-pub(crate) fn kind(value: &Value) -> &'static str {
+pub fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -147,7 +147,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 }
 
 /// A value for a message.
-pub(crate) fn shown(value: &Value) -> String {
+pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("\"{}\"", brief(text)),
         Value::Number(_) | Value::Bool(_) | Value::Null => value.to_string(),
@@ -155,6 +155,6 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-pub(crate) fn brief(text: &str) -> String {
+pub fn brief(text: &str) -> String {
     one_line(text, 80)
 }

@@ -5,14 +5,14 @@ mod lock;
 mod open;
 mod stamp;
 
-pub(crate) use crate::base::file::leftovers::{
+pub use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
-pub(crate) use crate::base::file::lock::{
+pub use crate::base::file::lock::{
     RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
 };
-pub(crate) use crate::base::file::open::{FileId, id, if_exists, is_same, open_regular, read};
-pub(crate) use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
+pub use crate::base::file::open::{FileId, id, if_exists, is_same, open_regular, read};
+pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
 use crate::base::file::lock::lock_within;
@@ -28,18 +28,18 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Creates a directory and its parents, mode 0755 less the umask. They survive a power cut.
-pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+pub fn make_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o755)
 }
 
 /// Creates a directory and its parents, accessible only to the user. They survive a power cut.
-pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+pub fn make_private_dir(path: &Path) -> io::Result<()> {
     make_dir_with(path, 0o700)
 }
 
 /// Takes a directory of ours away from everybody else. One that belongs to another user stays as it is.
 #[cfg(unix)]
-pub(crate) fn make_private(dir: &Path) -> io::Result<()> {
+pub fn make_private(dir: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     // A symlink was made by a person, and leads to a directory that is not ours.
     let Ok(metadata) = dir.symlink_metadata() else { return Ok(()) };
@@ -80,7 +80,7 @@ fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
 ///
 /// A killed program leaves no partial file under that name: it would be taken for the user's own, and never be
 /// completed.
-pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     sweep_aged(path, LEFT_BEHIND, |left| bytes.starts_with(left));
     if path.symlink_metadata().is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("\"{}\" exists", path.display())));
@@ -128,17 +128,17 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 ///
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
 /// the file is as it was. For the lock it waits so long at most.
-pub(crate) fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
+pub fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
     append_with(path, bytes, 0o644, wait, |_| Ok(()))
 }
 
 /// The same, and it is on disk when this returns.
-pub(crate) fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     append_durably(path, bytes, 0o644)
 }
 
 /// The same. A new file is closed to others.
-pub(crate) fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     append_durably(path, bytes, 0o600)
 }
 
@@ -193,10 +193,7 @@ fn append_with(
 /// synced. Mode and owner stay; a symlink stays, and its target is replaced.
 ///
 /// After an error the old file is unchanged and nothing of the new one is left.
-pub(crate) fn replace(
-    path: &Path,
-    write: impl FnOnce(&mut AtomicWriteFile) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn replace(path: &Path, write: impl FnOnce(&mut AtomicWriteFile) -> io::Result<()>) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     // A signal waits, so that it cannot leave the new file behind.
     let _whole = signal::shield();
@@ -213,13 +210,13 @@ pub(crate) fn replace(
 /// synced, so that it survives a power cut.
 ///
 /// After an error nothing of it is left.
-pub(crate) fn install(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub fn install(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     install_if(path, bytes, mode, |_| Ok(true)).map(|_| ())
 }
 
 /// The same, if `still` returns true for the new file at the end. Otherwise nothing of it is left, and the result is
 /// `false`.
-pub(crate) fn install_if(
+pub fn install_if(
     path: &Path,
     bytes: &[u8],
     mode: u32,
@@ -238,7 +235,7 @@ pub(crate) fn install_if(
 
 /// Creates or replaces a file, all or nothing as long as the machine runs: nothing is synced. For state that may be lost,
 /// where nobody should wait for a disk.
-pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let _whole = signal::shield();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // The name that `sweep_dir` knows.
@@ -254,7 +251,7 @@ pub(crate) fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Resu
 
 /// Writes new files into a directory that is ours alone. All are synced in the end: that takes one wait for the disk and
 /// not one each.
-pub(crate) fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {
+pub fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {
     make_private_dir(dir)?;
     for (name, bytes) in files {
         hint(&dir.join(name), bytes)?;
@@ -267,7 +264,7 @@ pub(crate) fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {
 /// Gives a staged file its place, with the mode of the file that it replaces, if there is one. The caller syncs the
 /// directory. Nothing has happened after an error, as where a link or another owner's file is in that place.
 #[cfg(unix)]
-pub(crate) fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
+pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     if let Some(old) = if_exists(fs::symlink_metadata(path))? {
         if !old.is_file() || old.uid() != fs::metadata(staged)?.uid() {
@@ -285,7 +282,7 @@ fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
 
 /// Renames a file. The caller syncs the directories.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]
-pub(crate) fn rename_unsynced(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename_unsynced(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
@@ -310,7 +307,7 @@ fn open_new(path: &Path, mode: u32) -> io::Result<AtomicWriteFile> {
 }
 
 /// Renames a file and syncs both directories, so that it keeps the name. A file of the new name is replaced.
-pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     rename_unsynced(from, to)?;
     let dirs = (from.parent(), to.parent());
     dirs.1.map_or(Ok(()), sync_dir)?;
@@ -318,36 +315,36 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Removes a file for good.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
     path.parent().map_or(Ok(()), sync_dir)
 }
 
 /// Removes a directory that is ours alone, with everything in it.
-pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
+pub fn remove_tree(dir: &Path) -> io::Result<()> {
     fs::remove_dir_all(dir)?;
     dir.parent().map_or(Ok(()), sync_dir)
 }
 
 /// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
-pub(crate) fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
     open_with(path, 0o600, |options| options.write(true).create(true).truncate(true))?.write_all(bytes)
 }
 
 /// Removes such a file.
-pub(crate) fn forget(path: &Path) -> io::Result<()> {
+pub fn forget(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
 /// A file of ours that is filled step by step, and read only when it is complete. An old one is removed, not
 /// emptied: a command that outlived its killed parent may still be writing to it.
-pub(crate) fn scratch(path: &Path) -> io::Result<fs::File> {
+pub fn scratch(path: &Path) -> io::Result<fs::File> {
     if_exists(fs::remove_file(path))?;
     open_with(path, 0o600, |options| options.read(true).write(true).create_new(true))
 }
 
 /// Random digits of base58, for names that never collide.
-pub(crate) fn random58(digits: usize) -> io::Result<String> {
+pub fn random58(digits: usize) -> io::Result<String> {
     let mut text = String::new();
     while text.len() < digits {
         let mut bytes = [0; 8];
@@ -359,7 +356,7 @@ pub(crate) fn random58(digits: usize) -> io::Result<String> {
 }
 
 /// Makes sure that what was created, renamed or removed in a directory survives a power cut.
-pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+pub fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { fs::File::open(dir)?.sync_all() } else { Ok(()) }
 }
 

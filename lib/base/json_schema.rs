@@ -18,7 +18,7 @@ const MOST_STEPS: usize = 1_000_000;
 const MOST_FAULTS: usize = 20;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Schema(Arc<Value>);
+pub struct Schema(Arc<Value>);
 
 type Rules = Map<String, Value>;
 
@@ -88,17 +88,17 @@ const TYPES: &[&str] = &["null", "boolean", "object", "array", "number", "intege
 
 impl Schema {
     /// Checks that `value` is a schema whose rules are all known.
-    pub(crate) fn new(value: Value) -> Result<Schema> {
+    pub fn new(value: Value) -> Result<Schema> {
         check(&value, &value, "")?;
         Ok(Schema(Arc::new(value)))
     }
 
-    pub(crate) fn value(&self) -> &Value {
+    pub fn value(&self) -> &Value {
         &self.0
     }
 
     /// What is wrong with `value`; nothing if the schema accepts it.
-    pub(crate) fn faults(&self, value: &Value) -> Vec<Fault> {
+    pub fn faults(&self, value: &Value) -> Vec<Fault> {
         let judge = Judge { root: &self.0, steps: Cell::new(MOST_STEPS) };
         let mut faults = judge.judge(&self.0, value, "", DEEPEST);
         faults.truncate(MOST_FAULTS);

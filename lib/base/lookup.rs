@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The program `name` in the first directory of PATH that has it. A name with a slash is a path already.
-pub(crate) fn on_path(name: &OsStr, env: &Env) -> Option<PathBuf> {
+pub fn on_path(name: &OsStr, env: &Env) -> Option<PathBuf> {
     if Path::new(name).components().count() != 1 {
         return Some(PathBuf::from(name)).filter(|path| is_program(path));
     }
@@ -17,7 +17,7 @@ pub(crate) fn on_path(name: &OsStr, env: &Env) -> Option<PathBuf> {
 ///
 /// If PATH leads to the same file, the path from there is used: a package manager's profile keeps its path when the
 /// package behind it is replaced.
-pub(crate) fn beside(name: &str, user: &str, env: &Env) -> Result<PathBuf> {
+pub fn beside(name: &str, user: &str, env: &Env) -> Result<PathBuf> {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     let own = own.map_err(|e| Error::io(format!("the path of this program cannot be determined: {e}")))?;
     let beside = own.with_file_name(name);
@@ -33,17 +33,17 @@ pub(crate) fn beside(name: &str, user: &str, env: &Env) -> Result<PathBuf> {
     Ok(on_path(name.as_ref(), env).filter(is_same).unwrap_or(beside))
 }
 
-pub(crate) fn nix_store(env: &Env) -> &Path {
+pub fn nix_store(env: &Env) -> &Path {
     env.os("NIX_STORE_DIR").map_or(Path::new("/nix/store"), Path::new)
 }
 
 /// Nobody may change a file there, and its path does not last.
-pub(crate) fn is_in_nix_store(path: &Path, env: &Env) -> bool {
+pub fn is_in_nix_store(path: &Path, env: &Env) -> bool {
     path.starts_with(nix_store(env))
 }
 
 #[cfg(unix)]
-pub(crate) fn is_program(path: &Path) -> bool {
+pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

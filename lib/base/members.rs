@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// Keys, as text or raw, and raw values.
-pub(crate) struct Members<'a, K>(pub(crate) Vec<(K, &'a RawValue)>);
+pub struct Members<'a, K>(pub Vec<(K, &'a RawValue)>);
 
 impl<'de, K: Deserialize<'de>> Deserialize<'de> for Members<'de, K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// Appends a number: seven bits a byte, the lowest first.
-pub(crate) fn put_number(to: &mut Vec<u8>, mut number: u64) {
+pub fn put_number(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
         number >>= 7;
@@ -12,23 +12,23 @@ pub(crate) fn put_number(to: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends a number that may be negative.
-pub(crate) fn put_signed(to: &mut Vec<u8>, number: i64) {
+pub fn put_signed(to: &mut Vec<u8>, number: i64) {
     put_number(to, (number << 1 ^ number >> 63).cast_unsigned());
 }
 
 /// Appends bytes and how many they are.
-pub(crate) fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     put_number(to, bytes.len() as u64);
     to.extend_from_slice(bytes);
 }
 
 /// Reads what was put, in the same order. `None` if it is something else.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unpack<'a>(pub(crate) &'a [u8]);
+pub struct Unpack<'a>(pub &'a [u8]);
 
 impl<'a> Unpack<'a> {
     #[inline]
-    pub(crate) fn number(&mut self) -> Option<u64> {
+    pub fn number(&mut self) -> Option<u64> {
         let (&first, rest) = self.0.split_first()?;
         if first < 0x80 {
             self.0 = rest;
@@ -47,12 +47,12 @@ impl<'a> Unpack<'a> {
         None
     }
 
-    pub(crate) fn signed(&mut self) -> Option<i64> {
+    pub fn signed(&mut self) -> Option<i64> {
         let number = self.number()?;
         Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
     }
 
-    pub(crate) fn size(&mut self) -> Option<usize> {
+    pub fn size(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok()
     }
 
@@ -63,24 +63,24 @@ impl<'a> Unpack<'a> {
         Some(taken)
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.size()?;
         self.take(length)
     }
 
     /// Where the next bytes stand in `whole`, which is being read.
-    pub(crate) fn place(&mut self, whole: &[u8]) -> Option<Range<usize>> {
+    pub fn place(&mut self, whole: &[u8]) -> Option<Range<usize>> {
         let length = self.bytes()?.len();
         let end = whole.len().checked_sub(self.0.len())?;
         Some(end.checked_sub(length)?..end)
     }
 
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
+    pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
     /// A number, and so many items.
-    pub(crate) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         // Each item takes a byte at least.
         let length = self.size().filter(|length| *length <= self.0.len())?;
         let mut items = Vec::with_capacity(length);
@@ -92,7 +92,7 @@ impl<'a> Unpack<'a> {
 }
 
 /// A sum that differs if a disk has spoilt the bytes. No protection against people.
-pub(crate) fn checksum(bytes: &[u8]) -> u64 {
+pub fn checksum(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
     let word = |bytes: &[u8]| {

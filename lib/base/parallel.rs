@@ -10,17 +10,17 @@ const SHARE: usize = 64;
 const SHARE_OF_FILES: usize = 8;
 
 /// What `each` makes of every item and its index, in the order of the items.
-pub(crate) fn map<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
+pub fn map<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     shares(items, threads(), SHARE, each)
 }
 
 /// Like [`map`], for files that are all read. It takes more threads for few of them.
-pub(crate) fn map_files<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
+pub fn map_files<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     shares(items, threads(), SHARE_OF_FILES, each)
 }
 
 /// Like [`map`], for work that takes long: up to `most` items at once, whatever the machine.
-pub(crate) fn map_at_once<I: Sync, T: Send>(
+pub fn map_at_once<I: Sync, T: Send>(
     items: &[I],
     most: usize,
     each: impl Fn(usize, &I) -> T + Sync,
@@ -66,7 +66,7 @@ fn shares<I: Sync, T: Send>(
 
 /// Runs `work`, and meanwhile `ahead` in another thread. `ahead` does something that `work` will need. Where no thread is to
 /// be had, `work` does it itself.
-pub(crate) fn with_ahead<T>(ahead: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
+pub fn with_ahead<T>(ahead: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
     std::thread::scope(|scope| {
         let _ = std::thread::Builder::new().spawn_scoped(scope, ahead);
         work()

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 const CAP: u64 = 1 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Repository {
+pub struct Repository {
     /// `host/owner/name` of the remote `origin`, without user and password; `local:<main worktree>` if there is none.
     /// All worktrees of a repository have the same name.
-    pub(crate) name: String,
+    pub name: String,
     /// The top of this worktree.
-    pub(crate) top: PathBuf,
+    pub top: PathBuf,
 }
 
 /// The repository that contains `dir`, if any.
 ///
 /// `url.….insteadOf` and included files are ignored: an address that needs them keeps its short form.
-pub(crate) fn of(dir: &Path) -> Option<Repository> {
+pub fn of(dir: &Path) -> Option<Repository> {
     let dir = dir.canonicalize().ok()?;
     let (top, git) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?)))?;
     let common = common_dir(git)?;
@@ -32,7 +32,7 @@ pub(crate) fn of(dir: &Path) -> Option<Repository> {
 }
 
 /// The tops of all worktrees of the repository whose worktree `top` is.
-pub(crate) fn worktrees(top: &Path) -> Vec<PathBuf> {
+pub fn worktrees(top: &Path) -> Vec<PathBuf> {
     let common = git_dir(top).and_then(common_dir).and_then(|common| common.canonicalize().ok());
     let Some(common) = common else { return Vec::new() };
     let linked = fs_err::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
@@ -46,7 +46,7 @@ pub(crate) fn worktrees(top: &Path) -> Vec<PathBuf> {
 
 /// Where what is learned in `dir` belongs: the repository that contains it, or else the directory itself, as if it were a
 /// repository of its own on this machine. `None`: there is no such directory.
-pub(crate) fn place_of(dir: &Path) -> Option<Repository> {
+pub fn place_of(dir: &Path) -> Option<Repository> {
     of(dir).or_else(|| {
         let top = dir.canonicalize().ok().filter(|dir| dir.is_dir())?;
         Some(Repository { name: format!("local:{}", top.display()), top })
@@ -54,7 +54,7 @@ pub(crate) fn place_of(dir: &Path) -> Option<Repository> {
 }
 
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.
-pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
+pub fn git_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if git.join("HEAD").is_file() {
         return Some(git);
@@ -110,7 +110,7 @@ fn unquote(value: &str) -> String {
 
 /// `https://user:pw@Host:443/owner/name.git`, `git@host:owner/name`, `ssh://…` → `host/owner/name`. `None` for a
 /// path on this machine.
-pub(crate) fn name_of_url(url: &str) -> Option<String> {
+pub fn name_of_url(url: &str) -> Option<String> {
     let (host, path) = match url.split_once("://") {
         Some(("file", _)) => return None,
         Some((_, rest)) => rest.split_once('/')?,

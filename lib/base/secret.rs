@@ -3,14 +3,14 @@
 /// A value without `Display` and with a `Debug` that hides it, so that it cannot get into a message, a log or a prompt
 /// by accident. Only [`Secret::expose`] reveals it.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 impl Secret {
-    pub(crate) fn new(value: impl Into<String>) -> Secret {
+    pub fn new(value: impl Into<String>) -> Secret {
         Secret(value.into())
     }
 
-    pub(crate) fn expose(&self) -> &str {
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn shield() -> MutexGuard<'static, ()> {
 ///
 /// A signal that was ignored when the program started (`nohup`, a background job) stays ignored.
 #[cfg(unix)]
-pub(crate) fn watch(program: &'static str, json: bool) {
+pub fn watch(program: &'static str, json: bool) {
     use crate::base::{exec, stderr};
     use serde_json::json;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};

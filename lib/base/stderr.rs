@@ -34,7 +34,7 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Writes one complete line. Control characters, and characters that change the text direction, are escaped: they
 /// could fake a line or move the cursor.
-pub(crate) fn line(text: &str) {
+pub fn line(text: &str) {
     patiently(escaped(text), PATIENCE);
 }
 

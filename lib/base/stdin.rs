@@ -13,27 +13,27 @@ use std::time::Duration;
 const QUIET: Duration = Duration::from_secs(3);
 
 /// How a program reads stdin, and its advice if a pipe does not end.
-pub(crate) struct StdinOptions {
-    pub(crate) deadline: Deadline,
+pub struct StdinOptions {
+    pub deadline: Deadline,
     /// The limit, in bytes.
-    pub(crate) cap: usize,
+    pub cap: usize,
     /// Whether a terminal is read too, up to Ctrl-D.
-    pub(crate) typed: bool,
+    pub typed: bool,
     /// Whether the bytes so far are the complete input, although the pipe is still open.
-    pub(crate) is_whole: fn(&[u8]) -> bool,
+    pub is_whole: fn(&[u8]) -> bool,
     /// The advice for a pipe that is silent.
-    pub(crate) if_silent: &'static str,
+    pub if_silent: &'static str,
     /// The advice for one that has not ended by the deadline.
-    pub(crate) if_late: &'static str,
+    pub if_late: &'static str,
 }
 
 /// Whether a person would have to type the input.
-pub(crate) fn is_terminal() -> bool {
+pub fn is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
 /// The input as text; `None` for a terminal and for white space only.
-pub(crate) fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
+pub fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
     let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
     let (text, damaged) = lossy(bytes);
     if damaged {
@@ -43,7 +43,7 @@ pub(crate) fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<S
 }
 
 /// The input as bytes; `None` for a terminal that is not to be read.
-pub(crate) fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
+pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Vec<u8>>> {
     let stdin = io::stdin();
     let is_terminal = stdin.is_terminal();
     if is_terminal && !terms.typed {
@@ -85,7 +85,7 @@ pub(crate) fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Op
 }
 
 /// A line that a person types at the terminal, without its end; `None` at Ctrl-D.
-pub(crate) fn answer(deadline: Deadline) -> Result<Option<String>> {
+pub fn answer(deadline: Deadline) -> Result<Option<String>> {
     let (sender, answers) = channel();
     let reader = spawn(move || {
         let mut line = String::new();

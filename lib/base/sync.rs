@@ -4,11 +4,11 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks, even if a thread panicked while it held the lock.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts a thread that is not joined. Unlike `std::thread::spawn`, it returns an error if the system has none left.
-pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<()> {
+pub fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().spawn(work).map(drop)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The first `limit` characters (Unicode scalar values) of `text`, followed by `...` if any were cut.
-pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
         Some((at, _)) => Cow::Owned(format!("{}...", &text[..at])),
         None => Cow::Borrowed(text),
@@ -12,7 +12,7 @@ pub(crate) fn cut(text: &str, limit: usize) -> Cow<'_, str> {
 }
 
 /// The last character boundary of `text` at or before byte `at`.
-pub(crate) fn border(text: &str, at: usize) -> usize {
+pub fn border(text: &str, at: usize) -> usize {
     let mut border = at.min(text.len());
     while !text.is_char_boundary(border) {
         border -= 1;
@@ -23,7 +23,7 @@ pub(crate) fn border(text: &str, at: usize) -> usize {
 /// The first `head` and the last `tail` bytes of a text that is longer, with a mark between them that says how much was
 /// cut, and how many bytes that was. It is cut where a line ends, and within a line that is too long for that, at a
 /// word.
-pub(crate) fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, usize) {
+pub fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, usize) {
     // The mark itself takes about 32 bytes.
     if text.len() <= head + tail + 32 {
         return (Cow::Borrowed(text), 0);
@@ -57,7 +57,7 @@ pub(crate) fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, us
 }
 
 /// What stands for so many lines, or for a part of one, that were cut.
-pub(crate) fn cut_mark(lines: usize, bytes: usize) -> String {
+pub fn cut_mark(lines: usize, bytes: usize) -> String {
     match lines {
         0 => format!("[… {bytes} bytes]"),
         1 => format!("[… 1 line, {bytes} bytes]"),
@@ -67,7 +67,7 @@ pub(crate) fn cut_mark(lines: usize, bytes: usize) -> String {
 
 /// Text without control characters but tabs and line ends: colours of a terminal, bells, NULs. Every return of the
 /// carriage ends a line, as in a progress bar.
-pub(crate) fn without_controls(text: &str) -> Cow<'_, str> {
+pub fn without_controls(text: &str) -> Cow<'_, str> {
     let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_live) {
         return Cow::Borrowed(text);
@@ -100,13 +100,13 @@ fn after_sequence(rest: &str) -> &str {
 }
 
 /// A text file's last line ends with a newline.
-pub(crate) fn whole_lines(body: &str) -> String {
+pub fn whole_lines(body: &str) -> String {
     if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
 }
 
 /// One line that is safe on a terminal: control characters become spaces, and it has at most `limit` characters.
 /// For text from models, servers and commands in a message.
-pub(crate) fn one_line(text: &str, limit: usize) -> String {
+pub fn one_line(text: &str, limit: usize) -> String {
     // The common case, and a listing has thousands of lines.
     if text.len() <= limit && text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.trim().to_owned();
@@ -117,23 +117,23 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
 
 /// Text without characters that end the line, move the cursor or change the text direction. The joiners U+200C and
 /// U+200D do none of that, and some scripts need them.
-pub(crate) fn in_line(text: &str) -> String {
+pub fn in_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_odd(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// Is it an invisible character that ends a line or changes the text direction?
-pub(crate) fn is_odd(c: char) -> bool {
+pub fn is_odd(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Is it a character that nobody sees, or one that changes what others look like?
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     is_odd(c) || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Text as it may stand on a terminal, for whoever has to see all of it: control characters and hidden ones, line ends
 /// and tabs aside, are written as escapes.
-pub(crate) fn disarmed(text: &str) -> Cow<'_, str> {
+pub fn disarmed(text: &str) -> Cow<'_, str> {
     let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(c);
     if !text.contains(is_live) {
         return Cow::Borrowed(text);
@@ -151,7 +151,7 @@ pub(super) fn last_line(text: &str) -> &str {
 }
 
 /// `bytes` as text; invalid UTF-8 becomes U+FFFD. The flag says whether there was any.
-pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
+pub fn lossy(bytes: Vec<u8>) -> (String, bool) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, false),
         Err(e) => (String::from_utf8_lossy(e.as_bytes()).into_owned(), true),
@@ -159,7 +159,7 @@ pub(crate) fn lossy(bytes: Vec<u8>) -> (String, bool) {
 }
 
 /// A number of bytes, for messages.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{} KiB", bytes >> 10),
@@ -168,7 +168,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// The candidate most similar to `word`, if it is similar enough to be what the user meant.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let ours = word.chars().count();
     candidates
         .into_iter()
@@ -188,7 +188,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
 }
 
 /// Wraps `text` at white space to lines of at most `width` characters; a longer word keeps its own line.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split_whitespace() {
@@ -210,7 +210,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex
@@ -218,10 +218,10 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 /// Bitcoin's digits, without 0, O, I and l, which look alike.
-pub(crate) const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+pub const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 /// The last `digits` digits of a number in base58.
-pub(crate) fn base58(mut number: u64, digits: usize) -> String {
+pub fn base58(mut number: u64, digits: usize) -> String {
     let mut text = vec![BASE58[0]; digits];
     for digit in text.iter_mut().rev() {
         *digit = BASE58[(number % 58) as usize];
@@ -231,7 +231,7 @@ pub(crate) fn base58(mut number: u64, digits: usize) -> String {
 }
 
 /// The same for all names that a disk of macOS takes for one: it ignores case, and how accents are composed.
-pub(crate) fn folded(name: &str) -> String {
+pub fn folded(name: &str) -> String {
     use unicode_normalization::UnicodeNormalization;
     if name.is_ascii() {
         return name.to_ascii_lowercase();

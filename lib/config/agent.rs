@@ -23,23 +23,23 @@ const LONGEST_NAME: usize = 200;
 
 /// A name that is safe as a file name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct AgentName(String);
+pub struct AgentName(String);
 
 impl AgentName {
-    pub(crate) fn parse(name: &str) -> Result<AgentName> {
+    pub fn parse(name: &str) -> Result<AgentName> {
         match unsafe_name(name) {
             None => Ok(AgentName(name.to_owned())),
             Some(why) => Err(Error::config(format!("invalid agent name \"{}\": {why}", name.escape_debug()))),
         }
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// Why `name` cannot be a file's name without its ending; `None` if it can.
-pub(crate) fn unsafe_name(name: &str) -> Option<&'static str> {
+pub fn unsafe_name(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("it is empty")
     } else if name.len() > LONGEST_NAME {
@@ -63,31 +63,31 @@ impl fmt::Display for AgentName {
 
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct Agent {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) model: String,
-    pub(crate) system_prompt: String,
-    pub(crate) skill: String,
+pub struct Agent {
+    pub name: String,
+    pub description: String,
+    pub model: String,
+    pub system_prompt: String,
+    pub skill: String,
     /// A file with a JSON Schema that the answer must match.
-    pub(crate) schema: String,
-    pub(crate) files: Vec<String>,
-    pub(crate) workdir: String,
-    pub(crate) sub_agents: Vec<String>,
-    pub(crate) sub_agents_config: SubAgents,
-    pub(crate) tools: BTreeMap<String, ToolEntry>,
+    pub schema: String,
+    pub files: Vec<String>,
+    pub workdir: String,
+    pub sub_agents: Vec<String>,
+    pub sub_agents_config: SubAgents,
+    pub tools: BTreeMap<String, ToolEntry>,
     /// Seconds for a whole run; 0: the default.
-    pub(crate) timeout: i64,
+    pub timeout: i64,
     /// Whether its prompt is marked for the API's cache although a run may send it only once.
-    pub(crate) cache: bool,
-    pub(crate) memory: Memory,
-    pub(crate) limits: TokenLimits,
-    pub(crate) params: Params,
+    pub cache: bool,
+    pub memory: Memory,
+    pub limits: TokenLimits,
+    pub params: Params,
 }
 
 impl Agent {
     /// The limit of a whole run, if the file sets one.
-    pub(crate) fn timeout_seconds(&self) -> Option<u64> {
+    pub fn timeout_seconds(&self) -> Option<u64> {
         u64::try_from(self.timeout).ok().filter(|seconds| *seconds > 0)
     }
 }
@@ -95,13 +95,13 @@ impl Agent {
 /// `[limits]`
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct TokenLimits {
+pub struct TokenLimits {
     /// Input and output tokens of a whole run, with its sub-agents; 0: no limit.
     max_tokens_total: i64,
 }
 
 impl TokenLimits {
-    pub(crate) fn max_tokens_total(&self) -> Option<u64> {
+    pub fn max_tokens_total(&self) -> Option<u64> {
         u64::try_from(self.max_tokens_total).ok().filter(|limit| *limit > 0)
     }
 }
@@ -109,11 +109,11 @@ impl TokenLimits {
 /// `[sub_agents_config]`
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct SubAgents {
-    pub(crate) max_depth: i64,
-    pub(crate) parallel: bool,
+pub struct SubAgents {
+    pub max_depth: i64,
+    pub parallel: bool,
     /// Seconds for one sub-agent; 0: only the run's own deadline.
-    pub(crate) timeout: i64,
+    pub timeout: i64,
 }
 
 impl Default for SubAgents {
@@ -124,12 +124,12 @@ impl Default for SubAgents {
 
 impl SubAgents {
     /// How deep agents may call agents; 0 in the file means the default.
-    pub(crate) fn depth(&self) -> u32 {
+    pub fn depth(&self) -> u32 {
         let depth = if self.max_depth == 0 { DEFAULT_DEPTH } else { self.max_depth };
         u32::try_from(depth).unwrap_or_default()
     }
 
-    pub(crate) fn timeout_seconds(&self) -> u64 {
+    pub fn timeout_seconds(&self) -> u64 {
         u64::try_from(self.timeout).unwrap_or_default()
     }
 }
@@ -137,28 +137,28 @@ impl SubAgents {
 /// `[memory]`: the log of past runs (M6).
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct Memory {
-    pub(crate) enabled: bool,
+pub struct Memory {
+    pub enabled: bool,
     /// Used without change; empty: `memory/<agent>.md` in the data directory.
-    pub(crate) path: String,
+    pub path: String,
     /// How many of the newest entries a run reads first; 0: all.
-    pub(crate) last_n: i64,
+    pub last_n: i64,
     /// A run warns if the log has this many entries; 0: never.
-    pub(crate) max_entries: i64,
+    pub max_entries: i64,
     /// A longer task is cut in the log; 0: never.
-    pub(crate) max_task_chars: i64,
+    pub max_task_chars: i64,
 }
 
 impl Memory {
-    pub(crate) fn last_n(&self) -> usize {
+    pub fn last_n(&self) -> usize {
         usize::try_from(self.last_n).unwrap_or_default()
     }
 
-    pub(crate) fn max_entries(&self) -> u64 {
+    pub fn max_entries(&self) -> u64 {
         u64::try_from(self.max_entries).unwrap_or_default()
     }
 
-    pub(crate) fn max_task_chars(&self) -> usize {
+    pub fn max_task_chars(&self) -> usize {
         usize::try_from(self.max_task_chars).unwrap_or_default()
     }
 }
@@ -166,12 +166,12 @@ impl Memory {
 /// `[params]`: sent only where set; an explicit 0 counts as set.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct Params {
-    pub(crate) temperature: Option<f64>,
-    pub(crate) max_tokens: Option<i64>,
+pub struct Params {
+    pub temperature: Option<f64>,
+    pub max_tokens: Option<i64>,
     /// All other keys. They go to the API as they are.
     #[serde(flatten, skip_deserializing)]
-    pub(crate) extra: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
 /// What the request itself sets.
@@ -202,7 +202,7 @@ impl Params {
         Ok(extra)
     }
 
-    pub(crate) fn max_tokens(&self) -> Option<u64> {
+    pub fn max_tokens(&self) -> Option<u64> {
         self.max_tokens.and_then(|n| u64::try_from(n).ok())
     }
 }
@@ -223,7 +223,7 @@ fn as_json(value: toml::Value) -> Option<Value> {
     })
 }
 
-pub(crate) const KEYS: Keys = &[
+pub const KEYS: Keys = &[
     (
         "",
         &[
@@ -258,7 +258,7 @@ fn dirs(env: &Env) -> Result<Vec<PathBuf>> {
 }
 
 /// The environment in which `dir`, from the command line, is searched first.
-pub(crate) fn with_agents_dir(env: &Env, dir: Option<&Path>) -> Env {
+pub fn with_agents_dir(env: &Env, dir: Option<&Path>) -> Env {
     dir.map_or_else(|| env.clone(), |dir| env.with(AGENTS_DIR, dir.as_os_str()))
 }
 
@@ -266,7 +266,7 @@ pub(crate) fn with_agents_dir(env: &Env, dir: Option<&Path>) -> Env {
 const AGENTS_DIR: &str = "AXE_AGENTS_DIR";
 
 /// Where the agent's file is, or would be: in the first directory that has it, else in the first one.
-pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
+pub fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
     let mut paths = dirs(env)?.into_iter().map(|dir| dir.join(format!("{name}.toml")));
     let first = paths.next().unwrap_or_default();
     Ok(if first.symlink_metadata().is_ok() {
@@ -277,12 +277,12 @@ pub(crate) fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
 }
 
 /// Where a new agent's file belongs.
-pub(crate) fn new_path(name: &AgentName, env: &Env) -> Result<PathBuf> {
+pub fn new_path(name: &AgentName, env: &Env) -> Result<PathBuf> {
     Ok(dirs(env)?.swap_remove(0).join(format!("{name}.toml")))
 }
 
 /// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
-pub(crate) fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
+pub fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
     let path = path(name, env)?;
     let read = file::if_exists(file::read(&path, toml_file::CAP))
         .map_err(|e| Error::config(format!("failed to read agent config \"{name}\": {e}")).because(e))?;
@@ -356,7 +356,7 @@ fn names(env: &Env) -> Result<Vec<String>> {
 }
 
 /// Every agent, by name. A broken file is a warning and is left out: it must not hide the others.
-pub(crate) fn load_all(env: &Env, reporter: &Reporter) -> Result<Vec<(AgentName, Agent)>> {
+pub fn load_all(env: &Env, reporter: &Reporter) -> Result<Vec<(AgentName, Agent)>> {
     let mut agents = Vec::new();
     for stem in names(env)? {
         match AgentName::parse(&stem).and_then(|name| Ok((load(&name, env, reporter)?, name))) {
@@ -398,7 +398,7 @@ fn check(agent: &Agent) -> Result<()> {
 }
 
 /// The directory an agent works in: the flag, else the file's, else the current one.
-pub(crate) fn workdir(flag: Option<&str>, agent: &Agent, env: &Env) -> Result<PathBuf> {
+pub fn workdir(flag: Option<&str>, agent: &Agent, env: &Env) -> Result<PathBuf> {
     let current = env.current_dir()?;
     let named = match (flag, agent.workdir.as_str()) {
         (Some(dir), _) => env.expand(dir),

@@ -25,7 +25,7 @@ enum ProviderKind {
 
 /// The API of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Api {
+pub enum Api {
     Anthropic,
     OpenAi,
     Ollama,
@@ -33,7 +33,7 @@ pub(crate) enum Api {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Global {
+pub struct Global {
     providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
     limits: CallLimits,
@@ -77,7 +77,7 @@ impl ProviderEntry {
     }
 }
 
-pub(crate) const KEYS: Keys = &[
+pub const KEYS: Keys = &[
     ("", &["providers", "retry", "limits", "prices"]),
     ("limits", &["max_calls", "max_tokens_total"]),
     ("retry", &["max"]),
@@ -94,7 +94,7 @@ const MOST_CALLS: u32 = 200;
 
 /// Where a provider's key comes from. It is fetched only when a call is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum KeySource {
+pub enum KeySource {
     Given(Secret),
     File(String),
     Command(String),
@@ -103,7 +103,7 @@ pub(crate) enum KeySource {
 
 /// How to reach a model.
 #[derive(Debug, Clone)]
-pub(crate) enum Endpoint {
+pub enum Endpoint {
     Http(HttpEndpoint),
     Command {
         line: String,
@@ -113,27 +113,27 @@ pub(crate) enum Endpoint {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct HttpEndpoint {
-    pub(crate) api: Api,
-    pub(crate) provider: String,
+pub struct HttpEndpoint {
+    pub api: Api,
+    pub provider: String,
     /// `None`: the API's default.
-    pub(crate) base_url: Option<String>,
-    pub(crate) key: KeySource,
+    pub base_url: Option<String>,
+    pub key: KeySource,
     /// The variable that may hold the key.
-    pub(crate) key_variable: String,
+    pub key_variable: String,
     /// Whether replies are always asked for in pieces, so that no proxy ends a long silence.
-    pub(crate) stream: bool,
+    pub stream: bool,
 }
 
 impl Endpoint {
-    pub(crate) fn is_streamed(&self) -> bool {
+    pub fn is_streamed(&self) -> bool {
         matches!(self, Endpoint::Http(HttpEndpoint { stream: true, .. }))
     }
 }
 
 impl Global {
     /// A missing file counts as an empty one.
-    pub(crate) fn load(env: &Env, reporter: &Reporter) -> Result<Global> {
+    pub fn load(env: &Env, reporter: &Reporter) -> Result<Global> {
         let path = env.config_dir()?.join("config.toml");
         let read = file::if_exists(file::read(&path, toml_file::CAP))
             .map_err(|e| Error::config(format!("failed to read config file: {e}")).because(e))?;
@@ -163,7 +163,7 @@ impl Global {
     }
 
     /// How often a failed call is retried: `AXE_RETRY_MAX`, else `[retry] max`, else 2.
-    pub(crate) fn retries(&self, env: &Env) -> Result<u32> {
+    pub fn retries(&self, env: &Env) -> Result<u32> {
         match env.text("AXE_RETRY_MAX") {
             Some(text) => text.parse().map_err(|_| {
                 Error::config(format!("AXE_RETRY_MAX is not a whole number: \"{text}\""))
@@ -174,22 +174,22 @@ impl Global {
     }
 
     /// How many model calls one run may make, including those of its sub-agents.
-    pub(crate) fn max_calls(&self) -> u32 {
+    pub fn max_calls(&self) -> u32 {
         self.limits.max_calls.unwrap_or(MOST_CALLS)
     }
 
     /// How many tokens one run may take, including those of its sub-agents; `None`: no limit.
-    pub(crate) fn max_tokens_total(&self) -> Option<u64> {
+    pub fn max_tokens_total(&self) -> Option<u64> {
         self.limits.max_tokens_total.filter(|limit| *limit > 0)
     }
 
     /// What the tokens of `model` cost, if config.toml says so.
-    pub(crate) fn price(&self, model: &Model) -> Option<Price> {
+    pub fn price(&self, model: &Model) -> Option<Price> {
         self.prices.get(model).copied()
     }
 
     /// How to reach `model`: by the file's entry for its provider, or by a built-in one.
-    pub(crate) fn endpoint(&self, model: &Model, env: &Env) -> Result<Endpoint> {
+    pub fn endpoint(&self, model: &Model, env: &Env) -> Result<Endpoint> {
         let name = model.provider.as_str();
         let entry = self.providers.get(name).cloned().unwrap_or_default();
         let kind = match (entry.kind, name, &entry.command) {

@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 
 /// A value in a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node<'a> {
+pub struct Node<'a> {
     file: &'a str,
     raw: &'a str,
 }
 
 /// A member of an object.
 #[derive(Debug)]
-pub(crate) struct Member<'a> {
+pub struct Member<'a> {
     pub(super) key: Node<'a>,
     pub(super) name: String,
     pub(super) value: Node<'a>,

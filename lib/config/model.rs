@@ -6,14 +6,14 @@ use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Model {
-    pub(crate) provider: String,
+pub struct Model {
+    pub provider: String,
     /// May contain more slashes: `openrouter/meta-llama/llama-4`.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 impl Model {
-    pub(crate) fn parse(text: &str) -> Result<Model> {
+    pub fn parse(text: &str) -> Result<Model> {
         let wrong = |why: &str| Error::usage(format!("invalid model format \"{text}\": {why}"));
         match text.split_once('/') {
             None => Err(wrong("expected provider/model-name")),

@@ -12,7 +12,7 @@ const OTHERS: &[Preset] = &[
 ];
 
 /// Names and lines, by their rank.
-pub(crate) fn presets() -> Vec<(&'static str, &'static str)> {
+pub fn presets() -> Vec<(&'static str, &'static str)> {
     let agents = HARNESSES.iter().filter_map(|spec| spec.preset);
     let mut all: Vec<Preset> = agents.chain(OTHERS.iter().copied()).collect();
     all.sort_by_key(|preset| preset.rank);
@@ -25,7 +25,7 @@ pub(super) fn preset(name: &str) -> Option<&'static str> {
 
 /// The preset of a program that is given by its path alone, such as `/usr/local/bin/claude`: its name, and its line with
 /// that path. `own` are the user's presets. A program with arguments of its own has no preset.
-pub(crate) fn of_path(command: &str, own: &BTreeMap<String, String>) -> Option<(String, String)> {
+pub fn of_path(command: &str, own: &BTreeMap<String, String>) -> Option<(String, String)> {
     let [word] = &shlex::split(command)?[..] else { return None };
     let file = word.rsplit_once('/')?.1;
     let own = own.iter().map(|(name, line)| (name.as_str(), line.as_str()));

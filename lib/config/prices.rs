@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 
 /// What a million tokens cost.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub(crate) struct Price {
+pub struct Price {
     #[serde(deserialize_with = "amount")]
     input: f64,
     #[serde(deserialize_with = "amount")]
@@ -21,7 +21,7 @@ pub(super) const KEYS: &[&str] = &["input", "output", "cache_read", "cache_write
 
 impl Price {
     /// The cost of tokens that were counted: `cache_read` and `cache_write` are parts of `input`.
-    pub(crate) fn cost(&self, input: u64, output: u64, cache_read: u64, cache_write: u64) -> f64 {
+    pub fn cost(&self, input: u64, output: u64, cache_read: u64, cache_write: u64) -> f64 {
         const MILLION: f64 = 1e6;
         let plain = input.saturating_sub(cache_read).saturating_sub(cache_write);
         let parts = [
@@ -34,7 +34,7 @@ impl Price {
     }
 
     /// Does nothing cost anything?
-    pub(crate) fn is_free(&self) -> bool {
+    pub fn is_free(&self) -> bool {
         [Some(self.input), Some(self.output), self.cache_read, self.cache_write]
             .iter()
             .flatten()

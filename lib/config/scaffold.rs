@@ -3,14 +3,14 @@
 use crate::config::agent::AgentName;
 
 /// Everything in it is a comment.
-pub(crate) const CONFIG: &str = include_str!("scaffold/config.toml");
+pub const CONFIG: &str = include_str!("scaffold/config.toml");
 
-pub(crate) const SKILL: &str = include_str!("scaffold/SKILL.md");
+pub const SKILL: &str = include_str!("scaffold/SKILL.md");
 
 /// The model in a new agent's file, for the user to change.
-pub(crate) const MODEL: &str = "provider/model-name";
+pub const MODEL: &str = "provider/model-name";
 
 /// The required keys, and the others as comments.
-pub(crate) fn agent(name: &AgentName) -> String {
+pub fn agent(name: &AgentName) -> String {
     include_str!("scaffold/agent.toml").replace("@NAME@", &name.as_str().replace('"', "\\\""))
 }

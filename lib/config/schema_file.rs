@@ -10,7 +10,7 @@ use std::path::Path;
 const CAP: u64 = 1 << 20;
 
 /// The schema in the file `path`. `named` is how the user wrote it.
-pub(crate) fn load(path: &Path, named: &str) -> Result<Schema> {
+pub fn load(path: &Path, named: &str) -> Result<Schema> {
     let bytes = match file::if_exists(file::read(path, CAP)) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {

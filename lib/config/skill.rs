@@ -15,7 +15,7 @@ const CAP: u64 = 1 << 20;
 ///
 /// A path from the command line may also be relative to the directory `typed`, which is tried last: a file in a
 /// stranger's checkout must not replace the user's own.
-pub(crate) fn load(named: &str, typed: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<String> {
+pub fn load(named: &str, typed: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<String> {
     let config = env.config_dir()?;
     let path = env.expand(named);
     let mut places = Vec::new();

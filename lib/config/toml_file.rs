@@ -12,7 +12,7 @@ pub(super) const CAP: u64 = 1 << 20;
 const MOST_UNKNOWN: usize = 10;
 
 /// The keys of each table: path with dots (`*` stands for any name), then its keys.
-pub(crate) type Keys = &'static [(&'static str, &'static [&'static str])];
+pub type Keys = &'static [(&'static str, &'static [&'static str])];
 
 /// A key in [`Keys`] that stands for every key, with everything below it.
 pub(super) const ANY: &str = "**";

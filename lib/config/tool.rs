@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tool with which an agent calls another.
-pub(crate) const CALL_AGENT: &str = "call_agent";
+pub const CALL_AGENT: &str = "call_agent";
 /// Seconds, unless the declaration sets `timeout`.
 const TIMEOUT: u64 = 30;
 /// The longest name that all APIs take.
@@ -19,13 +19,13 @@ const LONGEST_NAME: usize = 64;
 /// `[tools.NAME]`, as it is written.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct ToolEntry {
+pub struct ToolEntry {
     description: String,
     command: Vec<String>,
     /// Name to `TYPE[, required][: text]`.
     parameters: BTreeMap<String, String>,
     /// A file with a JSON Schema, instead of `parameters`.
-    pub(crate) schema: String,
+    pub schema: String,
     stdin: String,
     /// Seconds; 0: the default.
     pub(super) timeout: i64,
@@ -33,27 +33,27 @@ pub(crate) struct ToolEntry {
 
 /// A tool that is ready to be offered.
 #[derive(Debug, Clone)]
-pub(crate) struct DeclaredTool {
-    pub(crate) name: String,
-    pub(crate) description: String,
+pub struct DeclaredTool {
+    pub name: String,
+    pub description: String,
     /// Of the arguments, which are an object.
-    pub(crate) schema: Schema,
-    pub(crate) words: Vec<Word>,
+    pub schema: Schema,
+    pub words: Vec<Word>,
     /// The parameters that are paths inside the working directory.
-    pub(crate) paths: BTreeSet<String>,
+    pub paths: BTreeSet<String>,
     /// Whether the arguments are given on stdin, as one JSON object.
-    pub(crate) stdin_json: bool,
-    pub(crate) timeout_seconds: u64,
+    pub stdin_json: bool,
+    pub timeout_seconds: u64,
     /// The command as it was declared, for people.
-    pub(crate) shown: String,
+    pub shown: String,
 }
 
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word(pub(crate) Vec<Part>);
+pub struct Word(pub Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     Text(String),
     /// The argument of this name.
     Argument(String),
@@ -61,7 +61,7 @@ pub(crate) enum Part {
 
 impl ToolEntry {
     /// Checks the declaration. `schema` is that of the file which it names.
-    pub(crate) fn declared(&self, name: &str, schema: Option<Schema>) -> Result<DeclaredTool> {
+    pub fn declared(&self, name: &str, schema: Option<Schema>) -> Result<DeclaredTool> {
         let wrong = |why: String| Err(Error::config(format!("tools.{name}: {why}")));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {

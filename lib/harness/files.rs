@@ -23,7 +23,7 @@ pub(super) fn sessions_in(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// The paths below `dir` of this pattern, sorted. A `*` in it stands for any name, or for a part of one.
-pub(crate) fn matching(dir: PathBuf, pattern: &str) -> Vec<PathBuf> {
+pub fn matching(dir: PathBuf, pattern: &str) -> Vec<PathBuf> {
     let step = |dirs: Vec<PathBuf>, name: &str| match name.split_once('*') {
         None => dirs.iter().map(|dir| dir.join(name)).collect(),
         Some((start, end)) => dirs.iter().flat_map(|dir| named(dir, start, end)).take(FOUND).collect(),

@@ -16,23 +16,23 @@ mod codex;
 mod content;
 mod copilot;
 mod cursor;
-pub(crate) mod files;
+pub mod files;
 mod gemini;
-pub(crate) mod name;
+pub mod name;
 mod opencode;
 mod out;
 mod parts;
-pub(crate) mod payload;
+pub mod payload;
 mod pi;
-pub(crate) mod plain;
+pub mod plain;
 mod qwen_code;
-pub(crate) mod recalled;
-pub(crate) mod shell;
-pub(crate) mod source;
-pub(crate) mod spec;
+pub mod recalled;
+pub mod shell;
+pub mod source;
+pub mod spec;
 mod tool;
-pub(crate) mod turn;
-pub(crate) mod turns;
+pub mod turn;
+pub mod turns;
 mod watched;
 
 use crate::base::error::Result;
@@ -44,7 +44,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// All of them, in alphabetical order of their names.
-pub(crate) const HARNESSES: &[&Spec] = &[
+pub const HARNESSES: &[&Spec] = &[
     &amp::SPEC,
     &claude_code::SPEC,
     &codex::SPEC,
@@ -56,12 +56,12 @@ pub(crate) const HARNESSES: &[&Spec] = &[
     &qwen_code::SPEC,
 ];
 
-pub(crate) fn known(name: &str) -> Option<&'static Spec> {
+pub fn known(name: &str) -> Option<&'static Spec> {
     HARNESSES.iter().find(|spec| spec.name == name).copied()
 }
 
 /// The names of those that are so, for a message: `a, b or c`.
-pub(crate) fn names_of(is_so: impl Fn(&Spec) -> bool) -> String {
+pub fn names_of(is_so: impl Fn(&Spec) -> bool) -> String {
     let names: Vec<_> = HARNESSES.iter().filter(|spec| is_so(spec)).map(|spec| spec.name).collect();
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
@@ -76,7 +76,7 @@ pub(crate) fn names_of(is_so: impl Fn(&Spec) -> bool) -> String {
 /// another format is an error; an incomplete or unknown record is not.
 ///
 /// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there.
-pub(crate) fn read_after(
+pub fn read_after(
     format: &Format,
     path: &Path,
     last: Option<&str>,
@@ -94,7 +94,7 @@ pub(crate) fn read_after(
 }
 
 /// The same for a session that was not read before.
-pub(crate) fn read(format: &Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
+pub fn read(format: &Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
     read_after(format, path, None, each)
 }
 

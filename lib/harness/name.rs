@@ -10,7 +10,7 @@ use std::fmt;
 const LONGEST: usize = 32;
 
 /// What a name looks like, for messages.
-pub(crate) const NAME_FORM: &str = "a-z, 0-9 and - only, a letter first, at most 32 bytes";
+pub const NAME_FORM: &str = "a-z, 0-9 and - only, a letter first, at most 32 bytes";
 
 /// A program that runs agents, by its name: one that is built in, one that the configuration describes under
 /// `harnesses.NAME`, or no program at all. It becomes part of file names.
@@ -37,7 +37,7 @@ impl Harness {
         Harness { bytes, length: name.len() }
     }
 
-    pub(crate) const fn of(spec: &Spec) -> Harness {
+    pub const fn of(spec: &Spec) -> Harness {
         Harness::fixed(spec.name)
     }
 
@@ -47,7 +47,7 @@ impl Harness {
     }
 
     /// One that needs no configuration.
-    pub(crate) fn named(name: &str) -> Option<Harness> {
+    pub fn named(name: &str) -> Option<Harness> {
         Harness::names().find(|known| *known == name).map(Harness::fixed)
     }
 
@@ -61,12 +61,12 @@ impl Harness {
     }
 
     /// What is known of it, if it is built in.
-    pub(crate) fn spec(&self) -> Option<&'static Spec> {
+    pub fn spec(&self) -> Option<&'static Spec> {
         known(self.name())
     }
 
     /// The next step for a name that is not known: the nearest, or all.
-    pub(crate) fn suggestion(name: &str) -> String {
+    pub fn suggestion(name: &str) -> String {
         match nearest(name, Harness::names()) {
             Some(near) => format!("did you mean \"{near}\"?"),
             None => {
@@ -78,7 +78,7 @@ impl Harness {
 }
 
 /// Has it the form of a program's name?
-pub(crate) fn is_program_name(name: &str) -> bool {
+pub fn is_program_name(name: &str) -> bool {
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
     starts && name.bytes().all(is_fine) && name.len() <= LONGEST

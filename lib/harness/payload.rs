@@ -13,17 +13,17 @@ const ID_CAP: usize = 200;
 
 /// What a hook reports of a session.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// It has something new, in this file; it ran in this directory.
     Session { path: PathBuf, id: String, cwd: Option<PathBuf> },
     /// There is nothing to queue, for this reason.
     Nothing(String),
 }
 
-pub(crate) struct Payload(Map<String, Value>);
+pub struct Payload(Map<String, Value>);
 
 impl Payload {
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Payload> {
+    pub fn parse(bytes: &[u8]) -> Result<Payload> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(object)) => Ok(Payload(object)),
@@ -33,7 +33,7 @@ impl Payload {
     }
 
     /// The text of a key; `None` if it is missing, null or empty.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+    pub fn text(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -118,7 +118,7 @@ pub(super) fn is_there(path: &Path) -> Result<bool> {
 }
 
 /// What is wrong with a thread or session id; `None` if nothing. It is an argument, and a part of file names.
-pub(crate) fn id_fault(id: &str) -> Option<String> {
+pub fn id_fault(id: &str) -> Option<String> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
     if id.is_empty() {
         Some("is empty".to_owned())

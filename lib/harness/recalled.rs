@@ -8,17 +8,17 @@
 use std::borrow::Cow;
 
 /// The first and the last line of the managed section.
-pub(crate) const START: &str = "<!-- agent-memory:start -->";
-pub(crate) const END: &str = "<!-- agent-memory:end -->";
+pub const START: &str = "<!-- agent-memory:start -->";
+pub const END: &str = "<!-- agent-memory:end -->";
 
 /// The first and the last line of what `memory-recall` gives a session, each up to the mark of that one time. Without
 /// `<` and `>`, which some programs escape.
 const GIVEN: &str = "[agent-memory:recall ";
 const GIVEN_END: &str = "[agent-memory:end ";
 /// What both begin with: no text between them does.
-pub(crate) const GIVEN_MARK: &str = "[agent-memory:";
+pub const GIVEN_MARK: &str = "[agent-memory:";
 /// So many letters and digits a mark has. It is random, so no note can hold the last line.
-pub(crate) const MARK_LENGTH: usize = 8;
+pub const MARK_LENGTH: usize = 8;
 /// The tags that programs put around what a hook gives.
 const WRAPPERS: &[&str] = &["hook_context", "qwen:", "system-reminder", "system_reminder"];
 
@@ -31,13 +31,13 @@ pub(super) const SECTION_LEFT_OUT: &str = "[agent-memory section left out]";
 pub(super) const NOTES_LEFT_OUT: &str = "[notes from memory left out]";
 
 /// `text` as `memory-recall` gives it, between two lines that name `mark`.
-pub(crate) fn given(text: &str, mark: &str) -> String {
+pub fn given(text: &str, mark: &str) -> String {
     format!("{GIVEN}{mark}]\n{}\n{GIVEN_END}{mark}]", text.trim_end())
 }
 
 /// `text` without what `memory-recall` has given, and without the tags that the program put around it. What has no end
 /// goes on to the end of the text.
-pub(crate) fn without_given(text: &str) -> Cow<'_, str> {
+pub fn without_given(text: &str) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut rest = text;
     let mut from = 0;
@@ -86,7 +86,7 @@ fn unwrapped(text: &str, start: usize, end: usize) -> (usize, usize) {
 
 /// `text` without managed sections and without what `memory-recall` has given. A section without an end, because only a
 /// part of the file was read, goes on to the end of the text.
-pub(crate) fn without_sections(text: &str) -> Cow<'_, str> {
+pub fn without_sections(text: &str) -> Cow<'_, str> {
     match without_given(text) {
         Cow::Borrowed(text) => without_managed(text),
         Cow::Owned(text) => Cow::Owned(without_managed(&text).into_owned()),
@@ -138,7 +138,7 @@ fn unruled(line: &str) -> &str {
 
 /// `text` up to the first note in it, which is recognised by its front matter. Where a note ends cannot be
 /// recognised, so everything after it is dropped. This is for tool results and files.
-pub(crate) fn without_notes(text: &str) -> Cow<'_, str> {
+pub fn without_notes(text: &str) -> Cow<'_, str> {
     if !text.contains("id__") {
         return Cow::Borrowed(text);
     }
@@ -171,7 +171,7 @@ fn is_id(line: &str) -> bool {
 const RUNNERS: &[&str] = &["bash", "command", "env", "exec", "sh", "sudo", "time", "xargs", "zsh"];
 
 /// Does this shell command print notes? A word that only mentions one of the programs does not count.
-pub(crate) fn reads_memory(command: &str) -> bool {
+pub fn reads_memory(command: &str) -> bool {
     let base = |word: &'_ str| word.rfind('/').map_or(0, |slash| slash + 1);
     command.split(['\n', ';', '|', '&', '(', '`', '\'', '"']).any(|simple| {
         let mut words = simple.split_whitespace().skip_while(|word| {

@@ -7,23 +7,23 @@ use crate::base::env::Env;
 use crate::harness::HARNESSES;
 
 /// Set for the LLM commands of the memory programs.
-pub(crate) const OWN_RUN: &str = "AGENT_MEMORY_RUN";
+pub const OWN_RUN: &str = "AGENT_MEMORY_RUN";
 
 /// What several programs set beside a mark of their own, or that stands for no program.
 const OTHERS: &[&str] = &["AI_AGENT", OWN_RUN];
 
 /// An agent's shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AgentShell {
+pub struct AgentShell {
     /// The name of its program, as sources have it.
-    pub(crate) agent: &'static str,
+    pub agent: &'static str,
     /// The variable that shows it.
-    pub(crate) variable: &'static str,
+    pub variable: &'static str,
 }
 
 impl AgentShell {
     /// `None`: nothing shows that it is an agent's.
-    pub(crate) fn of(env: &Env) -> Option<AgentShell> {
+    pub fn of(env: &Env) -> Option<AgentShell> {
         let own = HARNESSES.iter().flat_map(|spec| spec.marks.iter().map(|variable| (spec.name, *variable)));
         let mut marks = own.chain(OTHERS.iter().map(|variable| ("agent", *variable)));
         let (agent, variable) = marks.find(|(_, variable)| env.os(variable).is_some())?;

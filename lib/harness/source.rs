@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 /// The longest line that is read, in bytes. Usual ones have up to 150 kB.
-pub(crate) const LINE_CAP: usize = 64 << 20;
+pub const LINE_CAP: usize = 64 << 20;
 /// A buffer that grew beyond this for a long line is freed.
 const BUFFER_KEEPS: usize = 1 << 20;
 const BLOCK: usize = 64 << 10;

@@ -8,43 +8,43 @@ use serde_json::Value;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub(crate) struct Spec {
+pub struct Spec {
     /// As in the queue and in flags.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// As its vendor writes it.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// Where it has its settings. That this exists is the sign that it is used.
-    pub(crate) home: Home,
+    pub home: Home,
     /// The instruction files below it that the program reads in every session. The first one is where a section goes.
-    pub(crate) own_files: &'static [&'static str],
+    pub own_files: &'static [&'static str],
     /// The instruction files that it reads in a session's directory and in those above.
-    pub(crate) project_files: &'static [&'static str],
+    pub project_files: &'static [&'static str],
     /// Variables that it sets for what its agent runs, never for the shell that it was started from.
-    pub(crate) marks: &'static [&'static str],
-    pub(crate) format: Format,
+    pub marks: &'static [&'static str],
+    pub format: Format,
     /// How its queue entries say where a session is.
-    pub(crate) method: &'static str,
-    pub(crate) capture: Capture,
-    pub(crate) past: Past,
+    pub method: &'static str,
+    pub capture: Capture,
+    pub past: Past,
     /// What its hooks report.
-    pub(crate) events: &'static [Event],
-    pub(crate) install: Install,
+    pub events: &'static [Event],
+    pub install: Install,
     /// What a person has to do in the program once the hooks are installed.
-    pub(crate) next_step: Option<&'static str>,
-    pub(crate) recall: Recall,
-    pub(crate) preset: Option<Preset>,
+    pub next_step: Option<&'static str>,
+    pub recall: Recall,
+    pub preset: Option<Preset>,
 }
 
 /// A directory: the one that the first of these variables names, with what is below that, or the usual one below the
 /// home directory.
-pub(crate) struct Home {
-    pub(crate) variables: &'static [(&'static str, &'static str)],
-    pub(crate) usual: &'static str,
+pub struct Home {
+    pub variables: &'static [(&'static str, &'static str)],
+    pub usual: &'static str,
 }
 
 impl Home {
     /// Whether it exists or not; `None` if there is no home directory.
-    pub(crate) fn dir(&self, env: &Env) -> Option<PathBuf> {
+    pub fn dir(&self, env: &Env) -> Option<PathBuf> {
         let named = self.variables.iter().find_map(|(name, below)| {
             let dir = env.os(name).map(|path| path.to_str().map_or(path.into(), |path| env.expand(path)))?;
             Some(if below.is_empty() { dir } else { dir.join(below) })
@@ -55,21 +55,21 @@ impl Home {
 
 /// How the file of a session is read.
 #[derive(Debug)]
-pub(crate) struct Format {
+pub struct Format {
     pub(super) read: fn(&Path, &mut TurnSink) -> Result<()>,
     /// Does this record show that a file is one of this program's?
     pub(super) is_record: fn(&Value) -> bool,
-    pub(crate) tools: &'static [(ToolKind, &'static [&'static str])],
+    pub tools: &'static [(ToolKind, &'static [&'static str])],
     /// The shell stays in the directory that a command went to.
-    pub(crate) keeps_directory: bool,
+    pub keeps_directory: bool,
     /// What stands for the speakers may stand in a tool's output, too.
-    pub(crate) is_forgeable: bool,
+    pub is_forgeable: bool,
     /// Where the program keeps the output of earlier calls, below the file's name without its ending.
-    pub(crate) outputs: Option<&'static str>,
+    pub outputs: Option<&'static str>,
     /// The files in which the sub-agents of the session in this file may be.
-    pub(crate) sub_agents: fn(&Path) -> Vec<PathBuf>,
+    pub sub_agents: fn(&Path) -> Vec<PathBuf>,
     /// They lie among other sessions: only one that a call names can be its report.
-    pub(crate) among_others: bool,
+    pub among_others: bool,
 }
 
 impl Format {
@@ -87,7 +87,7 @@ impl Format {
 
     /// What the tool of this name does. A name in no table is of a tool that nobody knows, or that somebody added: it
     /// may show anything.
-    pub(crate) fn tool(&self, name: &str) -> ToolKind {
+    pub fn tool(&self, name: &str) -> ToolKind {
         if name == ATTACHED {
             return ToolKind::Attached;
         }
@@ -103,7 +103,7 @@ pub(super) fn has(record: &Value, keys: &[&str]) -> bool {
 
 /// What a tool does. Names are from recorded sessions and from the programs themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolKind {
+pub enum ToolKind {
     /// Runs a command.
     Shell,
     /// Shows what earlier calls left running, or their output.
@@ -129,7 +129,7 @@ pub(crate) enum ToolKind {
 }
 
 /// How `memory-capture` is told of a session.
-pub(crate) enum Capture {
+pub enum Capture {
     /// By the JSON of a hook.
     Hook {
         session: fn(&Payload, &Env) -> Result<Ended>,
@@ -145,7 +145,7 @@ pub(crate) enum Capture {
 }
 
 /// Where `memory-capture --past` finds sessions.
-pub(crate) enum Past {
+pub enum Past {
     /// Files below a directory; `*` stands for any name or part of one.
     Files(Home, &'static [&'static str]),
     /// Copies of sessions that are kept elsewhere: what they say of them.
@@ -155,29 +155,29 @@ pub(crate) enum Past {
 }
 
 /// What a copy says of its session.
-pub(crate) struct Copied {
-    pub(crate) first_prompt: Option<String>,
-    pub(crate) cwd: Option<String>,
+pub struct Copied {
+    pub first_prompt: Option<String>,
+    pub cwd: Option<String>,
 }
 
 /// What a program says of a session that it keeps.
-pub(crate) struct Stored {
-    pub(crate) id: String,
-    pub(crate) is_sub_agent: bool,
-    pub(crate) cwd: Option<String>,
+pub struct Stored {
+    pub id: String,
+    pub is_sub_agent: bool,
+    pub cwd: Option<String>,
     /// When it last changed, in milliseconds since 1970.
-    pub(crate) changed: i64,
-    pub(crate) bytes: u64,
+    pub changed: i64,
+    pub bytes: u64,
     /// Its beginning.
-    pub(crate) first: Option<String>,
+    pub first: Option<String>,
 }
 
 /// What a hook reports.
-pub(crate) struct Event {
-    pub(crate) name: &'static str,
-    pub(crate) when: When,
+pub struct Event {
+    pub name: &'static str,
+    pub when: When,
     /// How long the program waits for our hook, in its own unit. None: we put no hook there, but understand one.
-    pub(crate) timeout: Option<u64>,
+    pub timeout: Option<u64>,
 }
 
 pub(super) const fn hook(name: &'static str, when: When, timeout: u64) -> Event {
@@ -189,7 +189,7 @@ pub(super) const fn understood(name: &'static str, when: When) -> Event {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// A session begins, or goes on.
     Start,
     Prompt,
@@ -200,7 +200,7 @@ pub(crate) enum When {
 }
 
 /// How hooks of ours get into the program.
-pub(crate) enum Install {
+pub enum Install {
     Nothing,
     /// Entries in a settings file.
     Settings(Settings),
@@ -210,29 +210,29 @@ pub(crate) enum Install {
 
 /// The form of a settings file.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// Below the home.
-    pub(crate) file: &'static str,
+    pub file: &'static str,
     /// The program reads every file of that directory: one that has hooks of ours is taken.
-    pub(crate) is_one_of_many: bool,
+    pub is_one_of_many: bool,
     /// Another file in which a person may have put our programs.
-    pub(crate) also: Option<&'static str>,
+    pub also: Option<&'static str>,
     /// The program accepts comments.
-    pub(crate) has_comments: bool,
+    pub has_comments: bool,
     /// What it wants beside `hooks`.
-    pub(crate) version: Option<u64>,
+    pub version: Option<u64>,
     /// An event's list has groups, and each group a list `hooks` of commands.
-    pub(crate) has_groups: bool,
+    pub has_groups: bool,
     /// A command has `"type": "command"`.
-    pub(crate) is_typed: bool,
+    pub is_typed: bool,
     /// A command has a `name`.
-    pub(crate) is_named: bool,
+    pub is_named: bool,
     /// The key of the command line.
-    pub(crate) command: &'static str,
-    pub(crate) timeout: Option<&'static str>,
+    pub command: &'static str,
+    pub timeout: Option<&'static str>,
     /// Where the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a turn
     /// asks the model again and again.
-    pub(crate) never_fails: bool,
+    pub never_fails: bool,
 }
 
 impl Settings {
@@ -253,24 +253,24 @@ impl Settings {
 }
 
 /// A file of ours, in the first of these directories that has it, or that exists.
-pub(crate) struct OwnFile {
-    pub(crate) dirs: &'static [&'static str],
-    pub(crate) name: &'static str,
-    pub(crate) text: &'static str,
+pub struct OwnFile {
+    pub dirs: &'static [&'static str],
+    pub name: &'static str,
+    pub text: &'static str,
 }
 
 /// What `memory-recall` has to know.
-pub(crate) struct Recall {
-    pub(crate) answer: Answer,
+pub struct Recall {
+    pub answer: Answer,
     /// A resumed session has all that it was given.
-    pub(crate) resumes_whole: bool,
+    pub resumes_whole: bool,
     /// Starts of these sources run the hook, and what it says does not reach the model.
-    pub(crate) unheard: &'static [&'static str],
+    pub unheard: &'static [&'static str],
 }
 
 /// The form in which the program takes what a hook gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// `hookSpecificOutput.additionalContext`
     HookOutput,
     /// The text under this key.
@@ -283,11 +283,11 @@ pub(crate) enum Answer {
 /// An LLM command: prompt on stdin, only the answer on stdout, tools off or read-only, no hooks, and no saved session
 /// where the program has such an option.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Preset {
-    pub(crate) name: &'static str,
-    pub(crate) line: &'static str,
+pub struct Preset {
+    pub name: &'static str,
+    pub line: &'static str,
     /// `memory-config init` takes the first one whose program is there.
-    pub(crate) rank: u8,
+    pub rank: u8,
 }
 
 impl fmt::Debug for Spec {
@@ -298,24 +298,24 @@ impl fmt::Debug for Spec {
 
 impl Spec {
     /// Is it used here?
-    pub(crate) fn is_here(&self, env: &Env) -> bool {
+    pub fn is_here(&self, env: &Env) -> bool {
         self.home.dir(env).is_some_and(|dir| dir.is_dir())
     }
 
     /// The file for a section; `None` if it reads no file of the user's.
-    pub(crate) fn context(&self, env: &Env) -> Option<PathBuf> {
+    pub fn context(&self, env: &Env) -> Option<PathBuf> {
         Some(self.home.dir(env)?.join(self.own_files.first()?))
     }
 
     /// The instruction files that it reads by itself in a session in `cwd`. Not all need to exist.
-    pub(crate) fn files(&self, env: &Env, cwd: &Path) -> Vec<PathBuf> {
+    pub fn files(&self, env: &Env, cwd: &Path) -> Vec<PathBuf> {
         let below = |dir: &Path, names: &[&str]| names.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
         let own = self.home.dir(env).map(|dir| below(&dir, self.own_files)).unwrap_or_default();
         own.into_iter().chain(cwd.ancestors().flat_map(|dir| below(dir, self.project_files))).collect()
     }
 
     /// The events of hooks at which something has ended.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = &'static str> {
+    pub fn ends(&self) -> impl Iterator<Item = &'static str> {
         self.events.iter().filter(|event| event.when == When::End).map(|event| event.name)
     }
 }

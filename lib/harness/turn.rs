@@ -42,36 +42,36 @@ impl fmt::Display for Role {
 
 /// One message, thought or tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Turn {
-    pub(crate) role: Role,
-    pub(crate) text: String,
+pub struct Turn {
+    pub role: Role,
+    pub text: String,
     /// The same whenever the session is read again, even after it has grown, and in a fork's copy: the id of the
     /// record, or a hash of its text.
-    pub(crate) id: String,
+    pub id: String,
     /// When it was said, if the program recorded that.
-    pub(crate) at: Option<Timestamp>,
+    pub at: Option<Timestamp>,
     /// How many bytes were cut from what is shown of it. Each cut is marked.
-    pub(crate) cut: usize,
+    pub cut: usize,
     /// Of a call with long arguments: what is shown of it. `text` has all of it, up to a cap.
-    pub(crate) brief: Option<String>,
+    pub brief: Option<String>,
     /// Where a tool's output begins in `text`, in bytes. What stands before it, the agent wrote.
-    pub(crate) output: Option<usize>,
+    pub output: Option<usize>,
     /// Of a tool: what was called. `text` shows it shortened.
-    pub(crate) call: Option<ToolCall>,
+    pub call: Option<ToolCall>,
 }
 
 /// A call of a tool, as data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ToolCall {
+pub struct ToolCall {
     /// Empty for a result whose call is not known.
-    pub(crate) name: String,
+    pub name: String,
     /// Names and plain values; text that is no JSON object has the name "". A list of words is quoted as for a shell.
     /// Values end after [`ARGUMENT_CAP`] bytes.
-    pub(crate) arguments: Vec<(String, String)>,
+    pub arguments: Vec<(String, String)>,
 }
 
 /// The longest value of an argument, in bytes. One that was cut has exactly so many, or up to three bytes less.
-pub(crate) const ARGUMENT_CAP: usize = 64 << 10;
+pub const ARGUMENT_CAP: usize = 64 << 10;
 
 /// How many unknown kinds are counted separately; all others share one count.
 const KINDS: usize = 50;
@@ -80,29 +80,29 @@ const KIND_CHARS: usize = 60;
 
 /// What a session file contains besides its turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SessionReport {
+pub struct SessionReport {
     /// How many turns there were.
-    pub(crate) turns: usize,
+    pub turns: usize,
     /// The number of records of each unknown kind.
     pub(super) unknown: BTreeMap<String, usize>,
     /// Lines that are not JSON: damaged, or the last line of a session that is still being written.
-    pub(crate) torn: usize,
+    pub torn: usize,
     /// Lines that were skipped because they are longer than [`LINE_CAP`](crate::harness::source::LINE_CAP).
-    pub(crate) too_long: usize,
+    pub too_long: usize,
     /// Messages whose content is not where this program has it: the file may be another program's.
     pub(super) unreadable: usize,
     /// Tool calls without a result: the session ended first, or is still running.
     pub(super) open_calls: usize,
-    pub(crate) session_id: Option<String>,
+    pub session_id: Option<String>,
     /// The session that this one was forked from, or that started this sub-agent. A fork in Claude Code begins with
     /// the parent's turns, under the same ids; a fork in Codex does not repeat them.
-    pub(crate) parent: Option<String>,
+    pub parent: Option<String>,
     /// The file belongs to a sub-agent: its turns are not the session's.
-    pub(crate) is_sub_agent: bool,
+    pub is_sub_agent: bool,
     /// The working directory of the session.
-    pub(crate) cwd: Option<String>,
+    pub cwd: Option<String>,
     /// The address of the repository that it was in.
-    pub(crate) remote: Option<String>,
+    pub remote: Option<String>,
 }
 
 impl SessionReport {
@@ -119,7 +119,7 @@ impl SessionReport {
 /// Ids for turns without one: a hash of role and text, and the number of equal turns before it. An id does not
 /// depend on a line number, so it stays the same when the file grows.
 #[derive(Default)]
-pub(crate) struct Ids {
+pub struct Ids {
     said: HashMap<[u8; 8], u32>,
 }
 

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use std::path::Path;
 
 /// Somebody's own program has tools by the usual names.
-pub(crate) static TURNS: Format = Format {
+pub static TURNS: Format = Format {
     read,
     tools: &[
         (Shell, &["bash", "exec_command", "run_shell_command", "shell"]),

@@ -10,7 +10,7 @@ const BOTH: List = List("endings of both");
 const DOMAINS: List = List("domains");
 
 /// The hosts of all `scheme://` addresses in a text: lower case, without user and port.
-pub(crate) fn hosts(text: &str) -> Vec<String> {
+pub fn hosts(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("://") {
@@ -41,7 +41,7 @@ fn authority(text: &str) -> Option<String> {
 }
 
 /// The host of an argument of a network program: an address, `host/path`, `user@host`, `host:path`, `:8080`.
-pub(crate) fn host_of(word: &str) -> Option<String> {
+pub fn host_of(word: &str) -> Option<String> {
     if word.contains("://") {
         return hosts(word).into_iter().next();
     }
@@ -57,7 +57,7 @@ pub(crate) fn host_of(word: &str) -> Option<String> {
 }
 
 /// Is it this machine?
-pub(crate) fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     ["localhost", "::1", "0.0.0.0"].contains(&host)
         || host.ends_with(".localhost")
         || ip(host).is_some_and(|ip| ip.is_loopback())
@@ -68,14 +68,14 @@ fn ip(host: &str) -> Option<std::net::Ipv4Addr> {
 }
 
 /// An address of a text.
-pub(crate) struct Address<'a> {
-    pub(crate) text: &'a str,
+pub struct Address<'a> {
+    pub text: &'a str,
     /// Its host is this machine or a private network's: nobody else can serve anything there.
     is_local: bool,
 }
 
 /// What most characters are, and ends nothing.
-pub(crate) fn is_plain(c: char) -> bool {
+pub fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':')
 }
 
@@ -91,7 +91,7 @@ fn escape(text: &str, start: usize) -> usize {
 }
 
 /// Every address of a text: URLs, `host/path`, `host:port`, `user@host:path`.
-pub(crate) fn addresses(text: &str) -> Vec<Address<'_>> {
+pub fn addresses(text: &str) -> Vec<Address<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     let may_hold =
@@ -163,7 +163,7 @@ fn of_parts<'a>(text: &'a str, start: usize, end: usize, found: &mut Vec<Address
 }
 
 /// `docs.example.com`, in code.
-pub(crate) fn is_bare_host(word: &str) -> bool {
+pub fn is_bare_host(word: &str) -> bool {
     is_host(word) && word.rsplit('.').next().is_some_and(|last| DOMAINS.has(last) || last.starts_with("xn--"))
 }
 
@@ -200,7 +200,7 @@ fn is_address(word: &str) -> bool {
 }
 
 /// Does a word name another machine?
-pub(crate) fn is_far(word: &str) -> bool {
+pub fn is_far(word: &str) -> bool {
     addresses(word).iter().any(|address| !address.is_local) || is_mail(word) || is_bare_host(word)
 }
 

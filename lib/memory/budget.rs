@@ -14,7 +14,7 @@ const LINE_CAP: u64 = 64 << 10;
 /// Fewer bytes than any call has in the ledger: what cannot be read counts as one call for each so many.
 const SHORTEST: usize = 100;
 
-pub(crate) struct CallBudget {
+pub struct CallBudget {
     ledger: PathBuf,
     per_run: u64,
     per_day: u64,
@@ -62,16 +62,16 @@ enum CallEvent {
 /// What the ledger says about a call.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Call<'a> {
-    pub(crate) program: &'a str,
-    pub(crate) batch: &'a str,
+pub struct Call<'a> {
+    pub program: &'a str,
+    pub batch: &'a str,
     /// `ask`, `repair`, `dry-run`
-    pub(crate) purpose: &'a str,
-    pub(crate) prompt_bytes: usize,
+    pub purpose: &'a str,
+    pub prompt_bytes: usize,
 }
 
 impl CallBudget {
-    pub(crate) fn of(root: &Root, per_run: u64, per_day: u64) -> CallBudget {
+    pub fn of(root: &Root, per_run: u64, per_day: u64) -> CallBudget {
         CallBudget {
             ledger: root.state().join("calls.jsonl"),
             per_run,
@@ -82,14 +82,14 @@ impl CallBudget {
     }
 
     /// How many calls of this run are left, and of this day.
-    pub(crate) fn left(&self, now: Timestamp) -> Result<(u64, u64)> {
+    pub fn left(&self, now: Timestamp) -> Result<(u64, u64)> {
         let run = self.per_run.saturating_sub(self.made.get());
         let day = if run == 0 { 0 } else { self.per_day.saturating_sub(self.made_today(now)?) };
         Ok((run, day))
     }
 
     /// The cap that is reached; `None`: at least one call may still be made.
-    pub(crate) fn spent(&self, now: Timestamp) -> Result<Option<String>> {
+    pub fn spent(&self, now: Timestamp) -> Result<Option<String>> {
         let (cap, what) = match self.left(now)? {
             (0, _) => (self.per_run, "run is reached (llm.maxCallsPerRun)"),
             (_, 0) => (self.per_day, "day is reached (llm.maxCallsPerDay; days end at midnight UTC)"),
@@ -99,7 +99,7 @@ impl CallBudget {
     }
 
     /// Records that a call is about to be made. No call is made unless this line is on disk.
-    pub(crate) fn start(&self, call: Call, now: Timestamp) -> Result<()> {
+    pub fn start(&self, call: Call, now: Timestamp) -> Result<()> {
         let event = CallEvent::Started;
         self.write(&LedgerLine { at: now, event, call, reply_bytes: None, ms: None, result: None })?;
         self.made.set(self.made.get() + 1);
@@ -107,7 +107,7 @@ impl CallBudget {
     }
 
     /// Records how the call ended. `result` is `ok`, or the error.
-    pub(crate) fn end(
+    pub fn end(
         &self,
         call: Call,
         now: Timestamp,
@@ -146,7 +146,7 @@ impl CallBudget {
     }
 
     /// How many bytes of the ledger cannot be read.
-    pub(crate) fn unreadable(&self, now: Timestamp) -> Result<u64> {
+    pub fn unreadable(&self, now: Timestamp) -> Result<u64> {
         self.made_today(now)?;
         Ok(self.counted.get().unreadable)
     }

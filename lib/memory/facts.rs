@@ -3,7 +3,7 @@
 
 mod pieces;
 
-pub(crate) use crate::memory::facts::pieces::{PieceKind, pieces};
+pub use crate::memory::facts::pieces::{PieceKind, pieces};
 
 use crate::base::text::border;
 use crate::memory::links::is_name;
@@ -26,18 +26,18 @@ const ITEMS: usize = 200;
 const LINK_BYTES: usize = 200;
 
 /// The facts of a text that another lacks.
-pub(crate) struct Loss<'a> {
+pub struct Loss<'a> {
     /// In their order, without those that `gone` covers.
-    pub(crate) missing: Vec<&'a str>,
+    pub missing: Vec<&'a str>,
     /// The items of `gone` that the old text does not hold.
-    pub(crate) unmatched: Vec<&'a str>,
+    pub unmatched: Vec<&'a str>,
     /// How many facts there were, without those that `gone` covers.
     of: usize,
 }
 
 impl Loss<'_> {
     /// Is more than one fact in a hundred missing?
-    pub(crate) fn is_too_much(&self) -> bool {
+    pub fn is_too_much(&self) -> bool {
         self.missing.len() * 100 > self.of * (100 - KEPT_PERCENT)
     }
 }
@@ -47,12 +47,7 @@ impl Loss<'_> {
 /// An item of `gone` covers a fact that contains it as a whole word: `4310` covers `--port=4310` and
 /// `http://localhost:4310/health`, but not `14310`. `exists` says which ids are those of notes: a link that leads
 /// nowhere is no fact.
-pub(crate) fn lost<'a>(
-    old: &'a str,
-    new: &str,
-    gone: &'a [String],
-    exists: impl Fn(&EntryId) -> bool,
-) -> Loss<'a> {
+pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&EntryId) -> bool) -> Loss<'a> {
     let items: Vec<(&str, String)> = gone
         .iter()
         .map(|item| {
@@ -93,7 +88,7 @@ pub(crate) fn lost<'a>(
 }
 
 /// Every fact of a text once, in order. A link that leads nowhere is none.
-pub(crate) fn facts(text: &str, exists: impl Fn(&EntryId) -> bool) -> Vec<&str> {
+pub fn facts(text: &str, exists: impl Fn(&EntryId) -> bool) -> Vec<&str> {
     found(text, &exists).iter().map(|fact| fact.text).collect()
 }
 
@@ -188,7 +183,7 @@ fn is_link(inner: &str) -> bool {
 }
 
 /// Is it a pair like `and/or`?
-pub(crate) fn is_alternative(word: &str) -> bool {
+pub fn is_alternative(word: &str) -> bool {
     List("alternatives").has(&word.to_lowercase())
 }
 
@@ -220,7 +215,7 @@ fn is_border(c: char) -> bool {
 }
 
 /// Chinese, Japanese and Korean, with their punctuation and full-width forms.
-pub(crate) fn is_unspaced(c: char) -> bool {
+pub fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{a4cf}' | '\u{a960}'..='\u{a97f}' | '\u{ac00}'..='\u{d7ff}'
         | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }

@@ -69,7 +69,7 @@ pub(super) fn resolve_intra_batch_links(
 }
 
 /// The lines of a body, and whether each belongs to a code fence. Where a fence is not closed, all the rest does.
-pub(crate) fn lines(body: &str) -> impl Iterator<Item = (&str, bool)> {
+pub fn lines(body: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut fence: Option<&str> = None;
     body.split_inclusive('\n').map(move |line| {
         let start = line.trim_start();
@@ -136,7 +136,7 @@ fn is_link(inner: &str) -> bool {
 }
 
 /// Is it a name that says nothing to a reader: an id, or `n4`, as replies name their entries?
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     let is_label = name.strip_prefix('n').is_some_and(|digits| {
         (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
     });
@@ -144,7 +144,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Where links to `from` lead when that waits no longer: to a note, or nowhere. `None`: there is no such link.
-pub(crate) fn resolved(body: &str, from: &ProposalId, to: Option<&EntryId>) -> Option<String> {
+pub fn resolved(body: &str, from: &ProposalId, to: Option<&EntryId>) -> Option<String> {
     let link = format!("[[{from}]]");
     body.contains(&link).then(|| match to {
         Some(id) => body.replace(&link, &format!("[[{id}]]")),
@@ -153,7 +153,7 @@ pub(crate) fn resolved(body: &str, from: &ProposalId, to: Option<&EntryId>) -> O
 }
 
 /// The text without links to what waits: a reader of notes cannot follow them yet.
-pub(crate) fn without_waiting(body: &str) -> Cow<'_, str> {
+pub fn without_waiting(body: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(body);
     while let Some(link) = waiting_link(&shown) {
         shown = Cow::Owned(without_links(&shown, &link));

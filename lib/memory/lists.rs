@@ -12,7 +12,7 @@ const FILES: [&str; 4] = [
 
 /// A list of these files, by the name that stands in brackets above it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct List(pub(crate) &'static str);
+pub struct List(pub &'static str);
 
 #[derive(Default)]
 struct Phrases {
@@ -45,7 +45,7 @@ static LISTS: LazyLock<HashMap<&'static str, Phrases>> = LazyLock::new(|| {
 
 impl List {
     /// The phrases as they stand.
-    pub(crate) fn phrases(self) -> &'static [&'static str] {
+    pub fn phrases(self) -> &'static [&'static str] {
         &LISTS[self.0].all
     }
 
@@ -55,27 +55,27 @@ impl List {
     }
 
     /// Is this word alone one of the phrases?
-    pub(crate) fn has(self, word: &str) -> bool {
+    pub fn has(self, word: &str) -> bool {
         self.with(word).iter().any(|phrase| phrase.len() == 1)
     }
 
     /// What follows this word in the first phrase that begins with it.
-    pub(crate) fn after(self, word: &str) -> Option<&'static [&'static str]> {
+    pub fn after(self, word: &str) -> Option<&'static [&'static str]> {
         self.with(word).first().map(|phrase| &phrase[1..])
     }
 
     /// Does a text hold one of the phrases, within a word too?
-    pub(crate) fn is_within(self, text: &str) -> bool {
+    pub fn is_within(self, text: &str) -> bool {
         self.phrases().iter().any(|phrase| text.contains(phrase))
     }
 
     /// Does a word begin with one of the phrases?
-    pub(crate) fn starts(self, word: &str) -> bool {
+    pub fn starts(self, word: &str) -> bool {
         self.phrases().iter().any(|stem| word.starts_with(stem))
     }
 
     /// How many of `words` from their beginning are one phrase, the longest; 0: none.
-    pub(crate) fn begins<W: AsRef<str>>(self, words: &[W]) -> usize {
+    pub fn begins<W: AsRef<str>>(self, words: &[W]) -> usize {
         let Some(first) = words.first() else { return 0 };
         let fits = |phrase: &&Vec<&str>| {
             phrase.len() <= words.len() && phrase.iter().zip(words).all(|(part, word)| *part == word.as_ref())
@@ -84,12 +84,12 @@ impl List {
     }
 
     /// Does one of the phrases stand anywhere in `words`?
-    pub(crate) fn is_in<W: AsRef<str>>(self, words: &[W]) -> bool {
+    pub fn is_in<W: AsRef<str>>(self, words: &[W]) -> bool {
         (0..words.len()).any(|at| self.begins(&words[at..]) > 0)
     }
 
     /// The phrases that stand in `words`.
-    pub(crate) fn of(self, words: &[String]) -> HashSet<String> {
+    pub fn of(self, words: &[String]) -> HashSet<String> {
         let found = (0..words.len()).map(|at| &words[at..at + self.begins(&words[at..])]);
         found.filter(|phrase| !phrase.is_empty()).map(|phrase| phrase.join(" ")).collect()
     }

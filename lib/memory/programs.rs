@@ -2,26 +2,26 @@
 
 use crate::memory::lists::List;
 
-pub(crate) const SHELLS: List = List("shells");
-pub(crate) const PREFIXES: List = List("prefixes");
-pub(crate) const MANAGERS: List = List("managers");
-pub(crate) const PACKAGE_RUNNERS: List = List("package runners");
-pub(crate) const INSTALLS: List = List("installs");
+pub const SHELLS: List = List("shells");
+pub const PREFIXES: List = List("prefixes");
+pub const MANAGERS: List = List("managers");
+pub const PACKAGE_RUNNERS: List = List("package runners");
+pub const INSTALLS: List = List("installs");
 /// The lists of all programs that ask the network have these in common with those that fetch what is then run.
-pub(crate) const FETCHES: List = List("fetches");
+pub const FETCHES: List = List("fetches");
 
-pub(crate) fn is_network(name: &str) -> bool {
+pub fn is_network(name: &str) -> bool {
     FETCHES.has(name) || List("asks network").has(name)
 }
 
 /// The options of an interpreter for code: `python3.12` is Python.
-pub(crate) fn interpreter(name: &str) -> Option<&'static [&'static str]> {
+pub fn interpreter(name: &str) -> Option<&'static [&'static str]> {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     [name, plain].into_iter().find_map(|name| List("interpreters").after(name))
 }
 
 /// Does this command ask the network? `words` are those of `all` that are no options, nor values of options.
-pub(crate) fn fetches(name: &str, words: &[&str], all: &[&str]) -> bool {
+pub fn fetches(name: &str, words: &[&str], all: &[&str]) -> bool {
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     // The command, behind a word that may stand before it.
     let behind = |is_group: bool| if is_group { word(1) } else { word(0) };

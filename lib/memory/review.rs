@@ -13,16 +13,16 @@ use std::collections::BTreeSet;
 
 /// A proposal, beside the note as it is now.
 #[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) proposal: Proposal,
+pub struct Pending {
+    pub proposal: Proposal,
     /// `None` for a new one, and for one that is gone.
-    pub(crate) note: Option<Note>,
+    pub note: Option<Note>,
     /// The notes in use that say something about the same by now, by id and title.
-    pub(crate) beside: Vec<(EntryId, String)>,
+    pub beside: Vec<(EntryId, String)>,
 }
 
 impl Pending {
-    pub(crate) fn of<P: Persistence>(notes: &P, mut proposal: Proposal) -> Result<Pending> {
+    pub fn of<P: Persistence>(notes: &P, mut proposal: Proposal) -> Result<Pending> {
         let note = match &proposal.note {
             None => None,
             Some(id) => match notes.find(id) {
@@ -39,7 +39,7 @@ impl Pending {
     }
 
     /// Is the note another one than the proposal was made for?
-    pub(crate) fn has_changed(&self) -> bool {
+    pub fn has_changed(&self) -> bool {
         match (&self.proposal.base, &self.note) {
             (Some(base), Some(note)) => *base != note.entry.base(),
             _ => false,
@@ -47,7 +47,7 @@ impl Pending {
     }
 
     /// What accepting it would change, line by line: `+` is new, `-` goes, ` ` stays.
-    pub(crate) fn diff(&self) -> Vec<String> {
+    pub fn diff(&self) -> Vec<String> {
         let Proposal { op, entry, .. } = &self.proposal;
         let before = self.note.as_ref().map_or_else(String::new, |note| text_of(&note.entry));
         let after = match (op, entry, &self.note) {
@@ -69,7 +69,7 @@ impl Pending {
 }
 
 /// The proposal with this id.
-pub(crate) fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
+pub fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     let (waiting, broken) = notes.proposals()?;
     let ids: Vec<String> = waiting.iter().map(|proposal| proposal.id.to_string()).collect();
     if let Some(found) = waiting.into_iter().find(|proposal| proposal.id == *id) {
@@ -93,7 +93,7 @@ pub(crate) fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposa
 /// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
 /// note as it is, so that accepting it again accepts it. `shown` is the [base](Entry::base) of the note that the person
 /// looked at; without one, the proposal's counts.
-pub(crate) fn accept<P: Persistence>(
+pub fn accept<P: Persistence>(
     notes: &P,
     id: &ProposalId,
     shown: Option<&str>,
@@ -125,7 +125,7 @@ pub(crate) fn accept<P: Persistence>(
 }
 
 /// The text of the proposal as a note, for an editor. `None`: it brings no text.
-pub(crate) fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
+pub fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
     let Draft { title, summary, tags, scope, until, body, .. } = proposal.entry.clone()?;
     let id = EntryId::make(&title, proposal.created_at, |_| false);
     let meta = Meta { title, summary, tags, scope, until, ..Meta::new(id) };
@@ -136,7 +136,7 @@ pub(crate) fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// The text is no note; or the proposal is gone, or cannot be written.
-pub(crate) fn set_draft<P: Persistence>(notes: &P, id: &ProposalId, text: Vec<u8>) -> Result<()> {
+pub fn set_draft<P: Persistence>(notes: &P, id: &ProposalId, text: Vec<u8>) -> Result<()> {
     let change = Change::of(notes)?;
     let mut proposal = find(&change.notes, id)?;
     let Some(draft) = &mut proposal.entry else { return Ok(()) };
@@ -147,7 +147,7 @@ pub(crate) fn set_draft<P: Persistence>(notes: &P, id: &ProposalId, text: Vec<u8
 }
 
 /// Takes the proposal away.
-pub(crate) fn reject<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
+pub fn reject<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     find(notes, id)?;
     let change = Change::of(notes)?;
     let proposal = find(&change.notes, id)?;
@@ -296,7 +296,7 @@ fn text_of_draft(draft: &Draft) -> String {
 }
 
 /// How `after` differs from `before`, with every line of both.
-pub(crate) fn diff_lines(before: &str, after: &str) -> Vec<String> {
+pub fn diff_lines(before: &str, after: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(before, after);
     let line = |change: similar::Change<&str>| {
         let sign = match change.tag() {

@@ -10,39 +10,39 @@ use crate::store::proposal::{Draft, Op, Proposal};
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-pub(crate) struct NoteService<P> {
+pub struct NoteService<P> {
     notes: P,
     now: Timestamp,
 }
 
 /// A note to be written.
-pub(crate) struct NewNote {
-    pub(crate) title: String,
-    pub(crate) summary: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) scope: Scope,
-    pub(crate) body: String,
-    pub(crate) by: By,
-    pub(crate) sources: Vec<Source>,
+pub struct NewNote {
+    pub title: String,
+    pub summary: String,
+    pub tags: Vec<String>,
+    pub scope: Scope,
+    pub body: String,
+    pub by: By,
+    pub sources: Vec<Source>,
 }
 
 /// A condition on notes. `None` and `false` match all.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Filter {
-    pub(crate) status: Option<Status>,
-    pub(crate) tier: Option<Tier>,
+pub struct Filter {
+    pub status: Option<Status>,
+    pub tier: Option<Tier>,
     /// A note must have all of them.
-    pub(crate) tags: Vec<String>,
-    pub(crate) repo: Option<String>,
-    pub(crate) scope: Option<Scope>,
-    pub(crate) pinned: bool,
-    pub(crate) by: Option<By>,
+    pub tags: Vec<String>,
+    pub repo: Option<String>,
+    pub scope: Option<Scope>,
+    pub pinned: bool,
+    pub by: Option<By>,
     /// Only notes whose last day is before this one.
-    pub(crate) over_on: Option<Date>,
+    pub over_on: Option<Date>,
 }
 
 impl Filter {
-    pub(crate) fn matches(&self, meta: &Meta) -> bool {
+    pub fn matches(&self, meta: &Meta) -> bool {
         self.status.is_none_or(|status| meta.status == status)
             && self.tier.is_none_or(|tier| meta.tier == tier)
             && self.scope.is_none_or(|scope| meta.scope == scope)
@@ -55,29 +55,29 @@ impl Filter {
 }
 
 /// Is it a note of this repository: with scope `repo`, and with a source that names the repository?
-pub(crate) fn belongs_to(meta: &Meta, repo: &str) -> bool {
+pub fn belongs_to(meta: &Meta, repo: &str) -> bool {
     meta.scope == Scope::Repo && meta.sources.iter().any(|source| source.repo.as_deref() == Some(repo))
 }
 
 /// A change to a note. `None` leaves the field as it is.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Patch {
-    pub(crate) title: Option<String>,
-    pub(crate) summary: Option<String>,
-    pub(crate) body: Option<String>,
-    pub(crate) add_tags: Vec<String>,
-    pub(crate) drop_tags: Vec<String>,
-    pub(crate) status: Option<Status>,
-    pub(crate) tier: Option<Tier>,
-    pub(crate) scope: Option<Scope>,
-    pub(crate) pinned: Option<bool>,
+pub struct Patch {
+    pub title: Option<String>,
+    pub summary: Option<String>,
+    pub body: Option<String>,
+    pub add_tags: Vec<String>,
+    pub drop_tags: Vec<String>,
+    pub status: Option<Status>,
+    pub tier: Option<Tier>,
+    pub scope: Option<Scope>,
+    pub pinned: Option<bool>,
     /// `Some(None)`: without end.
-    pub(crate) until: Option<Option<Date>>,
+    pub until: Option<Option<Date>>,
 }
 
 /// Who changes a note.
 #[derive(Debug, Clone)]
-pub(crate) enum Author {
+pub enum Author {
     Person,
     /// An agent, in this session. It changes no note that a person has made their own: its change waits.
     Agent(Source),
@@ -85,7 +85,7 @@ pub(crate) enum Author {
 
 /// What became of a change.
 #[derive(Debug)]
-pub(crate) enum Changed {
+pub enum Changed {
     Done(Note),
     /// The note said so already.
     Same(Note),
@@ -94,7 +94,7 @@ pub(crate) enum Changed {
 
 /// How a note is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RemovalMode {
+pub enum RemovalMode {
     /// Moved to the archive.
     Archive,
     /// Deleted.
@@ -116,12 +116,12 @@ pub(super) fn count_use<P: Persistence>(notes: &P, id: &EntryId, now: Timestamp)
 }
 
 impl<P: Persistence> NoteService<P> {
-    pub(crate) fn new(notes: P, now: Timestamp) -> NoteService<P> {
+    pub fn new(notes: P, now: Timestamp) -> NoteService<P> {
         NoteService { notes, now }
     }
 
     /// Writes a new note, with status `captured`.
-    pub(crate) fn capture(&self, new: NewNote) -> Result<Note> {
+    pub fn capture(&self, new: NewNote) -> Result<Note> {
         let change = Change::of(&self.notes)?;
         let taken = change.notes.ids()?;
         let now = self.now.as_millisecond();
@@ -148,23 +148,23 @@ impl<P: Persistence> NoteService<P> {
     }
 
     /// Lets a change wait for a person.
-    pub(crate) fn propose(&self, proposal: Proposal) -> Result<Proposal> {
+    pub fn propose(&self, proposal: Proposal) -> Result<Proposal> {
         waiting::propose(&self.notes, proposal)
     }
 
     /// The note. This does not count as a read.
-    pub(crate) fn look(&self, id: &EntryId) -> Result<Note> {
+    pub fn look(&self, id: &EntryId) -> Result<Note> {
         self.notes.find(id)
     }
 
     /// Counts a read and returns the note.
-    pub(crate) fn read(&self, id: &EntryId) -> Result<Note> {
+    pub fn read(&self, id: &EntryId) -> Result<Note> {
         self.must_have(id)?;
         count_use(&self.notes, id, self.now)
     }
 
     /// Applies the whole patch at once.
-    pub(crate) fn update(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
+    pub fn update(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
         self.must_have(id)?;
         let changing = Change::of(&self.notes)?;
         let note = changing.notes.find(id)?;
@@ -241,7 +241,7 @@ impl<P: Persistence> NoteService<P> {
 
     /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that
     /// was merged into another does not remove the other.
-    pub(crate) fn remove(&self, id: &EntryId, how: RemovalMode, author: &Author) -> Result<Changed> {
+    pub fn remove(&self, id: &EntryId, how: RemovalMode, author: &Author) -> Result<Changed> {
         self.must_have(id)?;
         let change = Change::of(&self.notes)?;
         let note = change.notes.find_own(id)?;
@@ -305,7 +305,7 @@ fn unchanged(note: &Note, why: &Error) -> Error {
 }
 
 impl Patch {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Patch::default()
     }
 

@@ -34,13 +34,13 @@ pub fn propose<P: Persistence>(notes: &P, proposal: Proposal) -> Result<Proposal
 }
 
 /// The same, as a part of a change.
-pub(crate) fn settle<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Proposal> {
+pub fn settle<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Proposal> {
     let (waiting, _) = change.notes.proposals()?;
     put(change, settled(proposal, &waiting), &waiting)
 }
 
 /// The same for a proposal that [`settled`] was given: it takes the place of the one with its id.
-pub(crate) fn keep<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Proposal> {
+pub fn keep<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Proposal> {
     let (waiting, _) = change.notes.proposals()?;
     let kept = match waiting.iter().find(|there| there.id == proposal.id) {
         Some(there) if (there.op, &there.note) == (proposal.op, &proposal.note) => {
@@ -66,7 +66,7 @@ fn put<P: Persistence>(change: &Change<P>, mut proposal: Proposal, waiting: &[Pr
 /// What is to be kept of a proposal, where `waiting` are there: the one of them that is the same discovery, with the
 /// evidence and the reasons of both, and with the newer text if that says something else; or the proposal, with an id of
 /// its own.
-pub(crate) fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
+pub fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
     match waiting.iter().rev().find(|there| is_same_discovery(there, &proposal)) {
         Some(there) => {
             let says_more = match (&there.entry, &proposal.entry) {
@@ -234,7 +234,7 @@ fn stems(words: &[String]) -> BTreeSet<String> {
 
 /// For each text the notes in use, by id and title, that say something about the same; with `by_title` also those whose
 /// title has most of its words. The note that it would change is none of them.
-pub(crate) fn beside<P: Persistence>(
+pub fn beside<P: Persistence>(
     notes: &P,
     drafts: &[(&Draft, Option<&EntryId>)],
     by_title: bool,
@@ -271,7 +271,7 @@ fn is_shown_with(meta: &Meta, draft: &Draft) -> bool {
 }
 
 /// A note has landed: what waits beside it is told.
-pub(crate) fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
+pub fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
     let meta = note.entry.meta();
     let (waiting, _) = change.notes.proposals()?;
     for mut proposal in waiting {
@@ -287,7 +287,7 @@ pub(crate) fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<
 }
 
 /// A proposal waits no longer. Links to it lead to the note that was made of it; without one they go.
-pub(crate) fn end<P: Persistence>(change: &Change<P>, from: &ProposalId, to: Option<&EntryId>) -> Result<()> {
+pub fn end<P: Persistence>(change: &Change<P>, from: &ProposalId, to: Option<&EntryId>) -> Result<()> {
     change.withdraw(from);
     let scan = change.notes.scan(&[Place::Topics, Place::Archive], |note| {
         let body = links::resolved(&String::from_utf8_lossy(note.entry.body()), from, to)?;

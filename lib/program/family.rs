@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-pub(crate) struct Family {
+pub struct Family {
     /// The dispatcher itself. Its commands are the candidates for "did you mean".
     pub(super) about: &'static About,
     /// Every program including the dispatcher, for help, man pages and completions.

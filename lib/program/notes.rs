@@ -35,7 +35,7 @@ pub(super) const STATUS: Flag =
 pub(super) const TIER: Flag = one_of("tier", "T", &["hot", "warm", "cold"], "hot, warm or cold");
 pub(super) const SCOPE: Flag = one_of("scope", "S", &["global", "repo"], "global or repo");
 
-pub(crate) struct Store {
+pub struct Store {
     pub(super) config: MemoryConfig,
     pub(super) root: Root,
     pub(super) service: NoteService<Topics>,
@@ -177,7 +177,7 @@ pub(super) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
 
 /// A note as JSON: the keys of its front matter, and the path of its file.
 #[derive(Serialize)]
-pub(crate) struct Listed<'a> {
+pub struct Listed<'a> {
     #[serde(flatten)]
     pub(super) meta: &'a Meta,
     pub(super) path: &'a PathBuf,
@@ -329,7 +329,7 @@ pub(super) fn place_here(env: &Env) -> Result<Repository> {
         .ok_or_else(|| Error::io(format!("the current directory \"{}\" is gone", dir.display())))
 }
 
-pub(crate) fn parse_id(word: &str) -> Result<EntryId> {
+pub fn parse_id(word: &str) -> Result<EntryId> {
     EntryId::parse(word).ok_or_else(|| {
         let word = one_line(word, 80);
         Error::usage(format!("\"{word}\" is not a note's id"))

@@ -11,7 +11,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 const CAP: u64 = 20 * 1024 * 1024;
 
 /// Reads the files, which are relative to the current directory.
-pub(crate) fn read(paths: &[String], env: &Env) -> Result<Vec<Attachment>> {
+pub fn read(paths: &[String], env: &Env) -> Result<Vec<Attachment>> {
     let mut left = CAP;
     let mut attachments = Vec::with_capacity(paths.len());
     for path in paths {

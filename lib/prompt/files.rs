@@ -18,15 +18,15 @@ const TOTAL_CAP: u64 = 8 << 20;
 const SNIFF: usize = 512;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ContextFile {
+pub struct ContextFile {
     /// Relative to the working directory, with forward slashes.
-    pub(crate) path: String,
-    pub(crate) text: String,
+    pub path: String,
+    pub text: String,
 }
 
 /// The files that `patterns` name, each once, sorted. A file that is left out is a warning, unless it is binary and
 /// was matched only by a wildcard.
-pub(crate) fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Result<Vec<ContextFile>> {
+pub fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Result<Vec<ContextFile>> {
     if patterns.is_empty() {
         return Ok(Vec::new());
     }

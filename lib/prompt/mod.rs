@@ -1,7 +1,7 @@
 //! What the model sees: its parts, and how they are joined.
 
-pub(crate) mod attachments;
-pub(crate) mod files;
+pub mod attachments;
+pub mod files;
 
 use crate::prompt::files::ContextFile;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ const DEFAULT_MESSAGE: &str = "Execute the task described in your instructions."
 const BETWEEN: &str = "\n\n---\n\n";
 
 /// The system prompt: instructions, skill, files, log. Empty parts leave no trace.
-pub(crate) fn system(instructions: &str, skill: &str, files: &[ContextFile], log: &str) -> String {
+pub fn system(instructions: &str, skill: &str, files: &[ContextFile], log: &str) -> String {
     let mut prompt = instructions.to_owned();
     let mut add = |title: &str, text: &str| {
         if !text.is_empty() {
@@ -55,7 +55,7 @@ fn fence_for(text: &str) -> String {
 }
 
 /// The user message: the given text, followed by piped input as context; or one of them; or the default.
-pub(crate) fn user_message(given: Option<&str>, piped: Option<&str>) -> String {
+pub fn user_message(given: Option<&str>, piped: Option<&str>) -> String {
     match (given, piped) {
         (Some(text), Some(context)) => format!("{text}\n\n{context}"),
         (Some(text), None) | (None, Some(text)) => text.to_owned(),

@@ -18,7 +18,7 @@ pub(super) const VERSION: &str = "2023-06-01";
 /// The API requires a number.
 pub(super) const MAX_TOKENS: u64 = 4096;
 
-pub(crate) fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
+pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     // Marked only if it is probably sent again: a cache write costs money, and without a read saves none.
     let looped = !request.tools.is_empty() || request.repeats != Repeats::Nothing;
     let schema = request.schema.as_ref().filter(|_| !dialect.contains(&Unsupported::Schema));
@@ -119,7 +119,7 @@ struct Answer<'a> {
     usage: Value,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let content = answer.content.ok_or_else(nothing)?;

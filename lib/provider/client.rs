@@ -32,7 +32,7 @@ use std::time::Instant;
 /// The longest key, in bytes, that a file or a command may give.
 const KEY_CAP: usize = 64 * 1024;
 
-pub(crate) struct ApiClient {
+pub struct ApiClient {
     api: Api,
     /// The base URL, without the API's own path.
     base: Url,

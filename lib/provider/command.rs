@@ -18,11 +18,11 @@ const CAP: usize = 16 * 1024 * 1024;
 /// A command may run `axe-run`, which may run the command again. This is the limit.
 const DEEPEST: u32 = 8;
 /// Passes the number of levels from process to process.
-pub(crate) const LEVEL: &str = "AXE_COMMAND_LEVEL";
+pub const LEVEL: &str = "AXE_COMMAND_LEVEL";
 /// Tells the memory programs, which agents run as hooks, that this is no session of a person.
 const MEMORY_RUN: &str = "AGENT_MEMORY_RUN";
 
-pub(crate) struct ShellCommand {
+pub struct ShellCommand {
     pub(super) line: String,
     /// Reaches the command as `AXE_MODEL`.
     pub(super) model: Option<String>,
@@ -69,7 +69,7 @@ impl ShellCommand {
 }
 
 /// The number of our commands above this process.
-pub(crate) fn level(env: &crate::base::env::Env) -> u32 {
+pub fn level(env: &crate::base::env::Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 

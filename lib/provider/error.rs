@@ -11,7 +11,7 @@ use std::fmt;
 
 /// The first word of the error's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Category {
+pub enum Category {
     Auth,
     RateLimit,
     Overloaded,
@@ -22,13 +22,13 @@ pub(crate) enum Category {
 
 /// A call without a reply. It reads `<category>: <message>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CallError {
+pub struct CallError {
     category: Category,
     /// One line, safe on a terminal.
-    pub(crate) message: String,
+    pub message: String,
     pub(super) hint: Option<String>,
     /// Retries that were made before giving up.
-    pub(crate) retries: u32,
+    pub retries: u32,
     /// The same request may succeed in a moment.
     pub(super) is_transient: bool,
     /// The header, as it came.
@@ -71,7 +71,7 @@ impl CallError {
     }
 
     /// A response with this status, or one of 200 whose body is an error.
-    pub(crate) fn from_response(status: u16, response: &Response) -> CallError {
+    pub fn from_response(status: u16, response: &Response) -> CallError {
         let body = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
         // Gemini's errors are lists of one.
         let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
@@ -91,7 +91,7 @@ impl CallError {
 
     /// What to ask without, with a note for the user; `None` if there is no other form, it was already used, or the
     /// rejected parameter was not sent.
-    pub(crate) fn alternative(
+    pub fn alternative(
         &self,
         api: Api,
         request: &Request,
@@ -154,7 +154,7 @@ impl From<CallError> for Error {
 }
 
 /// The status that a response of 200 should have had: its body is an error. Proxies in front of models do this.
-pub(crate) fn hidden_status(error: &Value) -> u16 {
+pub fn hidden_status(error: &Value) -> u16 {
     if let Some(code) = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok())
         && (400..=599).contains(&code)
     {

@@ -8,26 +8,26 @@ use std::collections::BTreeSet;
 
 /// One request: the whole conversation so far.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub struct Request {
     /// The model's name as its provider knows it.
-    pub(crate) model: String,
+    pub model: String,
     /// Empty: none.
-    pub(crate) system: String,
+    pub system: String,
     /// The length of its end that differs from run to run, in bytes.
-    pub(crate) volatile: usize,
-    pub(crate) repeats: Repeats,
-    pub(crate) turns: Vec<ChatTurn>,
-    pub(crate) tools: Vec<Tool>,
+    pub volatile: usize,
+    pub repeats: Repeats,
+    pub turns: Vec<ChatTurn>,
+    pub tools: Vec<Tool>,
     /// No further tool call can be answered: the model is asked for its answer.
-    pub(crate) is_closing: bool,
-    pub(crate) temperature: Option<f64>,
-    pub(crate) max_tokens: Option<u64>,
+    pub is_closing: bool,
+    pub temperature: Option<f64>,
+    pub max_tokens: Option<u64>,
     /// Further parameters, as the API names them.
-    pub(crate) extra: Map<String, Value>,
+    pub extra: Map<String, Value>,
     /// What the answer must match.
-    pub(crate) schema: Option<Schema>,
+    pub schema: Option<Schema>,
     /// Whether the reply shall come in pieces.
-    pub(crate) is_streamed: bool,
+    pub is_streamed: bool,
 }
 
 impl Request {
@@ -38,7 +38,7 @@ impl Request {
     }
 
     /// The length of everything that the model reads. A token has three to four bytes, rarely over six.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let turns = self.turns.iter().map(|turn| match turn {
             ChatTurn::User(text) | ChatTurn::Said(text) => text.len(),
             ChatTurn::Attached(text, files) => {
@@ -53,10 +53,10 @@ impl Request {
 }
 
 /// What a model does not accept, learned from its errors and remembered for the rest of the run.
-pub(crate) type Dialect = BTreeSet<Unsupported>;
+pub type Dialect = BTreeSet<Unsupported>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Unsupported {
+pub enum Unsupported {
     Temperature,
     /// It takes `max_completion_tokens` instead (openai).
     MaxTokens,
@@ -67,7 +67,7 @@ pub(crate) enum Unsupported {
 }
 
 #[derive(Debug)]
-pub(crate) enum ChatTurn {
+pub enum ChatTurn {
     User(String),
     /// A message with files.
     Attached(String, Vec<Attachment>),
@@ -80,7 +80,7 @@ pub(crate) enum ChatTurn {
 
 /// What will probably be sent again soon, for APIs whose cache needs marks. A loop of tools always repeats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Repeats {
+pub enum Repeats {
     #[default]
     Nothing,
     /// The tools and the system prompt.
@@ -91,15 +91,15 @@ pub(crate) enum Repeats {
 
 /// A file that the model is shown.
 #[derive(Debug, Clone)]
-pub(crate) struct Attachment {
+pub struct Attachment {
     /// Without its directory.
-    pub(crate) name: String,
+    pub name: String,
     /// The media type.
-    pub(crate) media: &'static str,
+    pub media: &'static str,
     /// In bytes.
-    pub(crate) length: usize,
+    pub length: usize,
     /// The file in base64.
-    pub(crate) data: String,
+    pub data: String,
 }
 
 impl Attachment {
@@ -115,63 +115,63 @@ impl Attachment {
 }
 
 /// The media type that is no image.
-pub(crate) const PDF: &str = "application/pdf";
+pub const PDF: &str = "application/pdf";
 
 /// A function that the model may call.
 #[derive(Debug, Clone)]
-pub(crate) struct Tool {
-    pub(crate) name: String,
-    pub(crate) description: String,
+pub struct Tool {
+    pub name: String,
+    pub description: String,
     /// A JSON Schema of its arguments, which are an object.
-    pub(crate) schema: Value,
+    pub schema: Value,
 }
 
 /// The model asks for a function to be called.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ToolCall {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) arguments: CallArguments,
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    pub arguments: CallArguments,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum CallArguments {
+pub enum CallArguments {
     Object(Map<String, Value>),
     /// Models write malformed arguments now and then. The reason goes to the model; nothing is run with a guess.
     Malformed(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ToolResult {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) content: String,
-    pub(crate) is_error: bool,
+pub struct ToolResult {
+    pub id: String,
+    pub name: String,
+    pub content: String,
+    pub is_error: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) text: String,
-    pub(crate) calls: Vec<ToolCall>,
+pub struct Reply {
+    pub text: String,
+    pub calls: Vec<ToolCall>,
     /// Whether its text was passed on as it came.
-    pub(crate) was_streamed: bool,
+    pub was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].
-    pub(crate) raw: Box<RawValue>,
-    pub(crate) stop: Stop,
+    pub raw: Box<RawValue>,
+    pub stop: Stop,
     /// The provider's own name for it.
-    pub(crate) stop_reason: String,
+    pub stop_reason: String,
     /// The model that answered, as the reply names it.
-    pub(crate) model: String,
-    pub(crate) tokens: TokenUsage,
+    pub model: String,
+    pub tokens: TokenUsage,
     /// What the user should know about how it was asked, one line each.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// Retries that were needed.
-    pub(crate) retries: u32,
+    pub retries: u32,
 }
 
 impl Reply {
     /// A reply without tool calls and counts.
-    pub(crate) fn new(text: String, stop: Stop, stop_reason: &str, model: &str) -> Reply {
+    pub fn new(text: String, stop: Stop, stop_reason: &str, model: &str) -> Reply {
         Reply {
             text,
             calls: Vec::new(),
@@ -209,13 +209,13 @@ impl Reply {
     }
 
     /// A line about retries, if there were any. They may be those of sub-agents, which may have failed in the end.
-    pub(crate) fn tries(retries: u32) -> Option<String> {
+    pub fn tries(retries: u32) -> Option<String> {
         let retries_in_words = if retries == 1 { "retry was" } else { "retries were" };
         (retries > 0).then(|| format!("{retries} {retries_in_words} needed after temporary errors"))
     }
 
     /// What is wrong with the answer, if it is not what was asked for.
-    pub(crate) fn flaw(&self) -> Option<String> {
+    pub fn flaw(&self) -> Option<String> {
         let what = match self.stop {
             Stop::Cut => "the answer was cut off",
             Stop::Refused => "the model refused to answer",
@@ -228,7 +228,7 @@ impl Reply {
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub enum Stop {
     Complete,
     ToolUse,
     /// Out of tokens, or of context: the answer is cut off.
@@ -238,14 +238,14 @@ pub(crate) enum Stop {
 
 /// Token counts; 0 if the provider gives none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct TokenUsage {
+pub struct TokenUsage {
     /// Everything that the model read, also from a cache.
-    pub(crate) input: u64,
-    pub(crate) output: u64,
+    pub input: u64,
+    pub output: u64,
     /// How many of the input tokens were read from a cache.
-    pub(crate) cache_read: u64,
+    pub cache_read: u64,
     /// How many of them were written to a cache.
-    pub(crate) cache_write: u64,
+    pub cache_write: u64,
 }
 
 impl std::ops::AddAssign for TokenUsage {

@@ -1,15 +1,15 @@
 //! One request, one reply: whichever model, however it is reached.
 
-pub(crate) mod anthropic;
+pub mod anthropic;
 mod client;
-pub(crate) mod command;
-pub(crate) mod error;
-pub(crate) mod message;
-pub(crate) mod ollama;
-pub(crate) mod openai;
-pub(crate) mod retry;
+pub mod command;
+pub mod error;
+pub mod message;
+pub mod ollama;
+pub mod openai;
+pub mod retry;
 mod stream;
-pub(crate) mod wire;
+pub mod wire;
 
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -21,7 +21,7 @@ use crate::provider::error::CallError;
 use crate::provider::message::{Reply, Request};
 use std::path::Path;
 
-pub(crate) enum Provider {
+pub enum Provider {
     Http(ApiClient),
     Command(ShellCommand),
 }
@@ -29,7 +29,7 @@ pub(crate) enum Provider {
 impl Provider {
     /// Everything that a call needs: the address checked, the key fetched. A shell command runs in `dir`; `is_heard`
     /// passes its stderr on.
-    pub(crate) fn connect(
+    pub fn connect(
         endpoint: &Endpoint,
         dir: &Path,
         is_heard: bool,
@@ -49,7 +49,7 @@ impl Provider {
     }
 
     /// The most output tokens that an answer to `request` may have, as far as that is known.
-    pub(crate) fn most_output(&self, request: &Request) -> u64 {
+    pub fn most_output(&self, request: &Request) -> u64 {
         let default = match self {
             Provider::Http(client) if client.api() == Api::Anthropic => anthropic::MAX_TOKENS,
             Provider::Http(_) | Provider::Command(_) => 0,
@@ -60,7 +60,7 @@ impl Provider {
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
     /// service is asked again, up to `retries` times; a command is asked once. If the reply comes in pieces, `on_text`
     /// gets its text as it comes.
-    pub(crate) fn ask(
+    pub fn ask(
         &self,
         request: &Request,
         deadline: Deadline,

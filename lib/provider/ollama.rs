@@ -20,7 +20,7 @@ const CONTEXT: u64 = 4096;
 /// The largest context that we request, in tokens: it costs memory, and most models have no more.
 const CONTEXT_CAP: u64 = 131_072;
 
-pub(crate) fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
+pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     // A grammar for the answer would rule out tool calls, and there is no other way to turn them off.
     let offers_tools = !request.tools.is_empty() && !request.is_closing;
     let accepts = |what| !dialect.contains(&what);
@@ -70,7 +70,7 @@ struct Answer<'a> {
     eval_count: Value,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;

@@ -24,7 +24,7 @@ pub(super) fn path(base: &str) -> &'static str {
     if base.split('/').any(is_version) { PATH.strip_prefix("/v1").unwrap_or(PATH) } else { PATH }
 }
 
-pub(crate) fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
+pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     let accepts = |what| !dialect.contains(&what);
     let schema = request.schema.as_ref().filter(|_| accepts(Unsupported::Schema));
     let format = schema.map(|schema| {
@@ -119,7 +119,7 @@ struct Choice<'a> {
     error: Option<Value>,
 }
 
-pub(crate) fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: Answer = outer(bytes)?;
     let choice = answer.choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;

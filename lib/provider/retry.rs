@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The wait after failed attempt `tried`, counted from 0: what the server asks for, else 0.5 s, doubled each time up
 /// to 30 s. `random` reduces it by up to a quarter, so that many callers do not come back at once.
-pub(crate) fn backoff(tried: u32, retry_after: Option<Duration>, random: u64) -> Duration {
+pub fn backoff(tried: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     retry_after.unwrap_or_else(|| {
         let whole = FIRST.saturating_mul(1 << tried.min(16)).min(LONGEST);
         whole - whole.mul_f64(0.25 * (random as f64 / u64::MAX as f64))
@@ -18,7 +18,7 @@ pub(crate) fn backoff(tried: u32, retry_after: Option<Duration>, random: u64) ->
 }
 
 /// A `Retry-After` header: seconds, or an HTTP date. A date in the past means no wait.
-pub(crate) fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
         return Some(Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX));

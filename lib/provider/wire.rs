@@ -224,14 +224,14 @@ mod tests {
 }
 
 #[cfg(test)]
-pub(crate) mod examples {
+pub mod examples {
     //! Requests and results that the tests of all three formats use.
 
     use crate::provider::message::{ChatTurn, Repeats, Request, Tool, ToolResult};
     use serde_json::value::RawValue;
     use serde_json::{Map, json};
 
-    pub(crate) fn plain() -> Request {
+    pub fn plain() -> Request {
         Request {
             model: "m-1".into(),
             system: String::new(),
@@ -248,7 +248,7 @@ pub(crate) mod examples {
         }
     }
 
-    pub(crate) fn with_tools(assistant: &str) -> Request {
+    pub fn with_tools(assistant: &str) -> Request {
         let result = |id: &str, content: &str, is_error| ToolResult {
             id: id.into(),
             name: "call_agent".into(),

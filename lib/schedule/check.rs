@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Machines sleep, or are off for a day. A timer is considered dead after this time and three times its interval.
 const GRACE: Duration = Duration::from_secs(48 * 3600);
 
-pub(crate) fn look(cx: &CheckContext) -> Vec<Finding> {
+pub fn look(cx: &CheckContext) -> Vec<Finding> {
     let all = installed::all(&cx.config.schedule, cx.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
     findings.extend(all.iter().filter_map(|timer| sync(timer, cx)));

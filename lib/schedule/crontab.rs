@@ -13,7 +13,7 @@ use std::ops::Range;
 const START: &str = "# agent-memory:start";
 const END: &str = "# agent-memory:end";
 
-pub(crate) fn plan(timers: &Timers) -> Result<InstallPlan> {
+pub fn plan(timers: &Timers) -> Result<InstallPlan> {
     let mut block = format!("{START}\n# Written by memory-install-cron; memory-uninstall-cron removes it.\n");
     let mut remarks = Vec::new();
     for timer in &timers.all {
@@ -39,7 +39,7 @@ pub(crate) fn plan(timers: &Timers) -> Result<InstallPlan> {
 const EXPRESSIBLE: [u64; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 7 * 24];
 
 /// Of an interval the longest of them that does not exceed it: rather too often than too seldom.
-pub(crate) fn nearest(when: &When) -> When {
+pub fn nearest(when: &When) -> When {
     match when {
         When::Every(hours) => {
             When::Every(EXPRESSIBLE.into_iter().rev().find(|most| most <= hours).unwrap_or(1))
@@ -89,7 +89,7 @@ fn quoted(word: &str) -> String {
 
 /// Where our block is, including markers and line ends. A marker without its counterpart is an error: it is then
 /// unclear which lines are ours.
-pub(crate) fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
+pub fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
     let mut markers = Vec::new();
     let mut at = 0;
     for (n, line) in crontab.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -115,14 +115,14 @@ pub(crate) fn block(crontab: &[u8]) -> Result<Option<Range<usize>>> {
 }
 
 /// The crontab with `new` instead of our block, or above the rest. `None`: without our block.
-pub(crate) fn with_block(crontab: &[u8], new: Option<&str>) -> Result<Vec<u8>> {
+pub fn with_block(crontab: &[u8], new: Option<&str>) -> Result<Vec<u8>> {
     let place = block(crontab)?.unwrap_or(0..0);
     let new = new.unwrap_or_default().as_bytes();
     Ok([&crontab[..place.start], new, &crontab[place.end..]].concat())
 }
 
 /// What a block runs: the command of each line, and its five fields.
-pub(crate) fn lines_of(block: &str) -> Vec<(InstalledCommand, String)> {
+pub fn lines_of(block: &str) -> Vec<(InstalledCommand, String)> {
     let lines = block.lines().filter(|line| !line.trim_start().starts_with('#'));
     lines
         .filter_map(|line| {
@@ -139,7 +139,7 @@ pub(crate) fn lines_of(block: &str) -> Vec<(InstalledCommand, String)> {
 }
 
 /// When a line with these fields runs the program: as wanted, or at an interval that we would write.
-pub(crate) fn when_of(fields: &str, program: TimedProgram, wanted: &When) -> Option<When> {
+pub fn when_of(fields: &str, program: TimedProgram, wanted: &When) -> Option<When> {
     let mut known = std::iter::once(wanted.clone()).chain(EXPRESSIBLE.into_iter().map(When::Every));
     known.find(|when| times(program, when).is_ok_and(|written| written == fields))
 }

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 /// What was changed.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) written: Vec<PathBuf>,
-    pub(crate) commands: Vec<Words>,
+pub struct Changes {
+    pub written: Vec<PathBuf>,
+    pub commands: Vec<Words>,
 }
 
 impl Changes {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.written.is_empty() && self.commands.is_empty()
     }
 
@@ -39,7 +39,7 @@ impl Changes {
     }
 }
 
-pub(crate) fn install(plan: &InstallPlan, tools: &Tools) -> Result<Changes> {
+pub fn install(plan: &InstallPlan, tools: &Tools) -> Result<Changes> {
     let mut done = Changes::default();
     // Check that all may be written before writing the first.
     for (path, _) in &plan.files {

@@ -16,10 +16,10 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct InstalledTimer {
+pub struct InstalledTimer {
     pub(super) scheduler: Scheduler,
     /// `None`: a crontab that could not be read, or whose markers are broken; `faults` says why.
-    pub(crate) program: Option<TimedProgram>,
+    pub program: Option<TimedProgram>,
     /// The file that holds it, or `crontab`.
     pub(super) place: PathBuf,
     /// It comes from a Nix module, and must be changed there.
@@ -37,7 +37,7 @@ pub(super) fn all(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
 }
 
 /// The timers of one scheduler. Reads files; for the crontab it runs `crontab -l`.
-pub(crate) fn of(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+pub fn of(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
     let in_files = |program| in_files(scheduler, program, schedule, env);
     match scheduler {
         Scheduler::Launchd | Scheduler::Systemd => {

@@ -40,7 +40,7 @@ pub(super) fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 
-pub(crate) fn plan(timers: &Timers, home: &str) -> Result<InstallPlan> {
+pub fn plan(timers: &Timers, home: &str) -> Result<InstallPlan> {
     let home = Path::new(home);
     let (mut files, mut commands) = (Vec::new(), Vec::new());
     for timer in &timers.all {
@@ -104,7 +104,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Does this version write it so, but for the command and the environment?
-pub(crate) fn is_current(agent: &str, timer: TimedProgram, wanted: &When) -> bool {
+pub fn is_current(agent: &str, timer: TimedProgram, wanted: &When) -> bool {
     times(wanted).is_ok_and(|times| {
         let template = filled(template(timer), &[("@TIMES@\n", &times)]);
         is_filled(agent, &template, &["@COMMAND@\n", "@ENVIRONMENT@\n", "@LOG@"])
@@ -112,7 +112,7 @@ pub(crate) fn is_current(agent: &str, timer: TimedProgram, wanted: &When) -> boo
 }
 
 /// What an installed agent runs.
-pub(crate) fn command_of(agent: &str) -> Option<InstalledCommand> {
+pub fn command_of(agent: &str) -> Option<InstalledCommand> {
     let array = agent.split_once("<key>ProgramArguments</key>")?.1.split("</array>").next()?;
     let texts = array.split("<string>").skip(1).filter_map(|text| Some(text.split_once("</string>")?.0));
     let plain = |text: String, (character, entity): &(&str, &str)| text.replace(entity, character);
@@ -121,7 +121,7 @@ pub(crate) fn command_of(agent: &str) -> Option<InstalledCommand> {
 }
 
 /// When an installed agent runs: as wanted, or at an interval.
-pub(crate) fn when_of(agent: &str, wanted: &When) -> Option<When> {
+pub fn when_of(agent: &str, wanted: &When) -> Option<When> {
     let usual = [wanted.clone(), When::Every(24), When::Every(168)];
     let is_it = |when: &When| times(when).is_ok_and(|times| agent.contains(&times));
     if let Some(when) = usual.into_iter().find(is_it) {

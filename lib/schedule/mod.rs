@@ -3,14 +3,14 @@
 //! An installation is plain data ([`plan::InstallPlan`]) that `--print` shows and `install` carries out.
 
 mod calendar;
-pub(crate) mod check;
-pub(crate) mod crontab;
-pub(crate) mod install;
-pub(crate) mod installed;
-pub(crate) mod launchd;
-pub(crate) mod plan;
-pub(crate) mod systemd;
-pub(crate) mod timer;
-pub(crate) mod tool;
-pub(crate) mod uninstall;
-pub(crate) mod unit_file;
+pub mod check;
+pub mod crontab;
+pub mod install;
+pub mod installed;
+pub mod launchd;
+pub mod plan;
+pub mod systemd;
+pub mod timer;
+pub mod tool;
+pub mod uninstall;
+pub mod unit_file;

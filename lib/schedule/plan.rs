@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheduler {
+pub enum Scheduler {
     Launchd,
     Systemd,
     Crontab,
 }
 
 impl Scheduler {
-    pub(crate) const ALL: [Scheduler; 3] = [Scheduler::Launchd, Scheduler::Systemd, Scheduler::Crontab];
+    pub const ALL: [Scheduler; 3] = [Scheduler::Launchd, Scheduler::Systemd, Scheduler::Crontab];
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Scheduler::Launchd => "launchd",
             Scheduler::Systemd => "systemd",
@@ -20,34 +20,34 @@ impl Scheduler {
         }
     }
 
-    pub(crate) fn from_name(name: &str) -> Option<Scheduler> {
+    pub fn from_name(name: &str) -> Option<Scheduler> {
         Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name)
     }
 }
 
 /// A command's words.
-pub(crate) type Words = Vec<String>;
+pub type Words = Vec<String>;
 
 /// In the order in which it is carried out.
 #[derive(Debug)]
-pub(crate) struct InstallPlan {
-    pub(crate) scheduler: Scheduler,
+pub struct InstallPlan {
+    pub scheduler: Scheduler,
     /// Directories that the scheduler does not create.
-    pub(crate) dirs: Vec<PathBuf>,
-    pub(crate) files: Vec<(PathBuf, String)>,
+    pub dirs: Vec<PathBuf>,
+    pub files: Vec<(PathBuf, String)>,
     /// What goes into the crontab, including the markers.
-    pub(crate) block: Option<String>,
-    pub(crate) commands: Vec<Words>,
+    pub block: Option<String>,
+    pub commands: Vec<Words>,
     /// What differs from the request.
-    pub(crate) remarks: Vec<String>,
+    pub remarks: Vec<String>,
 }
 
-pub(crate) fn words(words: &[&str]) -> Words {
+pub fn words(words: &[&str]) -> Words {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
 /// The words as a shell would read them.
-pub(crate) fn line(words: &Words) -> String {
+pub fn line(words: &Words) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 

@@ -31,7 +31,7 @@ pub(super) fn timer_name(program: TimedProgram) -> String {
 }
 
 /// `$XDG_CONFIG_HOME/systemd/user`, else `~/.config/systemd/user`.
-pub(crate) fn dir(env: &Env) -> Result<PathBuf> {
+pub fn dir(env: &Env) -> Result<PathBuf> {
     // The parent of the memory family's own directory: the same rules for both.
     let config = env.memory_config_dir()?;
     let base = config.parent().ok_or_else(|| Error::config("there is no configuration directory"))?;
@@ -43,7 +43,7 @@ pub(super) fn wanted_link(program: TimedProgram, dir: &Path) -> PathBuf {
     dir.join("timers.target.wants").join(timer_name(program))
 }
 
-pub(crate) fn plan(timers: &Timers, dir: &Path) -> InstallPlan {
+pub fn plan(timers: &Timers, dir: &Path) -> InstallPlan {
     let mut files = Vec::new();
     for timer in &timers.all {
         files.push((dir.join(service_name(timer.program)), service(timer, &timers.vars)));
@@ -106,7 +106,7 @@ fn times(program: TimedProgram, when: &When) -> String {
 }
 
 /// Does this version write a service and a timer so, but for the command, the environment and words for people?
-pub(crate) fn is_current(service: &str, timer: &str, program: TimedProgram, wanted: &When) -> bool {
+pub fn is_current(service: &str, timer: &str, program: TimedProgram, wanted: &When) -> bool {
     let (service_template, timer_template) = templates(program);
     let timer_template = filled(timer_template, &[("@TIMES@", &times(program, wanted))]);
     is_filled(service, service_template, &["@COMMAND@", "@ENVIRONMENT@"])
@@ -138,7 +138,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// What an installed service runs.
-pub(crate) fn command_of(service: &str) -> Option<InstalledCommand> {
+pub fn command_of(service: &str) -> Option<InstalledCommand> {
     let mut all = Words::new();
     for value in service.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
         // For the quotes and backslashes that we write, systemd and the shell have the same rules.
@@ -150,7 +150,7 @@ pub(crate) fn command_of(service: &str) -> Option<InstalledCommand> {
 }
 
 /// When an installed timer fires: as wanted, or otherwise.
-pub(crate) fn when_of(timer: &str, wanted: &When) -> Option<When> {
+pub fn when_of(timer: &str, wanted: &When) -> Option<When> {
     let value = |key: &str| timer.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let Some(calendar) = value("OnCalendar=") else {
         return value("OnUnitActiveSec=")?.strip_suffix('h')?.parse().ok().map(When::Every);

@@ -17,7 +17,7 @@ const CARRIED: &[&str] =
     &["HOME", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimedProgram {
+pub enum TimedProgram {
     Consolidate,
     Defrag,
 }
@@ -33,7 +33,7 @@ impl TimedProgram {
         }
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             TimedProgram::Consolidate => "memory-consolidate",
             TimedProgram::Defrag => "memory-defrag",
@@ -51,7 +51,7 @@ impl TimedProgram {
 
 /// When a program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum When {
+pub enum When {
     /// So many hours after it ran.
     Every(u64),
     /// At the times of a calendar, as systemd writes it.
@@ -70,7 +70,7 @@ impl When {
     }
 
     /// A calendar that neither launchd nor cron can express.
-    pub(crate) fn only_systemds(&self) -> Option<&str> {
+    pub fn only_systemds(&self) -> Option<&str> {
         match self {
             When::On(text) if Calendar::parse(text).is_none() => Some(text),
             When::On(_) | When::Every(_) => None,
@@ -97,13 +97,13 @@ impl fmt::Display for When {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Timer {
-    pub(crate) program: TimedProgram,
+pub struct Timer {
+    pub program: TimedProgram,
     /// The program's absolute path and its arguments.
-    pub(crate) words: Vec<String>,
-    pub(crate) when: When,
+    pub words: Vec<String>,
+    pub when: When,
     /// The same of a program that runs after it, if it succeeded.
-    pub(crate) then: Option<Vec<String>>,
+    pub then: Option<Vec<String>>,
 }
 
 impl Timer {
@@ -124,8 +124,8 @@ impl Timer {
 
 /// What an installed timer runs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct InstalledCommand {
-    pub(crate) program: PathBuf,
+pub struct InstalledCommand {
+    pub program: PathBuf,
     /// `memory-sync` runs after it.
     pub(super) syncs: bool,
 }
@@ -144,21 +144,16 @@ impl InstalledCommand {
 
 /// The timers, and the variables of both: in alphabetical order, with no control character in any value.
 #[derive(Debug, Clone)]
-pub(crate) struct Timers {
-    pub(crate) all: Vec<Timer>,
-    pub(crate) vars: Vec<(&'static str, String)>,
+pub struct Timers {
+    pub all: Vec<Timer>,
+    pub vars: Vec<(&'static str, String)>,
 }
 
 impl Timers {
     /// `config` is `--config`. A configuration file that is named, or found in the current directory, becomes an
     /// argument of the timers; the user's own is found without one.
     /// With `syncs`, the notes are shared after each consolidation.
-    pub(crate) fn wanted(
-        schedule: &Schedule,
-        syncs: bool,
-        config: Option<&Path>,
-        env: &Env,
-    ) -> Result<Timers> {
+    pub fn wanted(schedule: &Schedule, syncs: bool, config: Option<&Path>, env: &Env) -> Result<Timers> {
         let found = files(config, env)?;
         let is_named = config.is_some() || env.os("AGENT_MEMORY_CONFIG").is_some();
         let named = found.main.filter(|_| is_named || found.is_here);
@@ -181,7 +176,7 @@ impl Timers {
     }
 
     /// The timers of the programs that `is_wanted` accepts.
-    pub(crate) fn only(&self, is_wanted: impl Fn(TimedProgram) -> bool) -> Timers {
+    pub fn only(&self, is_wanted: impl Fn(TimedProgram) -> bool) -> Timers {
         let all = self.all.iter().filter(|timer| is_wanted(timer.program)).cloned().collect();
         Timers { all, vars: self.vars.clone() }
     }

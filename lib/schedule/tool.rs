@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// systemctl waits for a manager that may be busy; it never needs more than this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// A crontab is read completely.
 const CAP: usize = 4 << 20;
 
-pub(crate) struct Tools<'a> {
-    pub(crate) env: &'a Env,
+pub struct Tools<'a> {
+    pub env: &'a Env,
     /// For each command.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
 }
 
 impl Tools<'_> {
-    pub(crate) fn has(&self, program: &str) -> bool {
+    pub fn has(&self, program: &str) -> bool {
         on_path(program.as_ref(), self.env).is_some()
     }
 
@@ -46,7 +46,7 @@ impl Tools<'_> {
     }
 
     /// Runs a command that has to succeed; returns what it printed.
-    pub(crate) fn must(&self, words: &[String], input: &[u8]) -> Result<Vec<u8>> {
+    pub fn must(&self, words: &[String], input: &[u8]) -> Result<Vec<u8>> {
         let finished = self.run(words, input)?;
         match finished.failure() {
             None => Ok(finished.stdout),
@@ -78,7 +78,7 @@ fn runtime_dir(env: &Env) -> PathBuf {
 }
 
 /// The scheduler of this machine: launchd on macOS; systemd if this user's manager runs; else cron.
-pub(crate) fn scheduler(tools: &Tools) -> Result<Scheduler> {
+pub fn scheduler(tools: &Tools) -> Result<Scheduler> {
     if cfg!(target_os = "macos") {
         return Ok(Scheduler::Launchd);
     }

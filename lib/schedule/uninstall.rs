@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 
 /// In the order in which it is carried out.
 #[derive(Debug)]
-pub(crate) struct RemovalPlan {
-    pub(crate) scheduler: Scheduler,
-    pub(crate) before: Vec<Words>,
-    pub(crate) files: Vec<PathBuf>,
+pub struct RemovalPlan {
+    pub scheduler: Scheduler,
+    pub before: Vec<Words>,
+    pub files: Vec<PathBuf>,
     /// Removed if they are empty.
     dirs: Vec<PathBuf>,
-    pub(crate) after: Vec<Words>,
+    pub after: Vec<Words>,
     /// The remaining crontab: the input of the command in `after`.
     rest: Vec<u8>,
     /// What is not ours to remove, and why.
-    pub(crate) left: Vec<String>,
+    pub left: Vec<String>,
 }
 
 /// Whose file is at a path that we use?
@@ -39,7 +39,7 @@ impl RemovalPlan {
         RemovalPlan { scheduler, before, files, dirs, after, rest, left }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.files.is_empty() && self.after.is_empty()
     }
 
@@ -73,7 +73,7 @@ impl RemovalPlan {
 }
 
 /// Why a module's file is not changed.
-pub(crate) fn by_module(path: &Path) -> String {
+pub fn by_module(path: &Path) -> String {
     format!(
         "\"{}\" comes from a Nix module and is not changed; change it there (services.agent-memory)",
         path.display()
@@ -81,7 +81,7 @@ pub(crate) fn by_module(path: &Path) -> String {
 }
 
 /// What there is to remove.
-pub(crate) fn find(scheduler: Scheduler, tools: &Tools) -> Result<RemovalPlan> {
+pub fn find(scheduler: Scheduler, tools: &Tools) -> Result<RemovalPlan> {
     match scheduler {
         Scheduler::Systemd => systemd(tools),
         Scheduler::Launchd => launchd(tools),
@@ -150,7 +150,7 @@ fn cron(tools: &Tools) -> Result<RemovalPlan> {
 }
 
 /// Removes everything that can be removed, and reports the failures together at the end.
-pub(crate) fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
+pub fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
     let mut faults = Vec::new();
     for command in &removal.before {
         // A unit that the scheduler does not know does not run.

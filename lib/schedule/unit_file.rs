@@ -48,7 +48,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<bool> {
 }
 
 /// The file of a module's timer for `program`, if there is one.
-pub(crate) fn modules_file(scheduler: Scheduler, program: TimedProgram, env: &Env) -> Option<PathBuf> {
+pub fn modules_file(scheduler: Scheduler, program: TimedProgram, env: &Env) -> Option<PathBuf> {
     let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
     match scheduler {
         Scheduler::Systemd => {

@@ -31,18 +31,18 @@ const STAGED: &str = "change";
 
 /// A change that is on its way into the store.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Begun {
-    pub(crate) revisions: Vec<Revision>,
-    pub(crate) merge: Option<Merge>,
+pub struct Begun {
+    pub revisions: Vec<Revision>,
+    pub merge: Option<Merge>,
 }
 
 /// The commits of a merge.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Merge {
+pub struct Merge {
     /// The commit that it follows; `None` in a store without any.
-    pub(crate) ours: Option<String>,
+    pub ours: Option<String>,
     /// The commit with the merge.
-    pub(crate) merged: String,
+    pub merged: String,
 }
 
 /// How a file stands against what is to become of it.
@@ -104,7 +104,7 @@ pub(super) fn write(root: &Root, revisions: &[Revision]) -> Result<()> {
 }
 
 /// Writes a merge and its files where nobody looks. Needs no lock but that of the sync.
-pub(crate) fn stage(root: &Root, begun: &Begun) -> Result<()> {
+pub fn stage(root: &Root, begun: &Begun) -> Result<()> {
     let whole = json(begun)?;
     let after = begun.revisions.iter().filter_map(|revision| revision.after.as_ref()).map(Version::bytes);
     let mut files: BTreeMap<String, &[u8]> = after.map(|bytes| (hash(bytes), bytes)).collect();
@@ -115,19 +115,19 @@ pub(crate) fn stage(root: &Root, begun: &Begun) -> Result<()> {
 }
 
 /// Removes what is left there.
-pub(crate) fn clear_stage(root: &Root) -> Result<()> {
+pub fn clear_stage(root: &Root) -> Result<()> {
     file::if_exists(file::remove_tree(&root.state().join(STAGE)))?;
     Ok(())
 }
 
 /// Writes the files of a merge that is staged. The caller holds the store's lock.
-pub(crate) fn unstage(root: &Root, begun: &Begun) -> Result<()> {
+pub fn unstage(root: &Root, begun: &Begun) -> Result<()> {
     file::rename(&root.state().join(STAGE).join(STAGED), &root.state().join(BEGUN))?;
     carry_on(root, begun)
 }
 
 /// The path of a file that is neither as a merge found it nor as it will be.
-pub(crate) fn overtaken(root: &Root, revisions: &[Revision]) -> Result<Option<PathBuf>> {
+pub fn overtaken(root: &Root, revisions: &[Revision]) -> Result<Option<PathBuf>> {
     Files { root, is_merge: true }.overtaken(revisions)
 }
 

@@ -21,14 +21,14 @@ const PREFIX: &str = "batch__";
 /// Characters of base58 in an id.
 const DIGITS: usize = 12;
 
-pub(crate) struct Batches {
+pub struct Batches {
     root: Root,
     dir: PathBuf,
 }
 
-pub(crate) struct Batch {
-    pub(crate) id: String,
-    pub(crate) dir: PathBuf,
+pub struct Batch {
+    pub id: String,
+    pub dir: PathBuf,
     root: Root,
 }
 
@@ -38,16 +38,16 @@ fn failed(e: io::Error) -> Error {
 
 impl Batches {
     /// What memory-consolidate has claimed.
-    pub(crate) fn of_queue(root: &Root) -> Batches {
+    pub fn of_queue(root: &Root) -> Batches {
         Batches { root: root.clone(), dir: root.state().join("batches") }
     }
 
     /// What memory-defrag has under way, and its last one, which can be taken back.
-    pub(crate) fn of_defrag(root: &Root) -> Batches {
+    pub fn of_defrag(root: &Root) -> Batches {
         Batches { root: root.clone(), dir: root.state().join("defrag") }
     }
 
-    pub(crate) fn begin(&self) -> Result<Batch> {
+    pub fn begin(&self) -> Result<Batch> {
         let id = format!("{PREFIX}{}", file::random58(DIGITS)?);
         let batch = self.batch(id);
         file::make_private_dir(&batch.claims())?;
@@ -59,7 +59,7 @@ impl Batches {
     }
 
     /// Those that are there, by id.
-    pub(crate) fn all(&self) -> Result<Vec<Batch>> {
+    pub fn all(&self) -> Result<Vec<Batch>> {
         let entries = match fs_err::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -72,7 +72,7 @@ impl Batches {
         Ok(ids.into_iter().map(|id| self.batch(id)).collect())
     }
 
-    pub(crate) fn named(&self, id: &str) -> Option<Batch> {
+    pub fn named(&self, id: &str) -> Option<Batch> {
         is_id(id).then(|| self.batch(id.to_owned())).filter(|batch| batch.dir.is_dir())
     }
 }
@@ -83,7 +83,7 @@ fn is_id(name: &str) -> bool {
 }
 
 /// Does a text bear the id of a batch, as our prompts do?
-pub(crate) fn bears_an_id(text: &str) -> bool {
+pub fn bears_an_id(text: &str) -> bool {
     text.match_indices(PREFIX).any(|(at, _)| text.get(at..at + PREFIX.len() + DIGITS).is_some_and(is_id))
 }
 
@@ -93,16 +93,16 @@ impl Batch {
     }
 
     /// The directory of what it has claimed.
-    pub(crate) fn claims(&self) -> PathBuf {
+    pub fn claims(&self) -> PathBuf {
         self.dir.join("claimed")
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
     /// Takes an entry out of the queue; `false` if somebody else has.
-    pub(crate) fn claim(&self, id: &str) -> Result<bool> {
+    pub fn claim(&self, id: &str) -> Result<bool> {
         match file::rename(&self.journal().path(id), &self.claims().join(format!("{id}.json"))) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -111,13 +111,13 @@ impl Batch {
     }
 
     /// The batch of this id that the same program began.
-    pub(crate) fn sibling(&self, id: &str) -> Option<Batch> {
+    pub fn sibling(&self, id: &str) -> Option<Batch> {
         let dir = self.dir.with_file_name(id);
         (is_id(id) && dir.is_dir()).then(|| Batch { id: id.to_owned(), dir, root: self.root.clone() })
     }
 
     /// What is claimed, oldest first.
-    pub(crate) fn claimed(&self) -> Result<Vec<Waiting>> {
+    pub fn claimed(&self) -> Result<Vec<Waiting>> {
         Journal::entries_in(&self.claims()).map(|(claimed, _)| claimed)
     }
 
@@ -136,13 +136,13 @@ impl Batch {
     }
 
     /// Back to the queue.
-    pub(crate) fn put_back(&self, id: &str) -> Result<()> {
+    pub fn put_back(&self, id: &str) -> Result<()> {
         self.release(id, &self.root.inbox())?;
         self.journal().is_back(id);
         Ok(())
     }
 
-    pub(crate) fn put_all_back(&self) -> Result<()> {
+    pub fn put_all_back(&self) -> Result<()> {
         // By name, so that an entry that has been damaged meanwhile goes back too.
         for id in Journal::ids_in(&self.claims())? {
             self.put_back(&id)?;
@@ -150,7 +150,7 @@ impl Batch {
         Ok(())
     }
 
-    pub(crate) fn processed(&self, id: &str) -> Result<()> {
+    pub fn processed(&self, id: &str) -> Result<()> {
         self.release_for_good(id, &self.root.inbox().join(".processed"))
     }
 
@@ -163,7 +163,7 @@ impl Batch {
     }
 
     /// Out of the queue for good, with a word why.
-    pub(crate) fn failed(&self, id: &str, error: &str, tries: u32, now: Timestamp) -> Result<()> {
+    pub fn failed(&self, id: &str, error: &str, tries: u32, now: Timestamp) -> Result<()> {
         let dir = self.root.inbox().join(".failed");
         file::make_private_dir(&dir)?;
         let why = json!({"entry": id, "error": error, "tries": tries, "at": now.to_string()});
@@ -173,24 +173,24 @@ impl Batch {
     }
 
     /// Saves where the batch is. From here on a crash is taken up there.
-    pub(crate) fn save(&self, state: &impl Serialize) -> Result<()> {
+    pub fn save(&self, state: &impl Serialize) -> Result<()> {
         self.write_json(STATE, state)
     }
 
     /// Where the batch is; `None` if it was never saved.
-    pub(crate) fn load<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+    pub fn load<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         if !self.file(STATE).exists() {
             return Ok(None);
         }
         self.read_json(STATE).map(Some)
     }
 
-    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         self.write(name, &text)
     }
 
-    pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+    pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.file(name);
         let bytes = file::read(&path, CAP)?;
         serde_json::from_slice(&bytes).map_err(|e| {
@@ -203,16 +203,16 @@ impl Batch {
         })
     }
 
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         file::install(&self.file(name), bytes, 0o600).map_err(failed)
     }
 
-    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         file::read(&self.file(name), CAP).map_err(failed)
     }
 
     /// Removes the batch. Entries that are still claimed go back to the queue first.
-    pub(crate) fn end(&self) -> Result<()> {
+    pub fn end(&self) -> Result<()> {
         // First of all it is forgotten how far it was: half of its entries are not to be carried on with.
         match file::remove(&self.file(STATE)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),

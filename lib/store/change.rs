@@ -23,7 +23,7 @@ pub struct Preview<'a, P: Persistence> {
 }
 
 impl<'a, P: Persistence> Preview<'a, P> {
-    pub(crate) fn over(notes: &'a P, is_dry: bool) -> Preview<'a, P> {
+    pub fn over(notes: &'a P, is_dry: bool) -> Preview<'a, P> {
         Preview { notes, revisions: RefCell::default(), is_dry }
     }
 
@@ -143,7 +143,7 @@ impl<'a, P: Persistence> Change<'a, P> {
     ///
     /// # Errors
     /// `Conflict`: something else is kept under this name.
-    pub(crate) fn put(&self, old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
+    pub fn put(&self, old: Option<&Note>, place: Place, name: &OsStr, entry: Entry) -> Result<Note> {
         let path = place.path(name);
         let shown = self.notes.shown(&path);
         // On a file system that ignores case, a note whose name changes only in case is in its own way.
@@ -218,7 +218,7 @@ impl<'a, P: Persistence> Change<'a, P> {
     ///
     /// # Errors
     /// It could not be read again; or there is something else under its name.
-    pub(crate) fn put_proposal(&self, proposal: &Proposal) -> Result<()> {
+    pub fn put_proposal(&self, proposal: &Proposal) -> Result<()> {
         let path = proposal.id.path();
         let shown = || self.notes.shown(&path).display().to_string();
         let conflict = |why: String| Error::conflict(format!("\"{}\": {why}", shown()));
@@ -233,7 +233,7 @@ impl<'a, P: Persistence> Change<'a, P> {
     }
 
     /// Takes a proposal away. Nothing happens if it is gone already.
-    pub(crate) fn withdraw(&self, id: &ProposalId) {
+    pub fn withdraw(&self, id: &ProposalId) {
         if let Ok(Some(bytes)) = self.notes.bytes(&id.path()) {
             self.notes.add(&Revision { before: Some(Version::at(&id.path(), bytes)), after: None });
         }
@@ -245,7 +245,7 @@ impl<'a, P: Persistence> Change<'a, P> {
     ///
     /// # Errors
     /// The store cannot be read; or a version is no note.
-    pub(crate) fn make(&self, planned: &[Revision], later: &[&Revision]) -> Result<Option<String>> {
+    pub fn make(&self, planned: &[Revision], later: &[&Revision]) -> Result<Option<String>> {
         let mut standings = Vec::new();
         for revision in planned {
             standings.push(match self.standing(revision)? {
@@ -299,7 +299,7 @@ impl<'a, P: Persistence> Change<'a, P> {
     }
 
     /// How a note's file stands against a revision of it.
-    pub(crate) fn standing(&self, revision: &Revision) -> Result<Standing> {
+    pub fn standing(&self, revision: &Revision) -> Result<Standing> {
         let standing = self.found(revision)?;
         let (Standing::Before(note), Some(after)) = (&standing, &revision.after) else { return Ok(standing) };
         let is_there = note.as_ref().is_some_and(|note| note.place.path(&note.name()) == after.path());
@@ -365,7 +365,7 @@ impl<'a, P: Persistence> Change<'a, P> {
 
 /// How a note's file stands against a revision of it.
 #[derive(Debug)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// As before, reads aside; it may have its new name already.
     Before(Option<Box<Note>>),
     /// The revision is made.
@@ -378,7 +378,7 @@ pub(crate) enum Standing {
 ///
 /// # Errors
 /// It could not be read again.
-pub(crate) fn old_text(old: &Entry, id: EntryId) -> Result<Entry> {
+pub fn old_text(old: &Entry, id: EntryId) -> Result<Entry> {
     let meta = Meta {
         id,
         pinned: false,

@@ -21,10 +21,10 @@ const PROMPT_CAP: u64 = 4 * 1024 * 1024;
 
 /// A name that is safe as a file name.
 #[derive(Debug, Clone)]
-pub(crate) struct ConversationName(String);
+pub struct ConversationName(String);
 
 impl ConversationName {
-    pub(crate) fn parse(name: &str) -> Result<ConversationName> {
+    pub fn parse(name: &str) -> Result<ConversationName> {
         match unsafe_name(name) {
             None => Ok(ConversationName(name.to_owned())),
             Some(why) => {
@@ -42,32 +42,32 @@ impl fmt::Display for ConversationName {
 
 /// One run of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Exchange<'a> {
-    pub(crate) time: String,
+pub struct Exchange<'a> {
+    pub time: String,
     /// The model that answered, with its provider.
-    pub(crate) model: String,
-    pub(crate) user: Cow<'a, str>,
+    pub model: String,
+    pub user: Cow<'a, str>,
     /// The names of the files that came with the message. The files are not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) attachments: Vec<String>,
-    pub(crate) assistant: Cow<'a, str>,
+    pub attachments: Vec<String>,
+    pub assistant: Cow<'a, str>,
 }
 
 /// The runs of a conversation that go into the prompt.
 #[derive(Debug, Default)]
-pub(crate) struct Earlier {
-    pub(crate) exchanges: Vec<Exchange<'static>>,
+pub struct Earlier {
+    pub exchanges: Vec<Exchange<'static>>,
     /// What the user should know about the file, one line each.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// `conversations/<agent>/<name>.jsonl` in the data directory. Creates nothing.
-pub(crate) fn path(agent: &AgentName, name: &ConversationName, env: &Env) -> Result<PathBuf> {
+pub fn path(agent: &AgentName, name: &ConversationName, env: &Env) -> Result<PathBuf> {
     Ok(env.data_dir()?.join("conversations").join(agent.as_str()).join(format!("{name}.jsonl")))
 }
 
 /// Waits until no other run has the conversation, then takes it until the result is dropped.
-pub(crate) fn hold(path: &Path, name: &ConversationName, env: &Env, deadline: Deadline) -> Result<RunLock> {
+pub fn hold(path: &Path, name: &ConversationName, env: &Env, deadline: Deadline) -> Result<RunLock> {
     file::make_dir(&env.data_dir()?)?;
     if let Some(dir) = path.parent() {
         file::make_private_dir(dir)?;
@@ -92,7 +92,7 @@ pub(crate) fn hold(path: &Path, name: &ConversationName, env: &Env, deadline: De
 }
 
 /// The newest runs of the conversation, as far as they fit into a prompt. A missing file has none.
-pub(crate) fn read(path: &Path) -> Result<Earlier> {
+pub fn read(path: &Path) -> Result<Earlier> {
     let Some((mut file, length)) = file::if_exists(file::open_regular(path))? else {
         return Ok(Earlier::default());
     };
@@ -127,7 +127,7 @@ pub(crate) fn read(path: &Path) -> Result<Earlier> {
 }
 
 /// Adds a run, and returns when it is on disk. After an error the file is as it was.
-pub(crate) fn append(path: &Path, exchange: &Exchange) -> io::Result<()> {
+pub fn append(path: &Path, exchange: &Exchange) -> io::Result<()> {
     let mut line = serde_json::to_vec(exchange)?;
     line.push(b'\n');
     file::append_private(path, &line)

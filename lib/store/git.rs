@@ -28,7 +28,7 @@ const SETTINGS: &[[&str; 4]] = &[
 ];
 
 /// Pathspecs that leave out temporary files: another process is writing them now.
-pub(crate) const NO_TEMPORARY_FILES: [&str; 2] =
+pub const NO_TEMPORARY_FILES: [&str; 2] =
     [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
 
 /// The commit identity if git has no `user.name`.
@@ -40,7 +40,7 @@ const DEFAULT_IDENTITY: &[(&str, &str)] = &[
 ];
 
 /// git in the store's directory, with settings and environment that do not depend on the user's.
-pub(crate) struct Git {
+pub struct Git {
     dir: std::path::PathBuf,
     deadline: Deadline,
     vars: Vec<(&'static str, OsString)>,
@@ -48,7 +48,7 @@ pub(crate) struct Git {
 }
 
 impl Git {
-    pub(crate) fn new(root: &Root, env: &Env) -> Result<Git> {
+    pub fn new(root: &Root, env: &Env) -> Result<Git> {
         let dir = fs_err::canonicalize(root.path())?;
         let mut vars: Vec<(&'static str, OsString)> = vec![
             // A repository in a directory above is not the store's.
@@ -67,21 +67,21 @@ impl Git {
     }
 
     /// The same, which has so long for all its commands, and runs them with these variables too.
-    pub(crate) fn with(mut self, time: Duration, vars: Vec<(&'static str, OsString)>) -> Git {
+    pub fn with(mut self, time: Duration, vars: Vec<(&'static str, OsString)>) -> Git {
         self.deadline = Deadline::after(time);
         self.vars.extend(vars);
         self
     }
 
     /// The same, which makes commits even where git has no name for them.
-    pub(crate) fn with_identity(mut self) -> Result<Git> {
+    pub fn with_identity(mut self) -> Result<Git> {
         if self.missing_identity()?.is_some() {
             self.vars.extend(DEFAULT_IDENTITY.iter().map(|(name, value)| (*name, value.into())));
         }
         Ok(self)
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+    pub fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
         self.words(&command(arguments))
     }
 
@@ -89,12 +89,12 @@ impl Git {
     ///
     /// # Errors
     /// The same as of [`Git::lines`].
-    pub(crate) fn line(&self, arguments: &[&str]) -> Result<String> {
+    pub fn line(&self, arguments: &[&str]) -> Result<String> {
         only(self.lines(arguments)?, arguments)
     }
 
     /// The name of the object that it prints.
-    pub(crate) fn object(&self, arguments: &[&str]) -> Result<String> {
+    pub fn object(&self, arguments: &[&str]) -> Result<String> {
         only_object(self.lines(arguments)?, arguments)
     }
 
@@ -103,23 +103,23 @@ impl Git {
     /// # Errors
     /// It failed; or it has succeeded and printed nothing, or the last line has no end. What git answers is not
     /// believed unless it is whole: an answer that got lost must not look like "there is nothing".
-    pub(crate) fn lines(&self, arguments: &[&str]) -> Result<Vec<String>> {
+    pub fn lines(&self, arguments: &[&str]) -> Result<Vec<String>> {
         let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
         lines_of(&finished, arguments)
     }
 
     /// The same as [`Git::line`] of a command that has exit code 1 if there is no such thing.
-    pub(crate) fn maybe_line(&self, arguments: &[&str]) -> Result<Option<String>> {
+    pub fn maybe_line(&self, arguments: &[&str]) -> Result<Option<String>> {
         self.maybe_lines(arguments)?.map(|lines| only(lines, arguments)).transpose()
     }
 
     /// The same as [`Git::object`] of a command that has exit code 1 if there is no such object.
-    pub(crate) fn maybe_object(&self, arguments: &[&str]) -> Result<Option<String>> {
+    pub fn maybe_object(&self, arguments: &[&str]) -> Result<Option<String>> {
         self.maybe_lines(arguments)?.map(|lines| only_object(lines, arguments)).transpose()
     }
 
     /// The same as [`Git::lines`] of a command that has exit code 1, and prints nothing, if there is nothing.
-    pub(crate) fn maybe_lines(&self, arguments: &[&str]) -> Result<Option<Vec<String>>> {
+    pub fn maybe_lines(&self, arguments: &[&str]) -> Result<Option<Vec<String>>> {
         let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
         match finished.status.code() == Some(1) && finished.stdout.is_empty() {
             true => Ok(None),
@@ -128,7 +128,7 @@ impl Git {
     }
 
     /// Does a command that answers with its exit code say yes, with 0, or no, with 1?
-    pub(crate) fn says_yes(&self, arguments: &[&str]) -> Result<bool> {
+    pub fn says_yes(&self, arguments: &[&str]) -> Result<bool> {
         let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
         match (finished.status.code(), finished.failure()) {
             (Some(1), _) => Ok(false),
@@ -138,7 +138,7 @@ impl Git {
     }
 
     /// The files below these directories that differ from the last commit, by path, with git's two letters for how.
-    pub(crate) fn status(&self, dirs: &[&str]) -> Result<Vec<([u8; 2], Vec<u8>)>> {
+    pub fn status(&self, dirs: &[&str]) -> Result<Vec<([u8; 2], Vec<u8>)>> {
         // `--branch`: the first line is about the branch, so there is always one. `-z`: names are unquoted, and each line
         // ends with NUL.
         let arguments = [
@@ -167,7 +167,7 @@ impl Git {
     }
 
     /// Runs a command that gets `input` and prints at most `cap` bytes, however it ends.
-    pub(crate) fn call(&self, words: &[String], input: Vec<u8>, cap: usize) -> Result<Finished> {
+    pub fn call(&self, words: &[String], input: Vec<u8>, cap: usize) -> Result<Finished> {
         let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
         exec::run(Invocation {
             input,
@@ -179,7 +179,7 @@ impl Git {
     }
 
     /// git's error where it has no name or address for commits.
-    pub(crate) fn missing_identity(&self) -> Result<Option<Error>> {
+    pub fn missing_identity(&self) -> Result<Option<Error>> {
         const IDENTITY: [&str; 2] = ["var", "GIT_COMMITTER_IDENT"];
         let finished = self.call(&command(&IDENTITY), Vec::new(), OUTPUT_CAP)?;
         match finished.failure() {
@@ -191,7 +191,7 @@ impl Git {
 }
 
 /// The words of a git command.
-pub(crate) fn command(arguments: &[&str]) -> Vec<String> {
+pub fn command(arguments: &[&str]) -> Vec<String> {
     ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect()
 }
 
@@ -213,7 +213,7 @@ fn only_object(lines: Vec<String>, arguments: &[&str]) -> Result<String> {
 }
 
 /// Can this be the name of an object, in either of git's formats?
-pub(crate) fn is_object(name: &str) -> bool {
+pub fn is_object(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -222,7 +222,7 @@ fn failed(arguments: &[&str], why: &str) -> Error {
 }
 
 /// git has answered with nothing, or in part.
-pub(crate) fn unusable(arguments: &[&str]) -> Error {
+pub fn unusable(arguments: &[&str]) -> Error {
     failed(arguments, "printed an incomplete answer")
         .hint("run it again; if it says the same, run git fsck in the store")
 }

@@ -18,23 +18,23 @@ const BODY_LINE: usize = 1000;
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
 /// What is kept in the history.
-pub(crate) const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::PATH];
+pub const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::PATH];
 
 /// What the commit message and the commit hook are made from.
-pub(crate) struct Commit<'a> {
+pub struct Commit<'a> {
     /// `storage.commitHook`.
-    pub(crate) hook: &'a str,
-    pub(crate) message: String,
+    pub hook: &'a str,
+    pub message: String,
     /// What else there is to say, in lines.
-    pub(crate) body: Vec<String>,
+    pub body: Vec<String>,
     /// The threads and sessions that the changed notes come from.
-    pub(crate) thread_ids: Vec<String>,
+    pub thread_ids: Vec<String>,
     /// How many notes and proposals were written.
-    pub(crate) count: usize,
+    pub count: usize,
 }
 
 /// Commits whatever differs, unless commits are off, with this message and the lines of its body: `count` notes or proposals, which come from these sources.
-pub(crate) fn record<'a>(
+pub fn record<'a>(
     root: &Root,
     storage: &Storage,
     (message, body): (String, Vec<String>),
@@ -52,7 +52,7 @@ pub(crate) fn record<'a>(
 }
 
 /// Makes the store its own repository, unless it is one.
-pub(crate) fn make_repository(root: &Root, git: &Git) -> Result<()> {
+pub fn make_repository(root: &Root, git: &Git) -> Result<()> {
     let history = root.path().join(".git");
     // It has its settings before it is a repository, so there is none that a killed program has left without them.
     let is_new = !history.is_file() && !history.join("HEAD").exists();
@@ -66,7 +66,7 @@ pub(crate) fn make_repository(root: &Root, git: &Git) -> Result<()> {
 }
 
 /// The lock of the program that runs git in the store.
-pub(crate) fn history_lock(root: &Root) -> std::path::PathBuf {
+pub fn history_lock(root: &Root) -> std::path::PathBuf {
     root.state().join("history.lock")
 }
 
@@ -79,7 +79,7 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
 }
 
 /// The same, for who holds [`history_lock`].
-pub(crate) fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
+pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
     make_repository(root, &git)?;
     // A merge that was cut short comes first: what it has written is not a change of this machine.
     merge_commit::finish(root, &git)?;
@@ -127,7 +127,7 @@ fn was_overtaken(git: &Git, hook: &[String]) -> Result<bool> {
 
 /// The words of the commit hook with its placeholders filled in. The line is split first, so that a value never
 /// becomes a word of its own.
-pub(crate) fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
+pub fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
     let words = shlex::split(commit.hook).filter(|words| !words.is_empty()).ok_or_else(|| {
         Error::config(format!("storage.commitHook cannot be split into words: {}", commit.hook))
     })?;

@@ -23,21 +23,21 @@ const UNFINISHED: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Default)]
-pub(crate) struct HistoryState {
+pub struct HistoryState {
     /// The operation that a person has begun and not finished: `merge`, `rebase` …
-    pub(crate) unfinished: Option<&'static str>,
+    pub unfinished: Option<&'static str>,
     /// Files that differ from the last commit.
-    pub(crate) changed: Vec<PathBuf>,
+    pub changed: Vec<PathBuf>,
     /// Those of them that a merge left in conflict.
-    pub(crate) in_conflict: Vec<PathBuf>,
+    pub in_conflict: Vec<PathBuf>,
     /// Files of the last commit that are there no more, not even under another name with the same id.
-    pub(crate) gone: Vec<PathBuf>,
+    pub gone: Vec<PathBuf>,
     /// git's error where it has no name or address for commits.
-    pub(crate) missing_identity: Option<Error>,
+    pub missing_identity: Option<Error>,
 }
 
 /// git's lock files in the store's repository.
-pub(crate) fn locks(root: &Root) -> Vec<PathBuf> {
+pub fn locks(root: &Root) -> Vec<PathBuf> {
     git_dir(root.path()).map_or_else(Vec::new, |dir| locks_in(&dir))
 }
 
@@ -63,7 +63,7 @@ fn locks_in(dir: &Path) -> Vec<PathBuf> {
 
 impl HistoryState {
     /// `None` if there is no repository yet.
-    pub(crate) fn of(root: &Root, env: &Env) -> Result<Option<HistoryState>> {
+    pub fn of(root: &Root, env: &Env) -> Result<Option<HistoryState>> {
         let Some(dir) = git_dir(root.path()) else {
             // A file or directory of that name that is not a repository would block git.
             return match root.path().join(".git").symlink_metadata() {

@@ -23,14 +23,14 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// Fewer notes are read quickly enough.
-pub(crate) const LEAST: usize = 1000;
+pub const LEAST: usize = 1000;
 /// A cache is written anew when so many notes differ from it, and one in so many of all.
 const DIFFERENT: usize = 64;
 const PART: usize = 50;
 
 /// The header's numbers.
 const HEADER: usize = 7;
-pub(crate) const HEADER_BYTES: usize = HEADER * 8;
+pub const HEADER_BYTES: usize = HEADER * 8;
 
 const UNCHECKED: u8 = 0;
 const SAME: u8 = 1;
@@ -39,30 +39,30 @@ const TAKEN: u8 = 2;
 
 /// What is known of a note without its text, which is read when it is asked for.
 #[derive(Debug)]
-pub(crate) struct NoteView {
-    pub(crate) meta: Meta,
-    pub(crate) body: BodyFacts,
-    pub(crate) place: Place,
-    pub(crate) path: PathBuf,
+pub struct NoteView {
+    pub meta: Meta,
+    pub body: BodyFacts,
+    pub place: Place,
+    pub path: PathBuf,
     /// `None`: it is gone.
     note: OnceLock<Option<Note>>,
 }
 
 impl NoteView {
     /// Keeps the note.
-    pub(crate) fn of(note: Note) -> NoteView {
+    pub fn of(note: Note) -> NoteView {
         let (meta, body) = (note.entry.meta().clone(), note.entry.body_facts());
         let (place, path) = (note.place, note.path.clone());
         NoteView { meta, body, place, path, note: OnceLock::from(Some(note)) }
     }
 
-    pub(crate) fn without_text(note: Note) -> NoteView {
+    pub fn without_text(note: Note) -> NoteView {
         let Note { place, path, entry } = note;
         NoteView { body: entry.body_facts(), meta: entry.into_meta(), place, path, note: OnceLock::new() }
     }
 
     /// `None` if it is gone, or has another name since.
-    pub(crate) fn note(&self) -> Option<&Note> {
+    pub fn note(&self) -> Option<&Note> {
         let read = || read(self.place, &self.path).ok().filter(|note| note.entry.meta().id == self.meta.id);
         self.note.get_or_init(read).as_ref()
     }
@@ -70,16 +70,16 @@ impl NoteView {
 
 /// Which cache it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Format {
+pub struct Format {
     /// The file's name.
-    pub(crate) name: &'static str,
-    pub(crate) magic: [u8; 8],
+    pub name: &'static str,
+    pub magic: [u8; 8],
     /// What decides what is remembered of a note: another number, another cache.
-    pub(crate) rules: u64,
+    pub rules: u64,
 }
 
 #[derive(Debug)]
-pub(crate) struct NoteCache {
+pub struct NoteCache {
     root: Root,
     format: Format,
     opened: Moment,
@@ -115,15 +115,15 @@ struct Record {
 
 /// A note whose file is as the cache knows it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub struct Known<'a> {
     cache: &'a NoteCache,
     /// Its index.
-    pub(crate) index: usize,
+    pub index: usize,
 }
 
 impl NoteCache {
     /// The cache of a store. It is empty if there is none that can be used.
-    pub(crate) fn open(root: &Root, format: Format) -> NoteCache {
+    pub fn open(root: &Root, format: Format) -> NoteCache {
         let mut cache = NoteCache::empty(root, format);
         if cache.load().is_none() {
             cache.records.clear();
@@ -133,7 +133,7 @@ impl NoteCache {
         cache
     }
 
-    pub(crate) fn empty(root: &Root, format: Format) -> NoteCache {
+    pub fn empty(root: &Root, format: Format) -> NoteCache {
         NoteCache {
             root: root.clone(),
             format,
@@ -183,22 +183,22 @@ impl NoteCache {
         Some(())
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.records.len()
     }
 
     /// The notes as they were, whether their files are the same or not.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Known<'_>> {
+    pub fn all(&self) -> impl Iterator<Item = Known<'_>> {
         (0..self.records.len()).map(|index| Known { cache: self, index })
     }
 
     /// Where in the file is what the program added.
-    pub(crate) fn added(&self) -> Option<Range<u64>> {
+    pub fn added(&self) -> Option<Range<u64>> {
         self.file.as_ref().map(|(_, added)| added.clone())
     }
 
     /// Part of it.
-    pub(crate) fn read(&self, part: Range<u64>) -> Option<Vec<u8>> {
+    pub fn read(&self, part: Range<u64>) -> Option<Vec<u8>> {
         let (file, added) = self.file.as_ref()?;
         let length = part.end.checked_sub(part.start).filter(|_| part.end <= added.end)?;
         let mut bytes = vec![0; usize::try_from(length).ok()?];
@@ -209,7 +209,7 @@ impl NoteCache {
     }
 
     /// Files that were changed before this, in nanoseconds since 1970, were settled when the cache was opened.
-    pub(crate) fn settled(&self) -> i64 {
+    pub fn settled(&self) -> i64 {
         file::settled(self.opened.nanoseconds(), i64::MAX, 0)
     }
 
@@ -233,7 +233,7 @@ impl NoteCache {
     /// Checks the files of the notes in use from the last one backwards while the directory is listed, until it meets one
     /// that the scan has checked. Not if the directory has changed after `settled`, in nanoseconds since 1970: a further
     /// change could leave it with the same time.
-    pub(crate) fn check_ahead(&self, settled: i64) {
+    pub fn check_ahead(&self, settled: i64) {
         let changed = self.dirs[0].as_ref().and_then(Dir::changed).filter(|changed| *changed < settled);
         if changed.is_none_or(|changed| self.ahead_of.set(changed).is_err()) {
             return;
@@ -256,7 +256,7 @@ impl NoteCache {
 
     /// What is made of the note in a file as the cache knows it; or else of the note that is read, and the stamp that its file
     /// had before.
-    pub(crate) fn look<'a, T>(
+    pub fn look<'a, T>(
         &'a self,
         file: NoteFile,
         of_known: impl FnOnce(Known<'a>) -> Option<T>,
@@ -273,7 +273,7 @@ impl NoteCache {
     }
 
     /// A note was read that the next cache could know.
-    pub(crate) fn missed(&self, stamp: Option<Stamp>) {
+    pub fn missed(&self, stamp: Option<Stamp>) {
         // One that is not settled could not be known from a new cache either.
         if stamp.is_some_and(|stamp| stamp.is_before(self.settled())) {
             self.misses.fetch_add(1, Ordering::Relaxed);
@@ -282,13 +282,13 @@ impl NoteCache {
 
     /// How many notes were known, and how many could have been.
     #[cfg(test)]
-    pub(crate) fn counted(&self) -> (usize, usize) {
+    pub fn counted(&self) -> (usize, usize) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
     /// Does so much differ that the next run gains by a new cache? To be asked after a scan of all notes, and when the answer is
     /// out. `least`: of fewer notes none is written.
-    pub(crate) fn is_outdated(&self, least: usize) -> bool {
+    pub fn is_outdated(&self, least: usize) -> bool {
         let (hits, misses) = (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
         let different = misses + self.records.len().saturating_sub(hits);
         let all = hits + misses;
@@ -300,7 +300,7 @@ impl NoteCache {
     ///
     /// # Errors
     /// It cannot be written. The old one, if there is one, is as good as before.
-    pub(crate) fn write(&self, count: usize, records: &[u8], added: &[&[u8]]) -> Result<()> {
+    pub fn write(&self, count: usize, records: &[u8], added: &[&[u8]]) -> Result<()> {
         let mut bytes = Vec::with_capacity(records.len() + 256);
         put_bytes(&mut bytes, self.root.mark());
         put_number(&mut bytes, count as u64);
@@ -324,19 +324,13 @@ impl NoteCache {
     }
 
     /// Removes a cache that is spoilt, so that a new one is made.
-    pub(crate) fn remove(&self) -> Result<()> {
+    pub fn remove(&self) -> Result<()> {
         Ok(file::if_exists(file::forget(&self.path())).map(drop)?)
     }
 }
 
 /// The record of a note that was read, with what the program adds. `None` if only the file can say what is in it.
-pub(crate) fn record(
-    file: NoteFile,
-    stamp: Stamp,
-    meta: &Meta,
-    body: BodyFacts,
-    more: &[u8],
-) -> Option<Vec<u8>> {
+pub fn record(file: NoteFile, stamp: Stamp, meta: &Meta, body: BodyFacts, more: &[u8]) -> Option<Vec<u8>> {
     let meta = pack(meta)?;
     let mut bytes = Vec::with_capacity(meta.len() + more.len() + 128);
     put_number(&mut bytes, file.place as u64);
@@ -377,7 +371,7 @@ impl<'a> Known<'a> {
     }
 
     /// The path of its file.
-    pub(crate) fn path(self) -> Option<PathBuf> {
+    pub fn path(self) -> Option<PathBuf> {
         let dir = if self.record().place == Place::Topics {
             self.cache.root.topics()
         } else {
@@ -386,30 +380,30 @@ impl<'a> Known<'a> {
         Some(dir.join(file::name_of(&self.cache.bytes[self.record().name.clone()])?))
     }
 
-    pub(crate) fn id(self) -> Option<EntryId> {
+    pub fn id(self) -> Option<EntryId> {
         // It is packed first.
         EntryId::whole(Unpack(&self.cache.bytes[self.record().meta.clone()]).text()?)
     }
 
-    pub(crate) fn meta(self) -> Option<Meta> {
+    pub fn meta(self) -> Option<Meta> {
         unpack(&self.cache.bytes[self.record().meta.clone()])
     }
 
-    pub(crate) fn view(self) -> Option<NoteView> {
+    pub fn view(self) -> Option<NoteView> {
         let Record { place, body, .. } = *self.record();
         Some(NoteView { meta: self.meta()?, body, place, path: self.path()?, note: OnceLock::new() })
     }
 
     /// What the program added.
-    pub(crate) fn more(self) -> Unpack<'a> {
+    pub fn more(self) -> Unpack<'a> {
         Unpack(&self.cache.bytes[self.record().more.clone()])
     }
 
     /// Its record, for the next cache.
-    pub(crate) fn bytes(self) -> &'a [u8] {
+    pub fn bytes(self) -> &'a [u8] {
         &self.cache.bytes[self.record().whole.clone()]
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;

@@ -23,40 +23,36 @@ const DEFRAG_PAUSES: [i64; 4] = [0, 60, 156, 708];
 
 /// How far each session has been read.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Sessions(BTreeMap<String, Session>);
+pub struct Sessions(BTreeMap<String, Session>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Session {
+pub struct Session {
     /// The hash of the last turn that was read.
-    pub(crate) last: String,
+    pub last: String,
     /// The session that this one was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
     /// The hashes of the turns that were read; of many, the newest.
     #[serde(default)]
-    pub(crate) marks: Vec<String>,
+    pub marks: Vec<String>,
 }
 
 impl Sessions {
-    pub(crate) fn load(root: &Root) -> Result<Sessions> {
+    pub fn load(root: &Root) -> Result<Sessions> {
         load(&root.state().join("sessions.json"))
     }
 
-    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+    pub fn save(&self, root: &Root) -> Result<()> {
         save(self, &root.state().join("sessions.json"))
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Session> {
+    pub fn get(&self, key: &str) -> Option<&Session> {
         self.0.get(key)
     }
 
     /// The sessions that may share turns with this one: all that go back to the same first session. The nearest
     /// relatives are not enough, because for a fork only the turns that its parents did not have are recorded.
-    pub(crate) fn kin<'a>(
-        &'a self,
-        key: &'a str,
-        parent: Option<&'a str>,
-    ) -> impl Iterator<Item = &'a Session> {
+    pub fn kin<'a>(&'a self, key: &'a str, parent: Option<&'a str>) -> impl Iterator<Item = &'a Session> {
         let origin = self.origin(parent.unwrap_or(key));
         let is_kin = move |(other, _): &(&String, &Session)| *other != key && self.origin(other) == origin;
         self.0.iter().filter(is_kin).map(|(_, session)| session)
@@ -76,7 +72,7 @@ impl Sessions {
     }
 
     /// Records that `turns` have been read.
-    pub(crate) fn read(&mut self, key: &str, parent: Option<&str>, turns: &[String]) {
+    pub fn read(&mut self, key: &str, parent: Option<&str>, turns: &[String]) {
         let Some(last) = turns.last() else { return };
         let session = self.0.entry(key.to_owned()).or_default();
         session.last.clone_from(last);
@@ -91,10 +87,10 @@ impl Sessions {
 
 /// The entries that have failed: how often, and when each may be tried again.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Tries(BTreeMap<String, Try>);
+pub struct Tries(BTreeMap<String, Try>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Try {
+pub struct Try {
     tries: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     not_before: Option<Timestamp>,
@@ -147,46 +143,46 @@ fn is_beyond(time: Timestamp, pauses: &[i64], now: Timestamp) -> bool {
 
 /// What follows a failed try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NextTry {
+pub enum NextTry {
     Again(Timestamp),
     /// That was the last of so many tries.
     Never(u32),
 }
 
 impl Tries {
-    pub(crate) fn load(root: &Root) -> Result<Tries> {
+    pub fn load(root: &Root) -> Result<Tries> {
         load(&root.state().join("tries.json"))
     }
 
-    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+    pub fn save(&self, root: &Root) -> Result<()> {
         save(self, &root.state().join("tries.json"))
     }
 
-    pub(crate) fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
+    pub fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
         let time = self.0.get(id).and_then(|entry| entry.not_before);
         time.is_none_or(|time| time <= now || is_beyond(time, &PAUSES, now))
     }
 
     /// Why the last try failed.
-    pub(crate) fn error(&self, id: &str) -> Option<&str> {
+    pub fn error(&self, id: &str) -> Option<&str> {
         self.0.get(id).map(|entry| entry.error.as_str()).filter(|error| !error.is_empty())
     }
 
     /// How many entries were to wait for longer than any wait is: the clock was wrong. They may be tried.
-    pub(crate) fn beyond(&self, now: Timestamp) -> usize {
+    pub fn beyond(&self, now: Timestamp) -> usize {
         let times = self.0.values().filter_map(|entry| entry.not_before);
         times.filter(|time| is_beyond(*time, &PAUSES, now)).count()
     }
 
-    pub(crate) fn is_alone(&self, id: &str) -> bool {
+    pub fn is_alone(&self, id: &str) -> bool {
         self.0.get(id).is_some_and(|entry| entry.alone)
     }
 
-    pub(crate) fn set_alone(&mut self, id: &str) {
+    pub fn set_alone(&mut self, id: &str) {
         self.0.entry(id.to_owned()).or_default().alone = true;
     }
 
-    pub(crate) fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> NextTry {
+    pub fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> NextTry {
         let entry = self.0.entry(id.to_owned()).or_default();
         let is_counted = entry.before.take().is_some() || entry.batch == batch;
         if !is_counted {
@@ -200,7 +196,7 @@ impl Tries {
     }
 
     /// Counts a try before a session is read. Saved at once, it counts a reading that ends the run.
-    pub(crate) fn begin_reading(&mut self, id: &str, batch: &str, now: Timestamp) {
+    pub fn begin_reading(&mut self, id: &str, batch: &str, now: Timestamp) {
         let entry = self.0.entry(id.to_owned()).or_default();
         if entry.before.is_none() {
             let before = Try { unfinished: 0, ..entry.clone() };
@@ -211,7 +207,7 @@ impl Tries {
     }
 
     /// The reading came to its end, in whatever way: its try counts no more.
-    pub(crate) fn end_reading(&mut self, id: &str) {
+    pub fn end_reading(&mut self, id: &str) {
         let before = self.0.get_mut(id).and_then(|entry| entry.before.take());
         match before {
             Some(before) if *before == Try::default() => {
@@ -225,12 +221,12 @@ impl Tries {
     }
 
     /// Why an entry is not to be read in this run: reading it ended the last ones.
-    pub(crate) fn ended_runs(&self, id: &str) -> Option<&str> {
+    pub fn ended_runs(&self, id: &str) -> Option<&str> {
         let ended = |entry: &&Try| entry.before.is_some() && entry.unfinished >= RUNS_ENDED;
         self.0.get(id).filter(ended).map(|entry| entry.error.as_str())
     }
 
-    pub(crate) fn forget(&mut self, id: &str) {
+    pub fn forget(&mut self, id: &str) {
         self.0.remove(id);
     }
 }
@@ -238,7 +234,7 @@ impl Tries {
 /// The notes as the last defrag saw them, so that it does not ask about the same text twice.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct DefragLedger {
+pub struct DefragLedger {
     /// The fingerprint of each note, see [`crate::store::entry::Entry::mark`].
     notes: BTreeMap<EntryId, String>,
     /// The reaches, by name, that were asked about in groups and whose tiers are still to be decided.
@@ -255,12 +251,12 @@ pub(crate) struct DefragLedger {
 /// Calls about the same text that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FailedCalls {
+pub struct FailedCalls {
     /// The text, and who was asked: once either differs, the failure no longer counts.
     of: String,
-    pub(crate) tries: u32,
-    pub(crate) not_before: Timestamp,
-    pub(crate) error: String,
+    pub tries: u32,
+    pub not_before: Timestamp,
+    pub error: String,
     /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
     batch: String,
 }
@@ -273,33 +269,33 @@ impl FailedCalls {
 
 impl DefragLedger {
     /// How many notes and decisions were to wait for longer than any wait is: the clock was wrong.
-    pub(crate) fn beyond(&self, now: Timestamp) -> usize {
+    pub fn beyond(&self, now: Timestamp) -> usize {
         self.failed.values().filter(|calls| is_beyond(calls.not_before, &DEFRAG_PAUSES, now)).count()
     }
 
-    pub(crate) fn load(root: &Root) -> Result<DefragLedger> {
+    pub fn load(root: &Root) -> Result<DefragLedger> {
         load(&root.state().join("defrag.json"))
     }
 
-    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+    pub fn save(&self, root: &Root) -> Result<()> {
         save(self, &root.state().join("defrag.json"))
     }
 
-    pub(crate) fn has(&self, id: &EntryId, mark: &str) -> bool {
+    pub fn has(&self, id: &EntryId, mark: &str) -> bool {
         self.notes.get(id).is_some_and(|seen| seen == mark)
     }
 
-    pub(crate) fn see(&mut self, id: EntryId, mark: String) {
+    pub fn see(&mut self, id: EntryId, mark: String) {
         self.failed.remove(id.as_str());
         self.notes.insert(id, mark);
     }
 
     /// Has it been seen that this note no longer holds?
-    pub(crate) fn has_expired(&self, id: &EntryId) -> bool {
+    pub fn has_expired(&self, id: &EntryId) -> bool {
         self.expired.contains(id)
     }
 
-    pub(crate) fn see_expired(&mut self, id: &EntryId, is_expired: bool) {
+    pub fn see_expired(&mut self, id: &EntryId, is_expired: bool) {
         match is_expired {
             true => self.expired.insert(id.clone()),
             false => self.expired.remove(id),
@@ -307,32 +303,25 @@ impl DefragLedger {
     }
 
     /// Are the tiers of this reach still to be decided?
-    pub(crate) fn are_tiers_due(&self, reach: &str) -> bool {
+    pub fn are_tiers_due(&self, reach: &str) -> bool {
         self.tiers_due.contains(reach)
     }
 
-    pub(crate) fn put_tiers_due(&mut self, reach: &str) {
+    pub fn put_tiers_due(&mut self, reach: &str) {
         self.tiers_due.insert(reach.to_owned());
     }
 
-    pub(crate) fn tiers_done(&mut self, reach: &str) {
+    pub fn tiers_done(&mut self, reach: &str) {
         self.failed.remove(reach);
         self.tiers_due.remove(reach);
     }
 
-    pub(crate) fn all_tiers_done(&mut self) {
+    pub fn all_tiers_done(&mut self) {
         self.tiers_due.clear();
     }
 
     /// Records a failed call about `of`, under the name `key`, and returns when it may be asked about again.
-    pub(crate) fn fail(
-        &mut self,
-        key: &str,
-        of: &str,
-        error: &str,
-        batch: &str,
-        now: Timestamp,
-    ) -> Timestamp {
+    pub fn fail(&mut self, key: &str, of: &str, error: &str, batch: &str, now: Timestamp) -> Timestamp {
         let calls = self.failed.entry(key.to_owned()).or_default();
         if calls.of != of {
             *calls = FailedCalls { of: of.to_owned(), ..FailedCalls::default() };
@@ -348,19 +337,19 @@ impl DefragLedger {
     }
 
     /// Have calls about it failed, so that it is skipped for now?
-    pub(crate) fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
+    pub fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
         self.failed.get(key).is_some_and(|calls| calls.of == of && calls.is_postponed(now))
     }
 
     /// How many notes and decisions are postponed, and the one that is postponed longest.
-    pub(crate) fn postponed(&self, now: Timestamp) -> Option<(usize, &FailedCalls)> {
+    pub fn postponed(&self, now: Timestamp) -> Option<(usize, &FailedCalls)> {
         let postponed = self.failed.values().filter(|calls| calls.is_postponed(now));
         let last = postponed.clone().max_by_key(|calls| calls.not_before)?;
         Some((postponed.count(), last))
     }
 
     /// Forgets the notes that no longer exist.
-    pub(crate) fn keep(&mut self, exists: impl Fn(&EntryId) -> bool) {
+    pub fn keep(&mut self, exists: impl Fn(&EntryId) -> bool) {
         self.notes.retain(|id, _| exists(id));
         self.expired.retain(&exists);
         self.failed.retain(|key, _| EntryId::whole(key).is_none_or(|id| exists(&id)));
@@ -370,22 +359,22 @@ impl DefragLedger {
 /// How often each note had been read when the last defrag ended, if it was. What AGENTS.md has no room for depends on
 /// this, so that a read does not change the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Uses(BTreeMap<EntryId, u64>);
+pub struct Uses(BTreeMap<EntryId, u64>);
 
 impl Uses {
-    pub(crate) fn of(used: impl Iterator<Item = (EntryId, u64)>) -> Uses {
+    pub fn of(used: impl Iterator<Item = (EntryId, u64)>) -> Uses {
         Uses(used.filter(|(_, used)| *used > 0).collect())
     }
 
-    pub(crate) fn load(root: &Root) -> Result<Uses> {
+    pub fn load(root: &Root) -> Result<Uses> {
         load(&root.state().join("used.json"))
     }
 
-    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+    pub fn save(&self, root: &Root) -> Result<()> {
         save(self, &root.state().join("used.json"))
     }
 
-    pub(crate) fn get(&self, id: &EntryId) -> u64 {
+    pub fn get(&self, id: &EntryId) -> u64 {
         self.0.get(id).copied().unwrap_or_default()
     }
 }

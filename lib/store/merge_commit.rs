@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Makes the commit of a merge that is written the branch's last one, if there is such a merge. Writes the files first
 /// if that is still to be done. The caller holds the history's lock, not the store's.
-pub(crate) fn finish(root: &Root, git: &Git) -> Result<()> {
+pub fn finish(root: &Root, git: &Git) -> Result<()> {
     if apply::is_begun(root) {
         // Taking the lock recovers.
         drop(Topics::at(root).lock()?);

@@ -35,7 +35,7 @@ fn command() -> String {
 }
 
 /// Has the repository everything as [`install`] writes it?
-pub(crate) fn is_installed(root: &Root, git: &Git) -> bool {
+pub fn is_installed(root: &Root, git: &Git) -> bool {
     let has_attributes = attributes(root)
         .and_then(|path| file::read(&path, 1 << 20).ok())
         .is_some_and(|bytes| String::from_utf8_lossy(&bytes).contains(ATTRIBUTES));
@@ -50,7 +50,7 @@ fn key(key: &str) -> String {
 }
 
 /// Installs the driver; what a person has in `info/attributes` stays.
-pub(crate) fn install(root: &Root, git: &Git) -> Result<()> {
+pub fn install(root: &Root, git: &Git) -> Result<()> {
     if is_installed(root, git) {
         return Ok(());
     }
@@ -59,7 +59,7 @@ pub(crate) fn install(root: &Root, git: &Git) -> Result<()> {
 }
 
 /// The same for a directory that `git init` is about to make a repository.
-pub(crate) fn prepare(root: &Root, git: &Git) -> Result<()> {
+pub fn prepare(root: &Root, git: &Git) -> Result<()> {
     // Without git nothing is made.
     git.run(&["--version"])?;
     let dir = root.path().join(".git");

@@ -36,7 +36,7 @@ pub struct Scan<T> {
 }
 
 /// Names the files that were left out.
-pub(crate) fn warn_of(broken: &[Broken], reporter: &Reporter) {
+pub fn warn_of(broken: &[Broken], reporter: &Reporter) {
     for file in broken.iter().take(NAMED) {
         reporter.warn(&format!("\"{}\" is left out: {}", file.path.display(), file.why));
     }
@@ -216,7 +216,7 @@ impl Note {
     }
 
     /// As it is now.
-    pub(crate) fn version(&self) -> Version {
+    pub fn version(&self) -> Version {
         Version::new(self.place, &self.name(), &self.entry)
     }
 }
@@ -246,6 +246,6 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
 }
 
 /// Does the file's name end as that of the note with this id?
-pub(crate) fn is_named_after(path: &Path, id: &EntryId) -> bool {
+pub fn is_named_after(path: &Path, id: &EntryId) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }

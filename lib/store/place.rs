@@ -17,47 +17,47 @@ impl Root {
         Root(path.to_path_buf())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.0
     }
 
     /// What tells this store from another, should a file of it be copied.
-    pub(crate) fn mark(&self) -> &[u8] {
+    pub fn mark(&self) -> &[u8] {
         self.0.as_os_str().as_encoded_bytes()
     }
 
     /// The queue.
-    pub(crate) fn inbox(&self) -> PathBuf {
+    pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox")
     }
 
     /// The notes.
-    pub(crate) fn topics(&self) -> PathBuf {
+    pub fn topics(&self) -> PathBuf {
         self.0.join("topics")
     }
 
     /// Notes that were removed, were merged into others, or are no longer useful.
-    pub(crate) fn archive(&self) -> PathBuf {
+    pub fn archive(&self) -> PathBuf {
         self.0.join("archive")
     }
 
     /// Changes that wait for a person. Made with the first of them.
-    pub(crate) fn proposals(&self) -> PathBuf {
+    pub fn proposals(&self) -> PathBuf {
         self.0.join("proposals")
     }
 
     /// What belongs to this machine: locks, ledgers, batches.
-    pub(crate) fn state(&self) -> PathBuf {
+    pub fn state(&self) -> PathBuf {
         self.0.join(".agent-memory")
     }
 
     /// The lock of the one run that may work on the store. Its content says who holds it.
-    pub(crate) fn run_lock(&self) -> PathBuf {
+    pub fn run_lock(&self) -> PathBuf {
         self.state().join("run.lock")
     }
 
     /// Creates the missing directories, readable only by the owner.
-    pub(crate) fn make(&self) -> Result<()> {
+    pub fn make(&self) -> Result<()> {
         let parts = [self.inbox(), self.topics(), self.archive(), self.state()];
         if parts.iter().all(|part| part.is_dir()) {
             // They may have been made by a program of an earlier version, or copied. The root is the user's own choice.

@@ -12,35 +12,35 @@ const NAME: &str = "projects.json";
 /// A checkout in which a person ran `memory-agents-md --project`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Project {
+pub struct Project {
     /// Its top directory, absolute.
-    pub(crate) top: PathBuf,
+    pub top: PathBuf,
     /// The repository whose notes it gets.
-    pub(crate) repo: String,
+    pub repo: String,
     /// Git's HEAD when its file was last refreshed: another branch may have another AGENTS.md.
-    pub(crate) head: String,
+    pub head: String,
     /// Its file had a section then. While there are no notes, none is written.
-    pub(crate) has_section: bool,
+    pub has_section: bool,
     /// The day on which it was first not found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) missing_since: Option<Date>,
+    pub missing_since: Option<Date>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Projects {
-    pub(crate) projects: Vec<Project>,
+pub struct Projects {
+    pub projects: Vec<Project>,
 }
 
 impl Projects {
-    pub(crate) fn path(root: &Root) -> PathBuf {
+    pub fn path(root: &Root) -> PathBuf {
         root.state().join(NAME)
     }
 
-    pub(crate) fn load(root: &Root) -> Result<Projects> {
+    pub fn load(root: &Root) -> Result<Projects> {
         ledger::load(&Projects::path(root))
     }
 
-    pub(crate) fn save(&self, root: &Root) -> Result<()> {
+    pub fn save(&self, root: &Root) -> Result<()> {
         ledger::save(self, &Projects::path(root))
     }
 }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const CAP: u64 = 8 << 20;
 const PREFIX: &str = "p__";
 /// Where they are, below the store.
-pub(crate) const DIR: &str = "proposals";
+pub const DIR: &str = "proposals";
 
 /// Like `p__a1B2c3`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,12 +24,12 @@ pub struct ProposalId(String);
 
 impl ProposalId {
     /// Accepts `p__a1B2c3` and `a1B2c3`.
-    pub(crate) fn parse(text: &str) -> Option<ProposalId> {
+    pub fn parse(text: &str) -> Option<ProposalId> {
         ProposalId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text))
     }
 
     /// Accepts `p__a1B2c3` only.
-    pub(crate) fn whole(text: &str) -> Option<ProposalId> {
+    pub fn whole(text: &str) -> Option<ProposalId> {
         text.strip_prefix(PREFIX).and_then(ProposalId::of_digits)
     }
 
@@ -45,12 +45,12 @@ impl ProposalId {
         })
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The path of its file, below the store.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         Path::new(DIR).join(format!("{self}.json"))
     }
 }
@@ -142,7 +142,7 @@ pub struct Proposal {
 }
 
 /// The notes that the changes which wait are about: whoever sees one of them is told.
-pub(crate) fn concerned(waiting: &[Proposal]) -> BTreeSet<EntryId> {
+pub fn concerned(waiting: &[Proposal]) -> BTreeSet<EntryId> {
     waiting.iter().filter_map(|proposal| proposal.note.clone()).collect()
 }
 
@@ -177,7 +177,7 @@ pub struct Evidence {
 
 impl Draft {
     /// The note as it is.
-    pub(crate) fn of(entry: &Entry) -> Draft {
+    pub fn of(entry: &Entry) -> Draft {
         let Meta { title, summary, tags, scope, until, sources, .. } = entry.meta().clone();
         let body = String::from_utf8_lossy(entry.body()).into_owned();
         Draft { title, summary, tags, scope, until, body, sources }
@@ -192,7 +192,7 @@ impl Draft {
 
 impl Proposal {
     /// A change of the note `entry`, which would say `change` then.
-    pub(crate) fn about(entry: &Entry, op: Op, change: Option<Draft>, by: By, created_at: i64) -> Proposal {
+    pub fn about(entry: &Entry, op: Op, change: Option<Draft>, by: By, created_at: i64) -> Proposal {
         Proposal {
             note: Some(entry.meta().id.clone()),
             base: Some(entry.base()),
@@ -202,7 +202,7 @@ impl Proposal {
     }
 
     /// One that says nothing yet; its id is made from `title`, see [`ProposalId::make`].
-    pub(crate) fn new(op: Op, title: &str, by: By, created_at: i64) -> Proposal {
+    pub fn new(op: Op, title: &str, by: By, created_at: i64) -> Proposal {
         Proposal {
             id: ProposalId::make(title, created_at, |_| false),
             op,
@@ -219,7 +219,7 @@ impl Proposal {
         }
     }
 
-    pub(crate) fn is_the_same_as(&self, other: &Proposal) -> bool {
+    pub fn is_the_same_as(&self, other: &Proposal) -> bool {
         let same_text = match (&self.entry, &other.entry) {
             (Some(ours), Some(theirs)) => ours.says_the_same_as(theirs),
             (ours, theirs) => ours.is_none() && theirs.is_none(),
@@ -229,7 +229,7 @@ impl Proposal {
 
     /// What is to be kept, where `waiting` are there: the one of them that says the same, with the evidence of both; or
     /// this one, with an id of its own. The same again changes nothing.
-    pub(crate) fn merged_into(self, waiting: &[Proposal]) -> Proposal {
+    pub fn merged_into(self, waiting: &[Proposal]) -> Proposal {
         let Some(there) = waiting.iter().find(|there| there.is_the_same_as(&self)) else {
             return self.with_own_id(waiting);
         };
@@ -246,12 +246,12 @@ impl Proposal {
     }
 
     /// The notes that it would change, and those that say something about the same.
-    pub(crate) fn concerns(&self) -> impl Iterator<Item = &EntryId> {
+    pub fn concerns(&self) -> impl Iterator<Item = &EntryId> {
         self.note.iter().chain(&self.beside)
     }
 
     /// Gives it an id that no other one of `waiting` has.
-    pub(crate) fn with_own_id(mut self, waiting: &[Proposal]) -> Proposal {
+    pub fn with_own_id(mut self, waiting: &[Proposal]) -> Proposal {
         let taken: BTreeSet<&ProposalId> = waiting.iter().map(|there| &there.id).collect();
         if taken.contains(&self.id) {
             self.id = ProposalId::make(self.title(), self.created_at, |id| taken.contains(id));
@@ -260,7 +260,7 @@ impl Proposal {
     }
 
     /// The title of the text that it brings, else the id of the note.
-    pub(crate) fn title(&self) -> &str {
+    pub fn title(&self) -> &str {
         match (&self.entry, &self.note) {
             (Some(entry), _) => &entry.title,
             (None, Some(note)) => note.as_str(),
@@ -269,7 +269,7 @@ impl Proposal {
     }
 
     /// The bytes of the file of this name.
-    pub(crate) fn named(name: &OsStr, bytes: &[u8]) -> Result<Proposal, String> {
+    pub fn named(name: &OsStr, bytes: &[u8]) -> Result<Proposal, String> {
         let proposal = Proposal::parse(bytes).map_err(|why| format!("not a proposal: {why}"))?;
         match proposal.id.path().file_name() == Some(name) {
             true => Ok(proposal),
@@ -278,7 +278,7 @@ impl Proposal {
     }
 
     /// The bytes of a file.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Proposal, String> {
+    pub fn parse(bytes: &[u8]) -> Result<Proposal, String> {
         let proposal: Proposal = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let Proposal { op, note, entry, .. } = &proposal;
         let fault = match (op, note, entry) {
@@ -302,7 +302,7 @@ impl Proposal {
     ///
     /// # Errors
     /// It could not be read again.
-    pub(crate) fn bytes(&self) -> Result<Vec<u8>> {
+    pub fn bytes(&self) -> Result<Vec<u8>> {
         let refused = |why: String| Error::usage(format!("the proposal {} cannot be kept: {why}", self.id));
         let mut bytes = serde_json::to_vec_pretty(self).map_err(|error| refused(error.to_string()))?;
         bytes.push(b'\n');

@@ -18,7 +18,7 @@ pub enum Place {
 
 impl Place {
     /// Its directory, below the store.
-    pub(crate) fn dir(self) -> &'static str {
+    pub fn dir(self) -> &'static str {
         match self {
             Place::Topics => "topics",
             Place::Archive => "archive",
@@ -26,7 +26,7 @@ impl Place {
     }
 
     /// The path of a note below the store.
-    pub(crate) fn path(self, name: &OsStr) -> PathBuf {
+    pub fn path(self, name: &OsStr) -> PathBuf {
         Path::new(self.dir()).join(name)
     }
 }
@@ -74,11 +74,11 @@ pub struct Revision {
 
 impl Version {
     /// A note's file.
-    pub(crate) fn new(place: Place, name: &(impl AsRef<OsStr> + ?Sized), entry: &Entry) -> Version {
+    pub fn new(place: Place, name: &(impl AsRef<OsStr> + ?Sized), entry: &Entry) -> Version {
         Version::at(&place.path(name.as_ref()), entry.bytes().to_vec())
     }
 
-    pub(crate) fn at(path: &Path, bytes: Vec<u8>) -> Version {
+    pub fn at(path: &Path, bytes: Vec<u8>) -> Version {
         let text = |part: Option<&OsStr>| Text::of(part.unwrap_or_default().as_encoded_bytes().to_vec());
         let place = text(path.parent().map(Path::as_os_str));
         Version { place, name: text(path.file_name()), text: Text::of(bytes) }
@@ -93,28 +93,28 @@ impl Version {
         self.text.bytes()
     }
 
-    pub(crate) fn name(&self) -> &OsStr {
+    pub fn name(&self) -> &OsStr {
         self.name.os()
     }
 
     /// Where it lies, if it is a note's file.
-    pub(crate) fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<Place> {
         [Place::Topics, Place::Archive].into_iter().find(|place| self.place.os() == place.dir())
     }
 
-    pub(crate) fn entry(&self) -> Result<Entry> {
+    pub fn entry(&self) -> Result<Entry> {
         Entry::parse(self.bytes().to_vec())
             .map_err(|why| Error::io(format!("the plan's \"{}\" is no note: {why}", self.path().display())))
     }
 }
 
 impl Revision {
-    pub(crate) fn reversed(&self) -> Revision {
+    pub fn reversed(&self) -> Revision {
         Revision { before: self.after.clone(), after: self.before.clone() }
     }
 
     /// The id of the note that it is about; `None` if it is about another file.
-    pub(crate) fn id(&self) -> Option<EntryId> {
+    pub fn id(&self) -> Option<EntryId> {
         let version = self.after.as_ref().or(self.before.as_ref())?;
         version.place()?;
         version.entry().ok().map(|entry| entry.into_meta().id)

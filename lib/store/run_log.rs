@@ -28,7 +28,7 @@ const HEADER: &[u8] = b"\n## ";
 const BLOCK: u64 = 64 * 1024;
 
 /// `memory.path` without change, else `memory/<agent>.md` in the data directory. Creates nothing.
-pub(crate) fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathBuf> {
+pub fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathBuf> {
     if memory.path.is_empty() {
         Ok(env.data_dir()?.join("memory").join(format!("{name}.md")))
     } else {
@@ -40,7 +40,7 @@ pub(crate) fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathB
 ///
 /// `task_chars` is the length at which the task is cut; 0: never. Another program's lock is waited for until
 /// `deadline`, and at least for [`LEAST_WAIT`].
-pub(crate) fn append(
+pub fn append(
     path: &Path,
     time: Timestamp,
     task: &str,
@@ -65,7 +65,7 @@ fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String
 
 /// The newest `last_n` entries without change, and without text before the first header; 0: the whole file.
 /// A missing file counts as an empty one. A program that is writing to it is waited for, but not beyond `deadline`.
-pub(crate) fn tail(path: &Path, last_n: usize, deadline: Deadline) -> io::Result<String> {
+pub fn tail(path: &Path, last_n: usize, deadline: Deadline) -> io::Result<String> {
     let Some((mut log, end)) = file::open_settled_within(path, deadline.remaining())? else {
         return Ok(String::new());
     };
@@ -89,14 +89,14 @@ pub(crate) fn tail(path: &Path, last_n: usize, deadline: Deadline) -> io::Result
 
 /// How many entries a file had, and up to where they were counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LogCount {
-    pub(crate) entries: u64,
+pub struct LogCount {
+    pub entries: u64,
     file: file::FileId,
     end: u64,
 }
 
 /// Counts the entries. A missing file has none. Waits like [`tail`].
-pub(crate) fn count(path: &Path, deadline: Deadline) -> io::Result<LogCount> {
+pub fn count(path: &Path, deadline: Deadline) -> io::Result<LogCount> {
     match file::open_settled_within(path, deadline.remaining())? {
         Some((log, end)) => Ok(LogCount { file: file::id(&log)?, end, entries: count_in(log.take(end))? }),
         None => Ok(LogCount::default()),
@@ -105,7 +105,7 @@ pub(crate) fn count(path: &Path, deadline: Deadline) -> io::Result<LogCount> {
 
 /// What a log says about its runs without a model: how many, when, and the mean length of a result in characters, which
 /// is counted in what is stored. `None` without any entry.
-pub(crate) fn overview(log: &str) -> Option<String> {
+pub fn overview(log: &str) -> Option<String> {
     let with_break = format!("\n{log}");
     let entries: Vec<&str> = with_break.split("\n## ").skip(1).collect();
     let time = |entry: &&str| one_line(entry.lines().next().unwrap_or_default(), 40);
@@ -118,7 +118,7 @@ pub(crate) fn overview(log: &str) -> Option<String> {
 }
 
 /// How many entries `log` has.
-pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
+pub fn count_in(mut log: impl Read) -> io::Result<u64> {
     let header = memmem::Finder::new(HEADER);
     let overlap = HEADER.len() - 1;
     let mut buffer = vec![0; 4 * BLOCK as usize];
@@ -143,10 +143,10 @@ pub(crate) fn count_in(mut log: impl Read) -> io::Result<u64> {
 
 /// The result of a trim, in entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Trimmed {
+pub struct Trimmed {
     /// 0: there was nothing to remove.
-    pub(crate) removed: u64,
-    pub(crate) kept: u64,
+    pub removed: u64,
+    pub kept: u64,
 }
 
 /// Keeps the newest `keep` entries, byte for byte; 0 keeps all (M7 3.1).
@@ -156,7 +156,7 @@ pub(crate) struct Trimmed {
 /// analysed, so they stay even if there are more than `keep`; and only they need to be counted under the lock.
 /// Appends and other trims wait, so that no entry is lost between reading and replacing. After an error the log is as
 /// it was. `own_dir`: the directory contains only our files, so leftovers can be removed.
-pub(crate) fn trim(path: &Path, keep: usize, counted: LogCount, own_dir: bool) -> io::Result<Trimmed> {
+pub fn trim(path: &Path, keep: usize, counted: LogCount, own_dir: bool) -> io::Result<Trimmed> {
     let unchanged = |kept| Ok(Trimmed { removed: 0, kept });
     if keep == 0 {
         return unchanged(counted.entries);

@@ -24,11 +24,11 @@ pub struct Topics {
 }
 
 impl Topics {
-    pub(crate) fn at(root: &Root) -> Topics {
+    pub fn at(root: &Root) -> Topics {
         Topics { root: root.clone() }
     }
 
-    pub(crate) fn dir(&self, place: Place) -> PathBuf {
+    pub fn dir(&self, place: Place) -> PathBuf {
         match place {
             Place::Topics => self.root.topics(),
             Place::Archive => self.root.archive(),
@@ -36,7 +36,7 @@ impl Topics {
     }
 
     /// The markdown files of these places.
-    pub(crate) fn files(&self, places: &[Place]) -> Result<Files> {
+    pub fn files(&self, places: &[Place]) -> Result<Files> {
         let mut files = Files::default();
         for place in places {
             self.add_files(*place, &mut files)?;
@@ -64,7 +64,7 @@ impl Topics {
     }
 
     /// Like [`Persistence::scan`], where `read` knows a note in its own way: see [`read`].
-    pub(crate) fn scan_with<T: Send>(
+    pub fn scan_with<T: Send>(
         &self,
         places: &[Place],
         read: impl Fn(NoteFile) -> Result<(EntryId, T), Option<Broken>> + Sync,
@@ -117,7 +117,7 @@ fn each_name(dir: &Path, mut each: impl FnMut(&OsStr)) -> Result<()> {
 /// Files that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
 /// directory.
 #[derive(Default)]
-pub(crate) struct Files {
+pub struct Files {
     dirs: Vec<(Place, PathBuf)>,
     names: Vec<u8>,
     /// The index of each file's directory, and where its name is.
@@ -126,29 +126,29 @@ pub(crate) struct Files {
 
 /// A file that may be a note.
 #[derive(Clone, Copy)]
-pub(crate) struct NoteFile<'a> {
-    pub(crate) place: Place,
+pub struct NoteFile<'a> {
+    pub place: Place,
     dir: &'a Path,
-    pub(crate) name: &'a OsStr,
+    pub name: &'a OsStr,
 }
 
 impl<'a> NoteFile<'a> {
     #[cfg(test)]
-    pub(crate) fn at(place: Place, dir: &'a Path, name: &'a OsStr) -> NoteFile<'a> {
+    pub fn at(place: Place, dir: &'a Path, name: &'a OsStr) -> NoteFile<'a> {
         NoteFile { place, dir, name }
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.dir.join(self.name)
     }
 }
 
 impl Files {
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    pub(crate) fn get(&self, number: usize) -> NoteFile<'_> {
+    pub fn get(&self, number: usize) -> NoteFile<'_> {
         self.file(&self.all[number])
     }
 
@@ -158,13 +158,13 @@ impl Files {
     }
 
     /// What `each` makes of some of the files, in their order, by several threads.
-    pub(crate) fn map<T: Send>(&self, files: Range<usize>, each: impl Fn(NoteFile) -> T + Sync) -> Vec<T> {
+    pub fn map<T: Send>(&self, files: Range<usize>, each: impl Fn(NoteFile) -> T + Sync) -> Vec<T> {
         parallel::map(&self.all[files], |_, entry| each(self.file(entry)))
     }
 }
 
 /// `Err(None)`: there is no such file any more.
-pub(crate) fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
+pub fn read(place: Place, path: &Path) -> Result<Note, Option<Broken>> {
     let entry = Entry::parse(bytes(path)?)
         .map_err(|error| Some(Broken { path: path.to_path_buf(), why: error.line() }))?;
     Ok(Note { place, path: path.to_path_buf(), entry })

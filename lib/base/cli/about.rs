@@ -6,23 +6,23 @@ use std::fmt::Write;
 
 /// Everything that help, man page and completions say about a program, and how its command line is read.
 #[derive(Debug)]
-pub(crate) struct About {
-    pub(crate) name: &'static str,
+pub struct About {
+    pub name: &'static str,
     /// What it does, in less than a line, without a full stop.
-    pub(crate) caption: &'static str,
+    pub caption: &'static str,
     /// One line for each form.
-    pub(crate) usage: &'static [&'static str],
-    pub(crate) commands: &'static [Command],
-    pub(crate) flags: &'static [Flag],
-    pub(crate) words: Words,
-    pub(crate) rules: &'static [Rule],
+    pub usage: &'static [&'static str],
+    pub commands: &'static [Command],
+    pub flags: &'static [Flag],
+    pub words: Words,
+    pub rules: &'static [Rule],
     /// Paragraphs, separated by blank lines; lines that begin with four spaces are verbatim. From the first `## HEADING`
     /// on it is for the man page alone, in the form of [`crate::base::cli::Manual::text`].
-    pub(crate) text: &'static str,
+    pub text: &'static str,
 }
 
 /// The first word on the command line: `axe-agents show`.
-pub(crate) type Command = (&'static str, &'static str);
+pub type Command = (&'static str, &'static str);
 
 /// The flags that every program has.
 static COMMON: [Flag; 2] =
@@ -32,7 +32,7 @@ const WIDTH: usize = 79;
 
 impl About {
     /// What most programs do not have.
-    pub(crate) const BLANK: About = About {
+    pub const BLANK: About = About {
         name: "",
         caption: "",
         usage: &[],
@@ -59,7 +59,7 @@ impl About {
     }
 
     /// What `--help` prints: at most 40 lines of 79 columns (a test checks this).
-    pub(crate) fn help(&self) -> String {
+    pub fn help(&self) -> String {
         let mut out = format!("{} - {}\n\n", self.name, self.caption);
         for (n, line) in self.usage.iter().enumerate() {
             let _ = writeln!(out, "{} {line}", if n == 0 { "Usage:" } else { "      " });

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What was given on the command line. Every value is one that the table allows.
 #[derive(Debug)]
-pub(crate) struct Args {
+pub struct Args {
     about: &'static About,
     /// In their order: a flag and its value, or a word and no flag.
     given: Vec<(&'static str, OsString)>,
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 /// What a command line asks for.
-pub(crate) enum Asked {
+pub enum Asked {
     Help,
     Version,
     Run,
@@ -165,52 +165,48 @@ impl Args {
         self.values(long)
     }
 
-    pub(crate) fn has(&self, long: &str) -> bool {
+    pub fn has(&self, long: &str) -> bool {
         self.of(long).next().is_some()
     }
 
     /// The flag's value; the last one if there are several.
-    pub(crate) fn text(&self, long: &str) -> Option<&str> {
+    pub fn text(&self, long: &str) -> Option<&str> {
         self.of(long).next_back().and_then(OsStr::to_str)
     }
 
-    pub(crate) fn texts(&self, long: &str) -> Vec<&str> {
+    pub fn texts(&self, long: &str) -> Vec<&str> {
         self.of(long).filter_map(OsStr::to_str).collect()
     }
 
-    pub(crate) fn path(&self, long: &str) -> Option<&Path> {
+    pub fn path(&self, long: &str) -> Option<&Path> {
         self.of(long).next_back().map(Path::new)
     }
 
-    pub(crate) fn paths(&self, long: &str) -> Vec<&Path> {
+    pub fn paths(&self, long: &str) -> Vec<&Path> {
         self.of(long).map(Path::new).collect()
     }
 
-    pub(crate) fn number<N: std::str::FromStr>(&self, long: &str) -> Option<N> {
+    pub fn number<N: std::str::FromStr>(&self, long: &str) -> Option<N> {
         self.text(long).and_then(|text| text.parse().ok())
     }
 
     /// The flag's value, read by `read`, whose error is the program's.
-    pub(crate) fn parsed<'a, T>(
-        &'a self,
-        long: &str,
-        read: impl FnOnce(&'a str) -> Result<T>,
-    ) -> Result<Option<T>> {
+    pub fn parsed<'a, T>(&'a self, long: &str, read: impl FnOnce(&'a str) -> Result<T>) -> Result<Option<T>> {
         self.text(long).map(read).transpose()
     }
 
     /// The flags that are given, with their values, in their order.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn in_order(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.given.iter().filter_map(|(long, value)| Some((*long, value.to_str()?)))
     }
 
     /// What is neither a flag nor a flag's value.
-    pub(crate) fn words(&self) -> Vec<&str> {
+    pub fn words(&self) -> Vec<&str> {
         self.values("").filter_map(OsStr::to_str).collect()
     }
 
     /// The other program that is meant, and its command line.
-    pub(crate) fn program(&self) -> Option<(&OsStr, &[OsString])> {
+    pub fn program(&self) -> Option<(&OsStr, &[OsString])> {
         Some((&self.given.first()?.1, self.rest.as_deref()?))
     }
 }
@@ -221,7 +217,7 @@ fn names(flag: &str, long: &str) -> bool {
 }
 
 /// `a, b or c`
-pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let list = words.into_iter().collect::<Vec<_>>().join(", ");
     match list.rsplit_once(", ") {
         Some((first, last)) => format!("{first} or {last}"),
@@ -269,7 +265,7 @@ impl Flag {
 
 /// Is this a command line that the program takes?
 #[cfg(test)]
-pub(crate) fn accepts(about: &'static About, words: &[&str]) -> bool {
+pub fn accepts(about: &'static About, words: &[&str]) -> bool {
     matches!(Args::parse(about, lexopt::Parser::from_args(words)).1, Asked::Run)
 }
 

@@ -4,14 +4,14 @@ use crate::base::cli::about::About;
 use std::fmt::Write;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shell {
+pub enum Shell {
     Bash,
     Zsh,
     Fish,
 }
 
 impl Shell {
-    pub(crate) fn named(name: &str) -> Option<Shell> {
+    pub fn named(name: &str) -> Option<Shell> {
         match name {
             "bash" => Some(Shell::Bash),
             "zsh" => Some(Shell::Zsh),
@@ -22,7 +22,7 @@ impl Shell {
 }
 
 /// A script for the shell that completes `programs`.
-pub(crate) fn completions(shell: Shell, programs: &[&About]) -> String {
+pub fn completions(shell: Shell, programs: &[&About]) -> String {
     match shell {
         Shell::Bash => bash(programs),
         Shell::Zsh => zsh(programs),

@@ -2,7 +2,7 @@
 
 /// A flag of a program. Help, man page and completions show it, and the command line is read by it.
 #[derive(Debug)]
-pub(crate) struct Flag {
+pub struct Flag {
     pub(super) long: &'static str,
     pub(super) short: Option<char>,
     /// What help calls its value; empty for a flag without one.
@@ -15,7 +15,7 @@ pub(crate) struct Flag {
 
 /// What the value of a flag may be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// There is none.
     Switch,
     Text,
@@ -28,27 +28,27 @@ pub(crate) enum Kind {
     OneOf(&'static [&'static str]),
 }
 
-pub(crate) const fn flag(long: &'static str, help: &'static str) -> Flag {
+pub const fn flag(long: &'static str, help: &'static str) -> Flag {
     Flag { long, short: None, value: "", help, kind: Kind::Switch, most: 1 }
 }
 
-pub(crate) const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
+pub const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
     Flag { value, kind: Kind::Text, ..flag(long, help) }
 }
 
-pub(crate) const fn path(long: &'static str, value: &'static str, help: &'static str) -> Flag {
+pub const fn path(long: &'static str, value: &'static str, help: &'static str) -> Flag {
     Flag { value, kind: Kind::Path, ..flag(long, help) }
 }
 
-pub(crate) const fn count(long: &'static str, help: &'static str) -> Flag {
+pub const fn count(long: &'static str, help: &'static str) -> Flag {
     Flag { value: "N", kind: Kind::Count, ..flag(long, help) }
 }
 
-pub(crate) const fn seconds(long: &'static str, help: &'static str) -> Flag {
+pub const fn seconds(long: &'static str, help: &'static str) -> Flag {
     Flag { value: "SECONDS", kind: Kind::Seconds, ..flag(long, help) }
 }
 
-pub(crate) const fn one_of(
+pub const fn one_of(
     long: &'static str,
     value: &'static str,
     words: &'static [&'static str],
@@ -58,12 +58,12 @@ pub(crate) const fn one_of(
 }
 
 impl Flag {
-    pub(crate) const fn short(self, short: char) -> Flag {
+    pub const fn short(self, short: char) -> Flag {
         Flag { short: Some(short), ..self }
     }
 
     /// Up to `most` values: the first, and the words that follow it.
-    pub(crate) const fn up_to(self, most: usize) -> Flag {
+    pub const fn up_to(self, most: usize) -> Flag {
         Flag { most, ..self }
     }
 
@@ -76,7 +76,7 @@ impl Flag {
 
 /// What may stand on the command line beside flags and their values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Words {
+pub enum Words {
     AtMost(usize),
     /// At least one, and at most so many. Then the message if there is none, and the next step.
     Needed(usize, &'static str, &'static str),
@@ -91,7 +91,7 @@ pub(crate) enum Words {
 /// Which flags go together. They are written as a person writes them; "-" and "WORDS" stand for words, and any other
 /// name for a command.
 #[derive(Debug)]
-pub(crate) enum Rule {
+pub enum Rule {
     AtMostOne(&'static [&'static str]),
     /// The first goes with none of the others. Then the next step, or nothing.
     Apart(&'static str, &'static [&'static str], &'static str),

@@ -10,20 +10,20 @@ const WIDTH: usize = 78;
 
 /// A page of section 7: what several programs have in common.
 #[derive(Debug)]
-pub(crate) struct Manual {
-    pub(crate) name: &'static str,
+pub struct Manual {
+    pub name: &'static str,
     /// What `axe help` and `memory help` call it.
-    pub(crate) topic: &'static str,
-    pub(crate) caption: &'static str,
+    pub topic: &'static str,
+    pub caption: &'static str,
     /// Markdown, as far as these pages use it: `## SECTION`, `### Part`, paragraphs, verbatim lines indented by four
     /// spaces, "- `term`: text", and bold `words`.
-    pub(crate) text: &'static str,
+    pub text: &'static str,
 }
 
 #[cfg(test)]
 impl Manual {
     /// The terms of a section's items, up to its first part with a heading.
-    pub(crate) fn terms(&self, section: &str) -> Vec<&str> {
+    pub fn terms(&self, section: &str) -> Vec<&str> {
         let (_, rest) = self.text.split_once(&format!("\n## {section}\n")).unwrap();
         let section = rest.split("\n##").next().unwrap();
         let items = section.lines().filter_map(|line| line.strip_prefix("- `"));
@@ -32,7 +32,7 @@ impl Manual {
 }
 
 /// The page of a program.
-pub(crate) fn man_page(about: &About, version: &str) -> String {
+pub fn man_page(about: &About, version: &str) -> String {
     let mut out = head(about.name, 1, about.caption, version);
     out.push_str(".SH SYNOPSIS\n");
     for (n, usage) in about.usage.iter().enumerate() {
@@ -71,11 +71,7 @@ pub(crate) fn man_page(about: &About, version: &str) -> String {
 }
 
 /// A page of section 7. `also` are the pages that it refers to, each with its section.
-pub(crate) fn manual_page<'a>(
-    manual: &Manual,
-    also: impl Iterator<Item = (&'a str, u8)>,
-    version: &str,
-) -> String {
+pub fn manual_page<'a>(manual: &Manual, also: impl Iterator<Item = (&'a str, u8)>, version: &str) -> String {
     let mut out = head(manual.name, 7, manual.caption, version);
     // The text begins with its own title.
     blocks(&mut out, manual.text.split_once("\n\n").map_or("", |(_, text)| text));

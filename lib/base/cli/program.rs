@@ -9,32 +9,32 @@ use crate::base::error::{Error, Result};
 use crate::base::{signal, stderr};
 use std::process::{ExitCode, Termination};
 
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What a program works with, beside its arguments.
-pub(crate) struct Context {
-    pub(crate) env: Env,
-    pub(crate) stdout: Stdout,
-    pub(crate) reporter: Reporter,
+pub struct Context {
+    pub env: Env,
+    pub stdout: Stdout,
+    pub reporter: Reporter,
     /// Its name.
-    pub(crate) program: &'static str,
+    pub program: &'static str,
     /// With `--json`, results and errors are JSON.
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 impl Context {
     /// From here on a signal ends the program and its commands in good order.
-    pub(crate) fn watch_signals(&self) {
+    pub fn watch_signals(&self) {
         signal::watch(self.program, self.json);
     }
 
     /// A line on stderr, after the program's name.
-    pub(crate) fn say(&self, text: &str) {
+    pub fn say(&self, text: &str) {
         say(self.program, text);
     }
 
     /// The last of several errors is the program's own; those before it are warnings.
-    pub(crate) fn last_of(&self, errors: impl IntoIterator<Item = Error>) -> Result<()> {
+    pub fn last_of(&self, errors: impl IntoIterator<Item = Error>) -> Result<()> {
         let mut last = Ok(());
         for error in errors {
             if let Err(earlier) = std::mem::replace(&mut last, Err(error)) {
@@ -46,7 +46,7 @@ impl Context {
 
     /// Does `work` for each, and carries on after an error unless stdout itself fails. All errors are printed; the last
     /// one is the program's own.
-    pub(crate) fn each<I>(
+    pub fn each<I>(
         &mut self,
         all: impl IntoIterator<Item = I>,
         mut work: impl FnMut(I, &mut Context) -> Result<()>,
@@ -68,15 +68,12 @@ impl Context {
 }
 
 /// Runs a program: `run` does its work.
-pub(crate) fn main<T: Termination>(
-    about: &'static About,
-    run: fn(&Args, &mut Context) -> Result<T>,
-) -> ExitCode {
+pub fn main<T: Termination>(about: &'static About, run: fn(&Args, &mut Context) -> Result<T>) -> ExitCode {
     main_or(about, run, |_, error| Err(error))
 }
 
 /// The same for a program that may forgive a wrong command line.
-pub(crate) fn main_or<T: Termination>(
+pub fn main_or<T: Termination>(
     about: &'static About,
     run: fn(&Args, &mut Context) -> Result<T>,
     if_wrong: fn(&Args, Error) -> Result<T>,
@@ -118,6 +115,6 @@ fn print_error(program: &str, json: bool, error: &Error) {
 }
 
 /// A line on stderr, after the program's name.
-pub(crate) fn say(program: &str, text: &str) {
+pub fn say(program: &str, text: &str) {
     stderr::line(&format!("{program}: {text}"));
 }

@@ -6,12 +6,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Appears after one second and is removed when dropped. In a pipe, a log or a timer's journal it does nothing.
-pub(crate) struct Progress {
+pub struct Progress {
     running: Option<(Sender<()>, Receiver<()>)>,
 }
 
 impl Progress {
-    pub(crate) fn start(wanted: bool, what: String) -> Progress {
+    pub fn start(wanted: bool, what: String) -> Progress {
         if !wanted || !std::io::stderr().is_terminal() {
             return Progress { running: None };
         }

@@ -5,42 +5,42 @@ use crate::base::stderr::line;
 /// Prints warnings and verbose lines. Most of a sub-agent have a prefix, and appear only with
 /// `--verbose`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reporter {
+pub struct Reporter {
     prefix: &'static str,
     warnings: bool,
     verbose: bool,
 }
 
 impl Reporter {
-    pub(crate) fn new(verbose: bool) -> Reporter {
+    pub fn new(verbose: bool) -> Reporter {
         Reporter { prefix: "", warnings: true, verbose }
     }
 
     /// The reporter of an agent that this one calls.
-    pub(crate) fn for_sub_agent(&self) -> Reporter {
+    pub fn for_sub_agent(&self) -> Reporter {
         Reporter { prefix: "[sub-agent] ", warnings: self.verbose, verbose: self.verbose }
     }
 
     /// `Warning: …`. The program's own warnings always appear.
-    pub(crate) fn warn(&self, message: &str) {
+    pub fn warn(&self, message: &str) {
         if self.warnings {
             line(&format!("{}Warning: {message}", self.prefix));
         }
     }
 
     /// The same, also of a sub-agent, and without its prefix.
-    pub(crate) fn warn_always(&self, message: &str) {
+    pub fn warn_always(&self, message: &str) {
         line(&format!("Warning: {message}"));
     }
 
     /// A line that appears only with `--verbose`.
-    pub(crate) fn verbose(&self, message: &str) {
+    pub fn verbose(&self, message: &str) {
         if self.verbose {
             line(&format!("{}{message}", self.prefix));
         }
     }
 
-    pub(crate) fn is_verbose(&self) -> bool {
+    pub fn is_verbose(&self) -> bool {
         self.verbose
     }
 }

@@ -19,7 +19,7 @@ fn look_at_stdout() {
 
 /// Closes stdout for the program that replaces this one, if it was closed for us.
 #[cfg(unix)]
-pub(crate) fn hand_on_closed_stdout() {
+pub fn hand_on_closed_stdout() {
     if WAS_CLOSED.load(Relaxed) {
         let _ = rustix::io::fcntl_setfd(rustix::stdio::stdout(), rustix::io::FdFlags::CLOEXEC);
     }
@@ -27,7 +27,7 @@ pub(crate) fn hand_on_closed_stdout() {
 
 /// Remembers whether its reader left (`| head -1`): that is a success, and later output is discarded. Any other
 /// failure, like a full disk, is an error. A child's broken pipe does not count.
-pub(crate) struct Stdout {
+pub struct Stdout {
     out: BufWriter<StdoutLock<'static>>,
     reader_left: bool,
     broken: bool,
@@ -39,11 +39,11 @@ impl Stdout {
         Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false, broken: false }
     }
 
-    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+    pub fn text(&mut self, text: &str) -> Result<()> {
         self.bytes(text.as_bytes())
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let written = if WAS_CLOSED.load(Relaxed) && !bytes.is_empty() {
             Err(io::Error::other("it is closed"))
         } else {
@@ -52,29 +52,29 @@ impl Stdout {
         self.judge(written)
     }
 
-    pub(crate) fn line(&mut self, text: &str) -> Result<()> {
+    pub fn line(&mut self, text: &str) -> Result<()> {
         self.text(text)?;
         self.text("\n")
     }
 
     /// One JSON document on one line.
-    pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
+    pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         self.line(&text)
     }
 
     /// Writes everything out. Only then is it certain that the output has arrived.
-    pub(crate) fn flush(&mut self) -> Result<()> {
+    pub fn flush(&mut self) -> Result<()> {
         let written = self.out.flush();
         self.judge(written)
     }
 
-    pub(crate) fn is_terminal(&self) -> bool {
+    pub fn is_terminal(&self) -> bool {
         self.out.get_ref().is_terminal()
     }
 
     /// Has a write failed for another reason than a reader that left?
-    pub(crate) fn is_broken(&self) -> bool {
+    pub fn is_broken(&self) -> bool {
         self.broken
     }
 

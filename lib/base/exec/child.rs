@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// It could not be started, printed too much, or was not at its end, or not read to its end, by the deadline.
-pub(crate) fn run(invocation: Invocation) -> Result<Finished, ExecError> {
+pub fn run(invocation: Invocation) -> Result<Finished, ExecError> {
     let invocation = &invocation;
     let (mut child, group, exit) =
         ProcessGroup::start(invocation.level, || start(invocation)).map_err(ExecError::NotStarted)?;

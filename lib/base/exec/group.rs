@@ -44,7 +44,7 @@ pub(super) fn end_all(is_printing: impl Fn() -> bool) {
 
 /// A process group, named by the id of its first process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ProcessGroup {
+pub struct ProcessGroup {
     id: u32,
     grace: Duration,
 }

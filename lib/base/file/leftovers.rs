@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// A temporary file of this age is a leftover: a write takes moments. For files of which only the name is known; rsync
 /// names its own in the same way.
-pub(crate) const LEFT_FOR: Duration = Duration::from_secs(60 * 60);
+pub const LEFT_FOR: Duration = Duration::from_secs(60 * 60);
 /// The same for files whose content shows that they are ours.
-pub(crate) const LEFT_BEHIND: Duration = Duration::from_secs(60);
+pub const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// Removes the temporary name of an open file, if the rename did not happen.
 pub(super) fn remove_twin(path: &Path, file: &std::fs::File) {
@@ -27,7 +27,7 @@ pub(super) fn twin(path: &Path, file: &std::fs::File) -> Option<PathBuf> {
 
 /// Removes the leftovers of new files for `path`. Only for directories that are ours alone: elsewhere the names could
 /// be somebody else's. The caller holds the lock of `path`, so none is in use.
-pub(crate) fn sweep(path: &Path) {
+pub fn sweep(path: &Path) {
     // Behind a symlink the new files are in somebody else's directory.
     if path.is_symlink() {
         return;
@@ -39,7 +39,7 @@ pub(crate) fn sweep(path: &Path) {
 
 /// Removes the leftovers of new files for `path` in a directory that is not ours: those that are older than `age` and
 /// whose bytes `is_ours` accepts.
-pub(crate) fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> bool) {
+pub fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> bool) {
     const CAP: u64 = 16 << 20;
     for leftover in temporaries(path) {
         if is_older(&leftover, age)
@@ -53,13 +53,13 @@ pub(crate) fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> 
 
 /// Removes the leftovers of new files `*EXTENSION` in `dir`, which is ours alone, if they are older than `age`, and
 /// returns them. An age of zero requires a lock that all writers there take.
-pub(crate) fn sweep_dir(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
+pub fn sweep_dir(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
     let leftovers = leftovers(dir, extension, age).into_iter();
     leftovers.filter(|path| fs::remove_file(path).is_ok()).collect()
 }
 
 /// The leftovers of new files `*EXTENSION` in `dir` that are older than `age`.
-pub(crate) fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
+pub fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
     entries
         .filter_map(Result::ok)
@@ -71,7 +71,7 @@ pub(crate) fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathB
 
 /// Was the file last written at least `age` ago? By the clock of the file system, not a pinned one.
 #[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
-pub(crate) fn is_older(path: &Path, age: Duration) -> bool {
+pub fn is_older(path: &Path, age: Duration) -> bool {
     let changed = || path.symlink_metadata().and_then(|metadata| metadata.modified());
     age.is_zero() || changed().is_ok_and(|at| at.elapsed().is_ok_and(|since| since >= age))
 }

@@ -18,7 +18,7 @@ const SETTLE_WAIT: Duration = Duration::from_secs(1);
 ///
 /// If another program has replaced the file in the meantime, the lock is on a file that nobody reads any more, so it
 /// is opened again.
-pub(crate) fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
+pub fn lock_for_change(path: &Path, make: bool) -> io::Result<Option<fs::File>> {
     lock_within(path, make, 0o644, LOCK_WAIT)
 }
 
@@ -41,12 +41,12 @@ pub(super) fn lock_within(
 }
 
 /// A log for reading, and its length at a moment when nobody was writing to it; `None` if there is none.
-pub(crate) fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
+pub fn open_settled(path: &Path) -> io::Result<Option<(fs::File, u64)>> {
     open_settled_within(path, SETTLE_WAIT)
 }
 
 /// The same, with a limit for the wait.
-pub(crate) fn open_settled_within(path: &Path, wait: Duration) -> io::Result<Option<(fs::File, u64)>> {
+pub fn open_settled_within(path: &Path, wait: Duration) -> io::Result<Option<(fs::File, u64)>> {
     regular_or_missing(path)?;
     let Some(file) = if_exists(fs::File::open(path))? else { return Ok(None) };
     let locked = match lock(&file, path, std::fs::File::try_lock_shared, wait.min(SETTLE_WAIT)) {
@@ -62,7 +62,7 @@ pub(crate) fn open_settled_within(path: &Path, wait: Duration) -> io::Result<Opt
 }
 
 /// A lock that is held for a whole run.
-pub(crate) enum RunLock {
+pub enum RunLock {
     /// Ours until the file is closed.
     Acquired(fs::File),
     /// Held by another program, which wrote this into the file.
@@ -70,7 +70,7 @@ pub(crate) enum RunLock {
 }
 
 /// Takes such a lock, and writes `holder` into its file.
-pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<RunLock> {
+pub fn hold(path: &Path, holder: &str) -> io::Result<RunLock> {
     // The target of a symlink would be emptied, and a store may contain somebody else's files.
     if path.is_symlink() {
         let why = format!("\"{}\" is a symlink, not a lock of ours", path.display());
@@ -90,7 +90,7 @@ pub(crate) fn hold(path: &Path, holder: &str) -> io::Result<RunLock> {
 }
 
 /// What the holder of such a lock wrote into its file; `None` if nobody holds it. Changes nothing.
-pub(crate) fn holder(path: &Path) -> io::Result<Option<String>> {
+pub fn holder(path: &Path) -> io::Result<Option<String>> {
     let Some((file, _)) = if_exists(open_regular(path))? else { return Ok(None) };
     match file.file().try_lock_shared() {
         Ok(()) => Ok(None),

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The whole of a regular file of at most `cap` bytes.
-pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
     let (mut file, length) = open_regular(path)?;
     // Space for one byte more than the file has: if a read leaves it free, the file ends there, after one read.
     let mut bytes = vec![0; length.min(cap) as usize + 1];
@@ -40,7 +40,7 @@ pub(crate) fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
 /// Opens a regular file for reading, and returns its size. Does not wait for a pipe.
 #[cfg(unix)]
 #[allow(clippy::disallowed_methods, reason = "opens for reading only")]
-pub(crate) fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+pub fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
     use fs_err::os::unix::fs::OpenOptionsExt;
     let without_waiting = rustix::fs::OFlags::NONBLOCK.bits();
     let file = fs::OpenOptions::new().read(true).custom_flags(without_waiting.cast_signed()).open(path)?;
@@ -69,7 +69,7 @@ pub(super) fn regular_or_missing(path: &Path) -> io::Result<()> {
 }
 
 /// `None` if the file does not exist.
-pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+pub fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         result => result.map(Some),
@@ -81,7 +81,7 @@ pub(super) fn cannot(verb: &str, path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// Identifies a file, whatever its name.
-pub(crate) type FileId = (u64, u64);
+pub type FileId = (u64, u64);
 
 #[cfg(unix)]
 pub(super) fn id_of(metadata: &std::fs::Metadata) -> FileId {
@@ -95,7 +95,7 @@ fn id_of(_metadata: &std::fs::Metadata) -> FileId {
     (0, 0)
 }
 
-pub(crate) fn id(file: &fs::File) -> io::Result<FileId> {
+pub fn id(file: &fs::File) -> io::Result<FileId> {
     Ok(id_of(&file.metadata()?))
 }
 
@@ -116,7 +116,7 @@ pub(super) fn open_with(
 
 /// Are both names of one file? On a file system that ignores case, or the form of Unicode, they may differ.
 #[cfg(unix)]
-pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+pub fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino(), found.nlink()));
     // With several hard links, the two names may be two of them.

@@ -13,17 +13,17 @@ const COARSE: i64 = 2_000_000_000;
 ///
 /// The time of change cannot be set by hand: it tells an edit even if the time of modification was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    pub(crate) size: u64,
-    pub(crate) modified: i64,
-    pub(crate) changed: i64,
-    pub(crate) inode: u64,
-    pub(crate) device: u64,
+pub struct Stamp {
+    pub size: u64,
+    pub modified: i64,
+    pub changed: i64,
+    pub inode: u64,
+    pub device: u64,
 }
 
 impl Stamp {
     /// Appends the stamp in the form that [`Stamp::unpack`] reads.
-    pub(crate) fn pack(&self, to: &mut Vec<u8>) {
+    pub fn pack(&self, to: &mut Vec<u8>) {
         put_number(to, self.size);
         put_signed(to, self.modified);
         put_signed(to, self.changed);
@@ -31,7 +31,7 @@ impl Stamp {
         put_number(to, self.device);
     }
 
-    pub(crate) fn unpack(from: &mut Unpack<'_>) -> Option<Stamp> {
+    pub fn unpack(from: &mut Unpack<'_>) -> Option<Stamp> {
         Some(Stamp {
             size: from.number()?,
             modified: from.signed()?,
@@ -43,27 +43,27 @@ impl Stamp {
 }
 
 #[cfg(unix)]
-pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+pub fn stamp(path: &Path) -> Option<Stamp> {
     Stamp::of(&rustix::fs::stat(path).ok()?)
 }
 
 /// A directory whose files are asked for their stamps by name. With ten thousand, whole paths take twice as long.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) struct Dir(fs_err::File);
+pub struct Dir(fs_err::File);
 
 #[cfg(unix)]
 impl Dir {
-    pub(crate) fn open(path: &Path) -> io::Result<Dir> {
+    pub fn open(path: &Path) -> io::Result<Dir> {
         fs_err::File::open(path).map(Dir)
     }
 
     /// When a name was last added, removed or given to another file, in nanoseconds since 1970.
-    pub(crate) fn changed(&self) -> Option<i64> {
+    pub fn changed(&self) -> Option<i64> {
         changed(&rustix::fs::fstat(self.0.file()).ok()?)
     }
 
-    pub(crate) fn stamp(&self, name: &OsStr) -> Option<Stamp> {
+    pub fn stamp(&self, name: &OsStr) -> Option<Stamp> {
         Stamp::of(&rustix::fs::statat(self.0.file(), name, rustix::fs::AtFlags::empty()).ok()?)
     }
 }
@@ -96,7 +96,7 @@ fn in_nanoseconds(seconds: i64, more: i64) -> Option<i64> {
 
 /// The name of a file, from the bytes that [`OsStr::as_encoded_bytes`] gave. `None` if there is no such name.
 #[cfg(unix)]
-pub(crate) fn name_of(bytes: &[u8]) -> Option<&OsStr> {
+pub fn name_of(bytes: &[u8]) -> Option<&OsStr> {
     Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
 }
 
@@ -113,7 +113,7 @@ fn stamp(_path: &Path) -> Option<Stamp> {
 
 #[cfg(not(unix))]
 #[derive(Debug)]
-pub(crate) struct Dir;
+pub struct Dir;
 
 #[cfg(not(unix))]
 impl Dir {
@@ -132,7 +132,7 @@ impl Dir {
 
 /// A moment before files were read, to tell later which of them could have changed unnoticed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub struct Moment {
     by_clock: SystemTime,
     running: Instant,
 }
@@ -140,17 +140,17 @@ pub(crate) struct Moment {
 impl Moment {
     /// Now, by the clock that the file system has too, and not by a pinned one.
     #[allow(clippy::disallowed_methods, reason = "compared with times of the file system")]
-    pub(crate) fn now() -> Moment {
+    pub fn now() -> Moment {
         Moment { by_clock: SystemTime::now(), running: Instant::now() }
     }
 
     /// In nanoseconds since 1970.
-    pub(crate) fn nanoseconds(self) -> i64 {
+    pub fn nanoseconds(self) -> i64 {
         nanoseconds(self.by_clock)
     }
 
     /// Nanoseconds since then, whatever happened to the clock.
-    pub(crate) fn elapsed(self) -> i64 {
+    pub fn elapsed(self) -> i64 {
         i64::try_from(self.running.elapsed().as_nanos()).unwrap_or(i64::MAX)
     }
 }
@@ -160,19 +160,19 @@ impl Moment {
 ///
 /// `began` is the clock's time before the first was read, and `ended` the file system's time `elapsed` nanoseconds
 /// later. The two clocks may differ, and may have been set meanwhile: the earlier time counts.
-pub(crate) fn settled(began: i64, ended: i64, elapsed: i64) -> i64 {
+pub fn settled(began: i64, ended: i64, elapsed: i64) -> i64 {
     began.min(ended.saturating_sub(elapsed)).saturating_sub(COARSE)
 }
 
 impl Stamp {
     /// Was the file changed before that moment?
-    pub(crate) fn is_before(&self, moment: i64) -> bool {
+    pub fn is_before(&self, moment: i64) -> bool {
         self.modified < moment && self.changed < moment
     }
 }
 
 /// When an open file was last written, in nanoseconds since 1970.
-pub(crate) fn written(file: &fs_err::File) -> io::Result<i64> {
+pub fn written(file: &fs_err::File) -> io::Result<i64> {
     Ok(nanoseconds(file.metadata()?.modified()?))
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 
 /// What a caller can do something about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HttpErrorKind {
+pub enum HttpErrorKind {
     Deadline,
     Refused,
     /// Closed or reset before the response was complete: the next attempt may succeed.
@@ -16,13 +16,13 @@ pub(crate) enum HttpErrorKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HttpError {
-    pub(crate) kind: HttpErrorKind,
+pub struct HttpError {
+    pub kind: HttpErrorKind,
     /// One line that names host and port.
-    pub(crate) message: String,
+    pub message: String,
 }
 
-pub(crate) type HttpResult<T> = Result<T, HttpError>;
+pub type HttpResult<T> = Result<T, HttpError>;
 
 impl HttpError {
     pub(super) fn new(kind: HttpErrorKind, message: impl Into<String>) -> HttpError {

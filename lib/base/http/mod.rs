@@ -2,9 +2,9 @@
 //!
 //! minreq trusts servers and proxies. The checks here catch what it lets through, and each says what that is.
 
-pub(crate) mod error;
-pub(crate) mod proxy;
-pub(crate) mod url;
+pub mod error;
+pub mod proxy;
+pub mod url;
 
 use crate::base::deadline::Deadline;
 use crate::base::http::error::{HttpError, HttpErrorKind, HttpResult};
@@ -29,20 +29,20 @@ const USER_AGENT: &str = concat!("axe/", env!("CARGO_PKG_VERSION"));
 const NO_STATUS_LINE: &str = "Server did not provide a status line";
 
 /// Gets the body of a stream.
-pub(crate) type OnPiece<'a> = &'a mut dyn FnMut(&[u8]);
+pub type OnPiece<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// A complete response of any status except 1xx and 3xx.
 #[derive(Debug, Default)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) reason: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+pub struct Response {
+    pub status: u16,
+    pub reason: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Response {
     /// A header's value, if it has one, on one line.
-    pub(crate) fn header(&self, name: &str) -> Option<String> {
+    pub fn header(&self, name: &str) -> Option<String> {
         self.values(name).next()
     }
 
@@ -57,7 +57,7 @@ impl Response {
 /// At the deadline the request is left to its thread, which ends within a second or with the program.
 ///
 /// With `on_piece`, the body of a response that is a stream goes there as it comes.
-pub(crate) fn post(
+pub fn post(
     url: &Url,
     route: &Route,
     headers: &[(&'static str, String)],
@@ -122,7 +122,7 @@ enum Arrival {
 }
 
 /// May `value` be sent as a header? Visible ASCII and spaces; leading and trailing white space is not sent.
-pub(crate) fn fits_header(value: &str) -> bool {
+pub fn fits_header(value: &str) -> bool {
     value.trim().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }
 

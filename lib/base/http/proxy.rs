@@ -21,7 +21,7 @@ use std::time::Duration;
 const HEAD_CAP: usize = 16 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Route {
+pub enum Route {
     /// minreq connects.
     Direct,
     /// We connect, to the proxy or, without one, to the service itself, and relay.
@@ -29,11 +29,11 @@ pub(crate) enum Route {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Proxy {
-    pub(crate) host: String,
+pub struct Proxy {
+    pub host: String,
     port: u16,
     /// `user:password` in base64, as `Proxy-Authorization` has it.
-    pub(crate) login: Option<Secret>,
+    pub login: Option<Secret>,
     /// The variable it came from.
     variable: &'static str,
 }
@@ -43,7 +43,7 @@ impl Route {
     ///
     /// `https_proxy` or `http_proxy` by the URL's scheme, then `all_proxy`, each in lower case first.
     /// Requests to this machine, and those that `NO_PROXY` excepts, go direct.
-    pub(crate) fn to(url: &Url, env: &Env) -> Result<Route> {
+    pub fn to(url: &Url, env: &Env) -> Result<Route> {
         let names: [&'static str; 4] = match url.https {
             true => ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"],
             false => ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"],

@@ -5,13 +5,13 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Url {
+pub struct Url {
     pub(super) https: bool,
     /// Lower case.
-    pub(crate) host: String,
+    pub host: String,
     pub(super) port: u16,
     /// Empty, or `/…` without a slash at its end.
-    pub(crate) path: String,
+    pub path: String,
 }
 
 impl Url {
@@ -19,7 +19,7 @@ impl Url {
     /// is dropped: the paths that are appended begin with `/v1`.
     ///
     /// The error says why, but never quotes the text: it may hold a password.
-    pub(crate) fn parse(text: &str) -> Result<Url> {
+    pub fn parse(text: &str) -> Result<Url> {
         let text = text.trim();
         if let Some(c) = text.chars().find(|c| !c.is_ascii_graphic()) {
             return Err(match c {
@@ -49,12 +49,12 @@ impl Url {
     }
 
     /// This URL with `path`, which begins with a slash, appended.
-    pub(crate) fn at(&self, path: &str) -> Url {
+    pub fn at(&self, path: &str) -> Url {
         Url { path: format!("{}{path}", self.path), ..self.clone() }
     }
 
     /// Does it name this machine? Such requests never go through a proxy.
-    pub(crate) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         let host = self.host.trim_end_matches('.');
         let ip = host.parse::<IpAddr>();
         host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())

@@ -2,11 +2,11 @@
 
 mod key_path;
 mod read;
-pub(crate) mod remote;
-pub(crate) mod search;
-pub(crate) mod settings;
-pub(crate) mod starter;
-pub(crate) mod trust;
+pub mod remote;
+pub mod search;
+pub mod settings;
+pub mod starter;
+pub mod trust;
 mod value;
 
 #[cfg(test)]
@@ -24,109 +24,109 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct MemoryConfig {
-    pub(crate) storage: Storage,
-    pub(crate) llm: Llm,
-    pub(crate) schedule: Schedule,
+pub struct MemoryConfig {
+    pub storage: Storage,
+    pub llm: Llm,
+    pub schedule: Schedule,
     #[serde(default)]
-    pub(crate) sync: Sync,
-    pub(crate) agents_md: AgentsMd,
-    pub(crate) harnesses: BTreeMap<String, HarnessConfig>,
-    pub(crate) redact: Redact,
+    pub sync: Sync,
+    pub agents_md: AgentsMd,
+    pub harnesses: BTreeMap<String, HarnessConfig>,
+    pub redact: Redact,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Storage {
+pub struct Storage {
     /// Absolute.
-    pub(crate) root: PathBuf,
-    pub(crate) auto_commit: bool,
+    pub root: PathBuf,
+    pub auto_commit: bool,
     /// Split into words without a shell.
-    pub(crate) commit_hook: String,
+    pub commit_hook: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Llm {
+pub struct Llm {
     /// The name of a preset, or a shell command.
-    pub(crate) command: Option<String>,
+    pub command: Option<String>,
     /// The user's own presets.
     presets: BTreeMap<String, String>,
-    pub(crate) timeout_seconds: u64,
-    pub(crate) max_prompt_bytes: u64,
-    pub(crate) max_reply_bytes: u64,
+    pub timeout_seconds: u64,
+    pub max_prompt_bytes: u64,
+    pub max_reply_bytes: u64,
     /// How many bytes of existing notes a prompt shows whole.
-    pub(crate) max_note_bytes: u64,
-    pub(crate) max_calls_per_run: u64,
-    pub(crate) max_calls_per_day: u64,
+    pub max_note_bytes: u64,
+    pub max_calls_per_run: u64,
+    pub max_calls_per_day: u64,
 }
 
 /// When the timers run the programs: at the times of a calendar, else every so many hours.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Schedule {
-    pub(crate) consolidate_interval_hours: u64,
-    pub(crate) defrag_interval_hours: u64,
-    pub(crate) consolidate: Option<String>,
-    pub(crate) defrag: Option<String>,
+pub struct Schedule {
+    pub consolidate_interval_hours: u64,
+    pub defrag_interval_hours: u64,
+    pub consolidate: Option<String>,
+    pub defrag: Option<String>,
 }
 
 /// One memory on several machines.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Sync {
+pub struct Sync {
     /// The address for git, without a password. A folder's is absolute.
-    pub(crate) remote: Option<String>,
+    pub remote: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct AgentsMd {
-    pub(crate) targets: Vec<Target>,
+pub struct AgentsMd {
+    pub targets: Vec<Target>,
     /// The budget for notes that are shown whole, at four bytes a token.
-    pub(crate) max_hot_tokens: u64,
+    pub max_hot_tokens: u64,
     /// The budget for the list of further notes.
-    pub(crate) max_warm_tokens: u64,
+    pub max_warm_tokens: u64,
     /// The most notes in that list: a setting of an earlier version.
-    pub(crate) max_warm: Option<u64>,
+    pub max_warm: Option<u64>,
 }
 
 /// A file that gets a managed section.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Target {
+pub struct Target {
     /// Absolute.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// It gets the notes of this repository instead of those of scope `global`.
-    pub(crate) repo: Option<String>,
+    pub repo: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct HarnessConfig {
+pub struct HarnessConfig {
     /// Split into words without a shell; contains `{threadId}`.
-    pub(crate) read_command: String,
+    pub read_command: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Redact {
-    pub(crate) enabled: bool,
-    pub(crate) patterns: Vec<String>,
+pub struct Redact {
+    pub enabled: bool,
+    pub patterns: Vec<String>,
 }
 
 impl Llm {
     /// The longest prompt, in bytes.
-    pub(crate) fn max_prompt(&self) -> usize {
+    pub fn max_prompt(&self) -> usize {
         usize::try_from(self.max_prompt_bytes).unwrap_or(usize::MAX)
     }
 
     /// The shell command: one of the user's presets, a built-in preset, or the command itself.
-    pub(crate) fn command_line(&self) -> Option<&str> {
+    pub fn command_line(&self) -> Option<&str> {
         let command = self.command.as_deref()?;
         Some(self.presets.get(command).map(String::as_str).or_else(|| preset(command)).unwrap_or(command))
     }
 }
 
 /// The configuration in force. `explicit` is `--config`.
-pub(crate) fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<MemoryConfig> {
+pub fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<MemoryConfig> {
     let settings = settings(explicit, env, reporter)?;
     let mut config: MemoryConfig = serde_json::from_value(settings.nested())
         .map_err(|e| Error::config(format!("the configuration does not fit together: {e}")))?;
@@ -140,12 +140,12 @@ pub(crate) fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> R
 }
 
 /// Is `path` inside `dir`, with symlinks resolved?
-pub(crate) fn lies_in(dir: &Path, path: &Path) -> bool {
+pub fn lies_in(dir: &Path, path: &Path) -> bool {
     dir.canonicalize().is_ok_and(|dir| trust::inside(&dir, path).is_some())
 }
 
 /// Every setting with its source.
-pub(crate) fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Settings> {
+pub fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<Settings> {
     let files = files(explicit, env)?;
     let mut settings = Settings::defaults();
     if let Some(main) = &files.main {

@@ -12,7 +12,7 @@ const LONGEST_USER: usize = 19;
 ///
 /// # Errors
 /// Why it cannot be used, without the address itself: there may be a password in it, and git would keep it in a file.
-pub(crate) fn address(text: &str, dir: &Path, env: &Env) -> Result<String, &'static str> {
+pub fn address(text: &str, dir: &Path, env: &Env) -> Result<String, &'static str> {
     if text.trim().is_empty() {
         return Err("is empty; write a URL, HOST:PATH or a folder");
     }

@@ -7,18 +7,18 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Default)]
-pub(crate) struct ConfigFiles {
+pub struct ConfigFiles {
     /// The file in use.
-    pub(crate) main: Option<PathBuf>,
+    pub main: Option<PathBuf>,
     /// `main` is in the current directory, and trusted.
-    pub(crate) is_here: bool,
+    pub is_here: bool,
     /// A file in the current directory that is not trusted and only adds to `main`.
-    pub(crate) untrusted: Option<PathBuf>,
+    pub untrusted: Option<PathBuf>,
     /// The user's own file is a link that leads nowhere, as a Nix module leaves it behind when it is switched off.
-    pub(crate) dangling: Option<PathBuf>,
+    pub dangling: Option<PathBuf>,
 }
 
-pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
+pub fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
     if let Some((path, by)) = named(explicit, env)? {
         if !exists(&path) {
             return Err(Error::config(format!("config file not found: \"{}\"", path.display()))
@@ -41,7 +41,7 @@ pub(crate) fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
 }
 
 /// The file that `--config` or the environment names, whether it exists or not, and which of the two names it.
-pub(crate) fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBuf, &'static str)>> {
+pub fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBuf, &'static str)>> {
     let named = match (explicit, env.os("AGENT_MEMORY_CONFIG")) {
         (Some(path), _) => (path, "--config"),
         (None, Some(path)) => (Path::new(path), "$AGENT_MEMORY_CONFIG"),
@@ -56,11 +56,11 @@ pub(crate) fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBu
 }
 
 /// The path of the user's own file, whether it exists or not.
-pub(crate) fn users_own(env: &Env) -> Result<PathBuf> {
+pub fn users_own(env: &Env) -> Result<PathBuf> {
     absolute(env.memory_config_dir()?.join("config.json"), env)
 }
 
-pub(crate) fn absolute(path: PathBuf, env: &Env) -> Result<PathBuf> {
+pub fn absolute(path: PathBuf, env: &Env) -> Result<PathBuf> {
     if path.is_absolute() { Ok(path) } else { Ok(env.current_dir()?.join(path)) }
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ValueKind {
+pub enum ValueKind {
     Flag,
     Number {
         least: u64,
@@ -34,9 +34,9 @@ pub(crate) enum ValueKind {
 }
 
 #[derive(Debug)]
-pub(crate) struct SettingSpec {
-    pub(crate) key: &'static str,
-    pub(crate) kind: ValueKind,
+pub struct SettingSpec {
+    pub key: &'static str,
+    pub kind: ValueKind,
     /// As JSON. It is null for the root, which depends on the home directory.
     default: &'static str,
 }
@@ -53,7 +53,7 @@ const BYTES: ValueKind = number(1_000, 100_000_000);
 const HOURS: ValueKind = number(1, 366 * 24);
 const SESSION: ValueKind = ValueKind::Words { needs: Some("{threadId}") };
 
-pub(crate) const SETTINGS: &[SettingSpec] = &[
+pub const SETTINGS: &[SettingSpec] = &[
     known("storage.root", ValueKind::Directory, "null"),
     known("storage.autoCommit", ValueKind::Flag, "true"),
     known(
@@ -86,27 +86,27 @@ pub(crate) const SETTINGS: &[SettingSpec] = &[
 ];
 
 /// The setting that has taken the place of this one.
-pub(crate) fn replaced(key: &str) -> Option<&'static str> {
+pub fn replaced(key: &str) -> Option<&'static str> {
     (key == "agentsMd.maxWarm").then_some("agentsMd.maxWarmTokens")
 }
 
 /// The effective value, and where it comes from.
 #[derive(Debug)]
-pub(crate) struct Setting {
-    pub(crate) key: Cow<'static, str>,
-    pub(crate) value: Value,
+pub struct Setting {
+    pub key: Cow<'static, str>,
+    pub value: Value,
     /// `default`, or a file.
-    pub(crate) source: String,
+    pub source: String,
 }
 
 /// All settings, in the order of [`SETTINGS`].
 #[derive(Debug)]
-pub(crate) struct Settings {
-    pub(crate) all: Vec<Setting>,
+pub struct Settings {
+    pub all: Vec<Setting>,
 }
 
 impl Settings {
-    pub(crate) fn defaults() -> Settings {
+    pub fn defaults() -> Settings {
         let setting = |known: &SettingSpec| Setting {
             key: known.key.into(),
             value: serde_json::from_str(known.default).unwrap_or_default(),
@@ -117,7 +117,7 @@ impl Settings {
         Settings { all: known.map(setting).collect() }
     }
 
-    pub(crate) fn set(&mut self, key: &str, value: Value, source: &str) {
+    pub fn set(&mut self, key: &str, value: Value, source: &str) {
         if let Some(setting) = self.all.iter_mut().find(|setting| setting.key == key) {
             setting.value = value;
             source.clone_into(&mut setting.source);
@@ -130,12 +130,12 @@ impl Settings {
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&Setting> {
+    pub fn get(&self, key: &str) -> Option<&Setting> {
         self.all.iter().find(|setting| setting.key == key)
     }
 
     /// One object in the form of the file.
-    pub(crate) fn nested(&self) -> Value {
+    pub fn nested(&self) -> Value {
         let mut whole = Map::new();
         for setting in &self.all {
             put(&mut whole, &setting.key, setting.value.clone());

@@ -11,14 +11,14 @@ use crate::harness::HARNESSES;
 use serde::Serialize;
 use std::path::PathBuf;
 
-pub(crate) struct Starter {
-    pub(crate) text: String,
+pub struct Starter {
+    pub text: String,
     /// The preset, and the path of its program.
-    pub(crate) command: Option<(&'static str, PathBuf)>,
+    pub command: Option<(&'static str, PathBuf)>,
     /// The context files of the harnesses that are used here, below `~` if they are.
-    pub(crate) targets: Vec<String>,
+    pub targets: Vec<String>,
     /// Context files that cannot be targets, and why.
-    pub(crate) left: Vec<(String, &'static str)>,
+    pub left: Vec<(String, &'static str)>,
 }
 
 #[derive(Serialize)]
@@ -45,7 +45,7 @@ struct AgentsMd<'a> {
     targets: &'a [String],
 }
 
-pub(crate) fn starter(env: &Env) -> Result<Starter> {
+pub fn starter(env: &Env) -> Result<Starter> {
     let command = command(env);
     let (targets, left) = targets(env);
     let file = File {

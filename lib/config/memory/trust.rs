@@ -39,7 +39,7 @@ pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
 
 /// Adds the lower caps of an untrusted file, and warns about its other settings in one line. Nothing in the file
 /// is an error.
-pub(crate) fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter) {
+pub fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter) {
     let (caps, ignored) = match sorted(file, settings, env) {
         Ok(sorted) => sorted,
         Err(error) => return reporter.warn(&format!("ignored, and not trusted: {}", error.message())),

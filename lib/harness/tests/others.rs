@@ -253,7 +253,7 @@ fn another_programs_session_is_an_error_that_names_the_program() {
     }
 }
 
-pub(crate) const TURNS: &str = r#"{"role":"user","text":"typed","time":"2026-03-25T09:02:11Z"}
+pub const TURNS: &str = r#"{"role":"user","text":"typed","time":"2026-03-25T09:02:11Z"}
 
 {"role":"reasoning","text":"hm"}
 {"role":"tool","tool":"bash","input":{"command":"ls"},"text":"a.txt","failed":true,"mine":1}

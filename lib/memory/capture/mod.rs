@@ -4,7 +4,7 @@
 //! session, of a context that is about to be compacted. Sub-agents' sessions are not queued, because their results
 //! are in the session that started them.
 
-pub(crate) mod past;
+pub mod past;
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::store::journal::entry::Context;
 use std::path::PathBuf;
 
 /// What a hook of the program reports in this JSON.
-pub(crate) fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
+pub fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
     let Capture::Hook { session, .. } = spec.capture else {
         return Err(Error::usage(format!("a session of {} is not captured by a hook", spec.name)));
     };
@@ -42,7 +42,7 @@ pub(crate) fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> 
 
 /// The context of a session. A directory whose name an entry cannot contain is left out, because a session without a
 /// directory is better than none.
-pub(crate) fn context(cwd: Option<PathBuf>) -> Context {
+pub fn context(cwd: Option<PathBuf>) -> Context {
     let repo = cwd.as_deref().and_then(repository::place_of).map(|repository| repository.name);
     let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);
     Context {

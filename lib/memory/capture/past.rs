@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 /// How far back sessions are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Period {
+pub enum Period {
     All,
     Last(SignedDuration),
 }
@@ -64,27 +64,27 @@ impl std::str::FromStr for Period {
 
 /// A session of a person that can be queued.
 #[derive(Debug)]
-pub(crate) struct PastSession {
-    pub(crate) harness: Harness,
+pub struct PastSession {
+    pub harness: Harness,
     retrieval: Retrieval,
-    pub(crate) context: Context,
+    pub context: Context,
     /// When it last changed.
-    pub(crate) at: Timestamp,
+    pub at: Timestamp,
     /// What it takes on disk, in bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// What of it a model is shown, in bytes, about.
-    pub(crate) shown: usize,
+    pub shown: usize,
 }
 
 impl PastSession {
-    pub(crate) fn entry(&self, timestamp: Timestamp) -> QueueEntry {
+    pub fn entry(&self, timestamp: Timestamp) -> QueueEntry {
         let context = Context { past: true, ..self.context.clone() };
         let (harness, retrieval) = (self.harness, self.retrieval.clone());
         QueueEntry { version: 1, timestamp, harness, retrieval, context }
     }
 
     /// Where it is kept: a path, or its id.
-    pub(crate) fn place(&self) -> String {
+    pub fn place(&self) -> String {
         match &self.retrieval {
             Retrieval::Transcript { path, .. }
             | Retrieval::CursorSession { session_path: path }
@@ -96,7 +96,7 @@ impl PastSession {
 
 /// Why a session is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LeftOut {
+pub enum LeftOut {
     Consumed,
     Waiting,
     Failed,
@@ -108,7 +108,7 @@ pub(crate) enum LeftOut {
 
 impl LeftOut {
     /// The key in JSON.
-    pub(crate) fn key(self) -> &'static str {
+    pub fn key(self) -> &'static str {
         match self {
             LeftOut::Consumed => "consumed",
             LeftOut::Waiting => "waiting",
@@ -136,28 +136,28 @@ impl fmt::Display for LeftOut {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Past {
+pub struct Past {
     /// The oldest first.
-    pub(crate) sessions: Vec<PastSession>,
-    pub(crate) left_out: BTreeMap<LeftOut, usize>,
+    pub sessions: Vec<PastSession>,
+    pub left_out: BTreeMap<LeftOut, usize>,
     /// What could not be read, and why.
-    pub(crate) unreadable: Vec<String>,
+    pub unreadable: Vec<String>,
 }
 
 /// What is looked for.
-pub(crate) struct Search<'a> {
-    pub(crate) period: Period,
-    pub(crate) only: Option<Harness>,
-    pub(crate) root: &'a Root,
-    pub(crate) config: &'a MemoryConfig,
-    pub(crate) env: &'a Env,
+pub struct Search<'a> {
+    pub period: Period,
+    pub only: Option<Harness>,
+    pub root: &'a Root,
+    pub config: &'a MemoryConfig,
+    pub env: &'a Env,
 }
 
 /// A session that was found, or why it is none that is to be queued.
 type Seen = std::result::Result<PastSession, LeftOut>;
 
 impl Search<'_> {
-    pub(crate) fn run(&self) -> Result<Past> {
+    pub fn run(&self) -> Result<Past> {
         let known = Known::load(self.root)?;
         let mut past = Past::default();
         // A session that was resumed may have two files; the larger one has all of it.

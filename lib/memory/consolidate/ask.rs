@@ -87,7 +87,7 @@ impl Material {
 }
 
 /// How much room the words around the sessions take, in bytes, at most.
-pub(crate) const OWN_WORDS: usize = 10 << 10;
+pub const OWN_WORDS: usize = 10 << 10;
 
 const TASK: &str = include_str!("task.md").trim_ascii_end();
 
@@ -95,7 +95,7 @@ const TASK: &str = include_str!("task.md").trim_ascii_end();
 pub(super) const REPLY: &str = include_str!("reply.md").trim_ascii_end();
 
 /// The whole prompt for one call.
-pub(crate) fn prompt(batch: &str, material: &Material) -> String {
+pub fn prompt(batch: &str, material: &Material) -> String {
     let Material { now, sessions, related, waiting, tags } = material;
     let mark = mark_for(batch, texts(material));
     let mut text = format!("batch: {batch}\n\n{TASK}\n\n");

@@ -6,7 +6,7 @@ use crate::memory::consolidate::queue::{CLAIMED, FRAME, Room};
 use std::collections::BTreeMap;
 
 /// About how many calls these sessions take: of each its repository, and how many bytes a model is shown of it.
-pub(crate) fn calls<'a>(
+pub fn calls<'a>(
     sessions: impl Iterator<Item = (Option<&'a str>, usize)>,
     max_prompt_bytes: usize,
 ) -> Result<usize> {

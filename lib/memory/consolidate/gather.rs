@@ -35,7 +35,7 @@ const COMMAND_CAP: usize = 256 << 20;
 /// How long such a command may take, in seconds.
 const COMMAND_PATIENCE: u64 = 120;
 
-pub(crate) enum Gathered {
+pub enum Gathered {
     History(History),
     /// There is nothing to ask about, for this reason.
     Nothing(String),
@@ -43,7 +43,7 @@ pub(crate) enum Gathered {
     Unreadable(Error),
 }
 
-pub(crate) struct Gatherer<'a> {
+pub struct Gatherer<'a> {
     pub(super) config: &'a MemoryConfig,
     pub(super) redactor: &'a Redactor,
     pub(super) sessions: &'a Sessions,

@@ -22,7 +22,7 @@ pub(super) fn facts_name(queue_id: &str) -> String {
 /// What is known about a history.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct History {
+pub struct History {
     /// The session's name in the ledger; `None`: a note, or a file that is no session.
     pub(super) session: Option<String>,
     pub(super) parent: Option<String>,

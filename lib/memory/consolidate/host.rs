@@ -34,25 +34,25 @@ use std::rc::Rc;
 /// The least room for sessions in a prompt, in bytes.
 const LEAST_ROOM: usize = 1000;
 
-pub(crate) struct ConsolidateHost<'a, P> {
-    pub(crate) pipeline: Consolidate<'a>,
-    pub(crate) notes: P,
-    pub(crate) queue: Queue,
-    pub(crate) readings: Readings,
+pub struct ConsolidateHost<'a, P> {
+    pub pipeline: Consolidate<'a>,
+    pub notes: P,
+    pub queue: Queue,
+    pub readings: Readings,
     /// How many bytes of notes a prompt shows whole.
-    pub(crate) max_note_bytes: usize,
+    pub max_note_bytes: usize,
     /// The targets show what the notes say.
-    pub(crate) is_refreshed: bool,
+    pub is_refreshed: bool,
     /// The batch for which this process last looked up which notes there are. No earlier process can have written any of
     /// the plan that was made then.
-    pub(crate) looked_up: Option<String>,
+    pub looked_up: Option<String>,
     /// What this run wrote.
-    pub(crate) written: Vec<Written>,
+    pub written: Vec<Written>,
     /// What it put before the person.
-    pub(crate) waiting: Vec<Waiting>,
+    pub waiting: Vec<Waiting>,
     /// What it made, or a dry run would have made, as planned.
-    pub(crate) planned: Vec<Change>,
-    pub(crate) warnings: Vec<String>,
+    pub planned: Vec<Change>,
+    pub warnings: Vec<String>,
 }
 
 /// How a prompt of at most `max` bytes is shared out.
@@ -321,7 +321,7 @@ fn facts_of<P: Persistence>(notes: &P, repos: &BTreeSet<String>) -> Facts {
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-pub(crate) fn refresh(run: &Run) {
+pub fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }

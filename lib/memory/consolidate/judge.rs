@@ -20,7 +20,7 @@ use std::rc::Rc;
 type Planned<'r> = Vec<(Option<&'r Proposed>, Change)>;
 
 /// What the reply to the part under way comes to.
-pub(crate) fn judged(
+pub fn judged(
     work: &mut Work,
     reply: &str,
     known: Known,

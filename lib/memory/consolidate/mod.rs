@@ -1,25 +1,25 @@
 //! From the queue to notes (US-005): what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
 mod amend;
-pub(crate) mod ask;
+pub mod ask;
 mod captured;
-pub(crate) mod forecast;
+pub mod forecast;
 mod gather;
 mod history;
-pub(crate) mod host;
-pub(crate) mod judge;
-pub(crate) mod land;
+pub mod host;
+pub mod judge;
+pub mod land;
 mod order;
 mod output;
-pub(crate) mod passage;
-pub(crate) mod pending;
-pub(crate) mod plan;
-pub(crate) mod queue;
-pub(crate) mod readings;
-pub(crate) mod related;
-pub(crate) mod reply;
-pub(crate) mod work;
-pub(crate) mod write;
+pub mod passage;
+pub mod pending;
+pub mod plan;
+pub mod queue;
+pub mod readings;
+pub mod related;
+pub mod reply;
+pub mod work;
+pub mod write;
 
 use crate::memory::consolidate::ask::{Material, REPLY};
 use crate::memory::consolidate::judge::{as_they_are, judged};

@@ -32,10 +32,10 @@ const ERRORS: usize = 3;
 const COMMANDS: usize = 64;
 
 /// The facts of existing notes, in lower case.
-pub(crate) type Facts = HashSet<String>;
+pub type Facts = HashSet<String>;
 
 /// Adds the facts of a note.
-pub(crate) fn add_facts(text: &str, all: &mut Facts) {
+pub fn add_facts(text: &str, all: &mut Facts) {
     for fact in facts(text, |_| true) {
         all.extend(names(fact).map(str::to_ascii_lowercase));
     }

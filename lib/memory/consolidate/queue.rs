@@ -26,32 +26,32 @@ pub(super) const FRAME: usize = 250;
 
 /// How many bytes there are in a prompt.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub struct Room {
     /// For sessions.
-    pub(crate) sessions: usize,
+    pub sessions: usize,
     /// Of that for the turns of each that were read before.
-    pub(crate) earlier: usize,
+    pub earlier: usize,
     /// For existing notes, at least.
-    pub(crate) related: usize,
+    pub related: usize,
 }
 
 /// The queue, as one run sees it.
-pub(crate) struct Queue {
+pub struct Queue {
     /// How many entries this run may still take.
     pub(super) limit: usize,
     /// Only these entries; `None`: all.
-    pub(crate) only: Option<BTreeSet<String>>,
+    pub only: Option<BTreeSet<String>>,
     /// The entries that this run may take up; none is taken up twice.
     order: Order,
     /// The sessions that wait for an LLM while none is configured.
     sessions: usize,
-    pub(crate) processed: usize,
+    pub processed: usize,
     /// The entries that failed, and why.
-    pub(crate) failed: Vec<(String, String)>,
+    pub failed: Vec<(String, String)>,
 }
 
 impl Queue {
-    pub(crate) fn new(limit: usize, only: Option<BTreeSet<String>>) -> Queue {
+    pub fn new(limit: usize, only: Option<BTreeSet<String>>) -> Queue {
         Queue { limit, only, order: Order::default(), sessions: 0, processed: 0, failed: Vec::new() }
     }
 
@@ -75,7 +75,7 @@ impl Queue {
     }
 
     /// How many sessions wait for an LLM, of the entries that are asked for.
-    pub(crate) fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
+    pub fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
         // What this run has put back counts, too.
         self.order.look_again();
         self.update(&Tries::load(run.root)?, run)?;
@@ -357,7 +357,7 @@ pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Res
 }
 
 /// How many entries wait, claimed ones included.
-pub(crate) fn waiting(root: &Root) -> Result<usize> {
+pub fn waiting(root: &Root) -> Result<usize> {
     let mut count = Journal::at(root).ids()?.len();
     for batch in Batches::of_queue(root).all()? {
         count += batch.claimed()?.len();
@@ -366,7 +366,7 @@ pub(crate) fn waiting(root: &Root) -> Result<usize> {
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.
-pub(crate) fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
+pub fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
     // Forgotten first: what is back in the queue must not fail for good at once.
     let journal = Journal::at(root);
     let failed = journal.failed()?;

@@ -18,7 +18,7 @@ const KEPT: usize = 8;
 
 /// What this run has read of its batches, by batch.
 #[derive(Debug, Default)]
-pub(crate) struct Readings {
+pub struct Readings {
     readings: BTreeMap<String, Reading>,
     /// Something waits, which counts as from outside, so it matters what every session shows.
     follows_all: bool,

@@ -21,7 +21,7 @@ const QUOTES_CAP: usize = 20;
 const QUOTE_CAP: usize = 1000;
 
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Reply {
+pub struct Reply {
     pub(super) entries: Vec<Proposed>,
     pub(super) retire: Vec<Retired>,
     /// The notes that the model wants to see whole.
@@ -118,7 +118,7 @@ impl Until {
 }
 
 /// The reply in `text`, or all that is wrong with it. It may name the queue ids in `shown`.
-pub(crate) fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, Vec<String>> {
+pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, Vec<String>> {
     let mut top = opened(text, batch)?;
     let mut reply = Reply::default();
     let values = array(&mut top, "entries");

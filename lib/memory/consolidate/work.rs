@@ -71,7 +71,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// `withdrawn p__a1B2c3: TITLE: REASON`, of one that was taken back.
-    pub(crate) fn withdrawal(&self) -> Option<String> {
+    pub fn withdrawal(&self) -> Option<String> {
         let reason = self.withdrawn.as_ref()?;
         Some(format!("withdrawn {}: {}: {reason}", self.id, self.title))
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was done for one part.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Applied {
+pub struct Applied {
     pub(super) made: Vec<Planned>,
     /// How many changes wait for a person.
     #[serde(default)]

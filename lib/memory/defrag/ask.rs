@@ -19,7 +19,7 @@ const FRAME: usize = 400;
 
 /// The whole of a note as it is shown.
 #[derive(Debug, Clone)]
-pub(crate) struct Shown {
+pub struct Shown {
     pub(super) id: EntryId,
     /// Its mark when it was read.
     pub(super) mark: String,
@@ -57,7 +57,7 @@ pub(super) struct Lines {
 
 /// What is said of all notes of one reach.
 #[derive(Debug, Clone)]
-pub(crate) struct Corpus {
+pub struct Corpus {
     /// The reach's name.
     pub(super) whose: String,
     pub(super) notes: usize,

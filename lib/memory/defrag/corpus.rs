@@ -27,7 +27,7 @@ impl CorpusNote {
         self.entry.meta()
     }
 
-    pub(crate) fn id(&self) -> &EntryId {
+    pub fn id(&self) -> &EntryId {
         &self.meta().id
     }
 
@@ -67,7 +67,7 @@ pub fn read<P: Persistence>(
 }
 
 /// A note in use, without its text.
-pub(crate) struct Marked {
+pub struct Marked {
     pub(super) id: EntryId,
     pub(super) mark: String,
     pub(super) reach: Reach,

@@ -1,7 +1,7 @@
 //! Who belongs together: union-find.
 
 /// Numbers in families. Each is a family of its own at first.
-pub(crate) struct Families {
+pub struct Families {
     /// The way to a family's head, which is its own parent and the smallest number of the family.
     parents: Vec<usize>,
 }
@@ -30,7 +30,7 @@ impl Families {
 }
 
 /// Families whose members stand in a row: those who joined early, and so are closest, next to each other.
-pub(crate) struct Rows {
+pub struct Rows {
     families: Families,
     next: Vec<Option<usize>>,
     /// Of a family's head: the last in the row. The head is the first.

@@ -14,7 +14,7 @@ const GONE: &str = "(deleted)";
 
 /// Takes these notes out of the last defrag, which cannot bring them back then. The directories of batches that are
 /// not at their end, and name one of them: whoever carries them on still needs what is in them.
-pub(crate) fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
+pub fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     let mut holding = Vec::new();
     for batch in Batches::of_defrag(root).all()? {
         match Progress::of(&batch) {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a note weighs and is related to.
 #[derive(Debug, Clone)]
-pub(crate) struct Item<'a> {
+pub struct Item<'a> {
     pub(super) bytes: usize,
     pub(super) tags: &'a [String],
     /// The notes that it links to.
@@ -18,7 +18,7 @@ pub(crate) struct Item<'a> {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Groups {
+pub struct Groups {
     /// Each in ascending order.
     pub(super) groups: Vec<Vec<usize>>,
     /// Those that no call has room for.

@@ -28,27 +28,27 @@ use crate::store::revision::Revision;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
-pub(crate) struct DefragHost<'a, P> {
-    pub(crate) pipeline: Defrag<'a>,
-    pub(crate) notes: P,
+pub struct DefragHost<'a, P> {
+    pub pipeline: Defrag<'a>,
+    pub notes: P,
     /// Asks about what has not changed, too.
-    pub(crate) is_forced: bool,
-    pub(crate) summary: Summary,
+    pub is_forced: bool,
+    pub summary: Summary,
 }
 
 /// What a run has come to.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
-    pub(crate) made: Vec<Planned>,
-    pub(crate) dropped: Vec<Dropped>,
+pub struct Summary {
+    pub made: Vec<Planned>,
+    pub dropped: Vec<Dropped>,
     /// What waits for a person.
-    pub(crate) proposals: Vec<Proposal>,
+    pub proposals: Vec<Proposal>,
     /// Operations that are none, and links that lead nowhere.
-    pub(crate) warnings: Vec<String>,
-    pub(crate) remarks: Vec<String>,
-    pub(crate) targets: Vec<Outcome>,
+    pub warnings: Vec<String>,
+    pub remarks: Vec<String>,
+    pub targets: Vec<Outcome>,
     /// How many notes there were.
-    pub(crate) total: usize,
+    pub total: usize,
 }
 
 impl<'a, P: Persistence> Host for DefragHost<'a, P> {

@@ -1,25 +1,25 @@
 //! Notes put in order (US-006): what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
-pub(crate) mod apply;
-pub(crate) mod ask;
-pub(crate) mod corpus;
-pub(crate) mod dropped;
+pub mod apply;
+pub mod ask;
+pub mod corpus;
+pub mod dropped;
 mod family;
-pub(crate) mod forget;
-pub(crate) mod group;
-pub(crate) mod host;
-pub(crate) mod limits;
-pub(crate) mod material;
+pub mod forget;
+pub mod group;
+pub mod host;
+pub mod limits;
+pub mod material;
 mod neighbours;
 mod news;
-pub(crate) mod plan;
-pub(crate) mod reach;
-pub(crate) mod reply;
-pub(crate) mod show;
-pub(crate) mod similar;
-pub(crate) mod structure;
-pub(crate) mod undo;
-pub(crate) mod work;
+pub mod plan;
+pub mod reach;
+pub mod reply;
+pub mod show;
+pub mod similar;
+pub mod structure;
+pub mod undo;
+pub mod work;
 
 use crate::memory::defrag::material::Material;
 use crate::memory::defrag::plan::{Allows, Found, Plan, plan};

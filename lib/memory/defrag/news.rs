@@ -17,7 +17,7 @@ use jiff::civil::Date;
 use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
-pub(crate) struct News {
+pub struct News {
     pub(super) seen: DefragLedger,
     /// Asks about what has not changed, too.
     is_forced: bool,

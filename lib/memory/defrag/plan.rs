@@ -9,13 +9,13 @@ mod written;
 
 use crate::memory::defrag::dropped::Dropped;
 use crate::memory::defrag::plan::drafts::Drafts;
-pub(crate) use crate::memory::defrag::plan::planned::{Allows, Verdict};
+pub use crate::memory::defrag::plan::planned::{Allows, Verdict};
 pub use crate::memory::defrag::plan::planned::{Found, NoteBrief, Plan, Planned};
 use crate::memory::defrag::reply::Reply;
 use crate::memory::defrag::work::Work;
 
 /// What the reply to the part under way comes to. `clean` takes secrets out of what the model wrote.
-pub(crate) fn plan(
+pub fn plan(
     reply: &Reply,
     found: Found,
     work: &Work,

@@ -48,7 +48,7 @@ impl Op {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Operation {
+pub struct Operation {
     pub(super) op: Op,
     /// As the model wrote them: of a merge several, else one.
     pub(super) ids: Vec<String>,
@@ -65,10 +65,10 @@ pub(crate) struct Operation {
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Reply {
-    pub(crate) operations: Vec<Operation>,
+pub struct Reply {
+    pub operations: Vec<Operation>,
     /// Elements of `operations` that are none.
-    pub(crate) dropped: Vec<Dropped>,
+    pub dropped: Vec<Dropped>,
     /// A word to the person, in one line.
     pub(super) remark: String,
 }
@@ -95,7 +95,7 @@ impl Reply {
 }
 
 /// The reply in `text`; the error is why there is none at all. One bad operation drops itself and no other.
-pub(crate) fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
+pub fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
     let mut top = opened(text, batch)?;
     let values = array(&mut top, "operations");
     if values.len() > OPERATIONS_CAP {

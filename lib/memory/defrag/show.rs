@@ -11,7 +11,7 @@ use crate::store::proposal::Proposal;
 const NAMED: usize = 20;
 
 /// How many operations of each kind there are, by the word for it.
-pub(crate) fn numbers<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> [(&'static str, usize); 7] {
+pub fn numbers<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> [(&'static str, usize); 7] {
     let words = [
         ("merged", Op::Merge),
         ("split", Op::Split),
@@ -25,7 +25,7 @@ pub(crate) fn numbers<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> [(
 }
 
 /// `M merged, S split, R renamed, A archived, T re-tiered`, and what else there is.
-pub(crate) fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone, proposed: usize) -> String {
+pub fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone, proposed: usize) -> String {
     let numbers = numbers(made);
     let always = 5;
     let told = numbers.iter().enumerate().filter(|(at, (_, count))| *at < always || *count > 0);
@@ -35,7 +35,7 @@ pub(crate) fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone, propos
 }
 
 /// What a person is to decide about, in one line.
-pub(crate) fn waits(proposal: &Proposal) -> String {
+pub fn waits(proposal: &Proposal) -> String {
     let Proposal { id, op, note, entry, reasons, .. } = proposal;
     let note = note.as_ref().map(|note| format!(" {note}")).unwrap_or_default();
     let title = entry.as_ref().map(|entry| format!(" \"{}\"", entry.title)).unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn waits(proposal: &Proposal) -> String {
 }
 
 /// What would be done, line by line, with `total` notes at the beginning.
-pub(crate) fn lines(
+pub fn lines(
     made: &[Planned],
     dropped: &[Dropped],
     proposals: &[Proposal],

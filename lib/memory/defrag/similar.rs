@@ -20,11 +20,11 @@ use std::cmp::Reverse;
 
 /// Two notes that say much the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pair {
-    pub(crate) a: usize,
+pub struct Pair {
+    pub a: usize,
     /// Comes after `a`.
-    pub(crate) b: usize,
-    pub(crate) percent: u8,
+    pub b: usize,
+    pub percent: u8,
 }
 
 /// From here on two notes are called alike. Chosen by measurement, see the tests.
@@ -49,7 +49,7 @@ const READ_IN_ALL: usize = 64 << 20;
 
 /// Pairs of notes that are likely duplicates, most similar first. In a family of many alike notes not every
 /// pair is told, but enough to join them all: of N notes at most 2.5 N pairs.
-pub(crate) fn pairs(texts: &[impl AsRef<str>]) -> Vec<Pair> {
+pub fn pairs(texts: &[impl AsRef<str>]) -> Vec<Pair> {
     search(texts).0
 }
 

@@ -20,15 +20,15 @@ use std::path::Path;
 const MARK: &str = "undoing";
 
 /// What was taken back.
-pub(crate) struct Undone {
-    pub(crate) batch: String,
+pub struct Undone {
+    pub batch: String,
     /// How many notes are as before.
-    pub(crate) notes: usize,
-    pub(crate) targets: Vec<Outcome>,
+    pub notes: usize,
+    pub targets: Vec<Outcome>,
 }
 
 /// Takes back the newest batch that has changed anything. Nothing is changed if one of its notes has been changed since.
-pub(crate) fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
+pub fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
     let mut last = None;
     for batch in Batches::of_defrag(run.root).all()? {
         let Ok(Some(progress)) = Progress::of(&batch) else { continue };
@@ -55,7 +55,7 @@ pub(crate) fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
 }
 
 /// Finishes what a crash left of an undoing.
-pub(crate) fn finish<P: Persistence>(notes: &P, run: &Run) -> Result<Option<Undone>> {
+pub fn finish<P: Persistence>(notes: &P, run: &Run) -> Result<Option<Undone>> {
     let mut done = None;
     for batch in Batches::of_defrag(run.root).all()? {
         if batch.file(MARK).exists() {

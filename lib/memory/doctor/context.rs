@@ -13,10 +13,10 @@ use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::path::PathBuf;
 
-pub(crate) struct CheckContext<'a> {
-    pub(crate) config: &'a MemoryConfig,
-    pub(crate) root: &'a Root,
-    pub(crate) env: &'a Env,
+pub struct CheckContext<'a> {
+    pub config: &'a MemoryConfig,
+    pub root: &'a Root,
+    pub env: &'a Env,
     /// What a finding about a setting names: the configuration file, or the store if there is none.
     pub(super) config_file: PathBuf,
     /// A configuration file in the current directory that is not trusted.
@@ -33,7 +33,7 @@ pub(crate) struct CheckContext<'a> {
 }
 
 impl<'a> CheckContext<'a> {
-    pub(crate) fn new(
+    pub fn new(
         config: &'a MemoryConfig,
         files: ConfigFiles,
         root: &'a Root,

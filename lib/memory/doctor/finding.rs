@@ -11,7 +11,7 @@ const TEXT_CHARS: usize = 400;
 /// The worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Severity {
+pub enum Severity {
     /// Something is unreadable, ambiguous or at risk, or does not work.
     Error,
     /// Something is out of order; nothing is lost by it.
@@ -21,7 +21,7 @@ pub(crate) enum Severity {
 /// The check that made a finding. Findings of one severity are listed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Check {
+pub enum Check {
     Store,
     Config,
     LlmCommand,
@@ -55,7 +55,7 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    pub(crate) fn name(self) -> String {
+    pub fn name(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => name,
             _ => String::new(),
@@ -64,13 +64,13 @@ impl Check {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub(crate) struct Finding {
-    pub(crate) severity: Severity,
-    pub(crate) check: Check,
+pub struct Finding {
+    pub severity: Severity,
+    pub check: Check,
     #[serde(serialize_with = "text_of")]
-    pub(crate) file: PathBuf,
-    pub(crate) what: String,
-    pub(crate) mend: String,
+    pub file: PathBuf,
+    pub what: String,
+    pub mend: String,
     /// Fixed by this run.
     pub(super) fixed: bool,
 }
@@ -89,12 +89,12 @@ impl Finding {
         Finding::new(Severity::Error, check, file, what.into(), mend)
     }
 
-    pub(crate) fn warning(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
+    pub fn warning(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
         Finding::new(Severity::Warning, check, file, what.into(), mend)
     }
 
     /// Does `--fix` handle findings of this check?
-    pub(crate) fn is_fixable(&self) -> bool {
+    pub fn is_fixable(&self) -> bool {
         matches!(self.check, Check::Name | Check::Promoted | Check::Leftover | Check::GitLock)
     }
 

@@ -18,17 +18,17 @@ use std::path::Path;
 const PER_CHANGE: usize = 50;
 
 #[derive(Default)]
-pub(crate) struct Fixes {
+pub struct Fixes {
     /// What was done, each marked as fixed.
-    pub(crate) findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
     /// The notes that were changed.
-    pub(crate) notes: Vec<Note>,
+    pub notes: Vec<Note>,
     /// Why it stopped before the end.
-    pub(crate) error: Option<Error>,
+    pub error: Option<Error>,
 }
 
 /// If there is nothing to fix, no file is touched and no store is created.
-pub(crate) fn fix(cx: &CheckContext) -> Fixes {
+pub fn fix(cx: &CheckContext) -> Fixes {
     let mut fixes = Fixes::default();
     fixes.findings.extend(store::sweep(cx.root));
     // The history first: the notes that are fixed are committed.

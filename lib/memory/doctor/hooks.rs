@@ -65,10 +65,10 @@ fn of(spec: &Spec, last: &BTreeMap<String, Timestamp>, cx: &CheckContext) -> Vec
 
 /// A harness that is used here, for the person to see that all is well.
 #[derive(Debug, Serialize)]
-pub(crate) struct HarnessState {
+pub struct HarnessState {
     harness: &'static str,
     /// The settings file.
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// All hooks are there.
     hooks: bool,
     #[serde(rename = "lastCapture")]
@@ -79,11 +79,11 @@ pub(crate) struct HarnessState {
 }
 
 impl HarnessState {
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.hooks
     }
 
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let hooks = if self.hooks { "its hooks are installed" } else { "hooks are missing" };
         let last = match self.last_day {
             Some(day) => format!("last captured on {day}"),
@@ -93,7 +93,7 @@ impl HarnessState {
     }
 }
 
-pub(crate) fn states(cx: &CheckContext) -> Vec<HarnessState> {
+pub fn states(cx: &CheckContext) -> Vec<HarnessState> {
     let last = last_captures(cx);
     let state = |spec: &'static Spec| {
         let status = status(spec, cx.env).ok().flatten()?;

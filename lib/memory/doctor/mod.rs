@@ -16,18 +16,18 @@ mod store;
 mod targets;
 mod text;
 
-pub(crate) use crate::memory::doctor::context::CheckContext;
-pub(crate) use crate::memory::doctor::finding::{Check, Finding, Severity};
-pub(crate) use crate::memory::doctor::fix::{Fixes, fix};
-pub(crate) use crate::memory::doctor::hooks::{HarnessState, states};
+pub use crate::memory::doctor::context::CheckContext;
+pub use crate::memory::doctor::finding::{Check, Finding, Severity};
+pub use crate::memory::doctor::fix::{Fixes, fix};
+pub use crate::memory::doctor::hooks::{HarnessState, states};
 
 use crate::memory::doctor::notes::Known;
 
 /// A check of something other than the notes.
-pub(crate) type Checker = fn(&CheckContext) -> Vec<Finding>;
+pub type Checker = fn(&CheckContext) -> Vec<Finding>;
 
 /// All checks of this module but those of the notes.
-pub(crate) const CHECKS: &[Checker] = &[
+pub const CHECKS: &[Checker] = &[
     store::directory,
     store::leftovers,
     store::review,
@@ -42,27 +42,27 @@ pub(crate) const CHECKS: &[Checker] = &[
     hooks::check,
 ];
 
-pub(crate) struct Report {
+pub struct Report {
     /// The worst first.
-    pub(crate) findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
     /// How many readable notes are in use.
-    pub(crate) notes: usize,
+    pub notes: usize,
     known: Known,
 }
 
 impl Report {
     /// Remembers which notes need not be read again. To be called when the answer is out; it does not depend on this.
-    pub(crate) fn remember(&self) {
+    pub fn remember(&self) {
         self.known.keep_up();
     }
 
-    pub(crate) fn count(&self, severity: Severity) -> usize {
+    pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 }
 
 /// Runs all checks. `checks` run while the notes are read, because git takes its time.
-pub(crate) fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
+pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     let all = || checks.iter().flat_map(|check| check(cx)).collect::<Vec<_>>();
     let (mut findings, mut checked) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, all);

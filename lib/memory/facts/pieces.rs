@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PieceKind {
+pub enum PieceKind {
     Prose,
     /// Between backticks.
     Span,
@@ -14,16 +14,16 @@ pub(crate) enum PieceKind {
 
 /// A stretch of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
-    pub(crate) kind: PieceKind,
-    pub(crate) text: &'a str,
+pub struct Piece<'a> {
+    pub kind: PieceKind,
+    pub text: &'a str,
     /// Is it the first of a paragraph, an item or a heading? Its marker is left out.
-    pub(crate) begins: bool,
+    pub begins: bool,
 }
 
 /// The pieces of a text in order, without markers of lists, quotes and headings, and without the lines of fences.
 /// Linear in the length of the text.
-pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<(u8, usize)> = None;
     let mut paragraph: Option<(usize, usize)> = None;

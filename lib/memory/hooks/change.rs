@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Done {
+pub enum Done {
     Written,
     Removed,
     Unchanged,

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 /// The installed programs, by the paths that last.
 #[derive(Debug, Clone)]
-pub(crate) struct Programs {
+pub struct Programs {
     capture: String,
     recall: String,
 }
 
 impl Programs {
-    pub(crate) fn installed(env: &Env) -> Result<Programs> {
+    pub fn installed(env: &Env) -> Result<Programs> {
         let capture = beside(HookProgram::Capture.name(), "the hooks", env)?;
         let text = |path: PathBuf| match path.to_str() {
             Some(text) if !text.contains(char::is_control) => Ok(text.to_owned()),
@@ -37,7 +37,7 @@ impl Programs {
         Programs { capture: format!("{dir}/memory-capture"), recall: format!("{dir}/memory-recall") }
     }
 
-    pub(crate) fn path(&self, program: HookProgram) -> &str {
+    pub fn path(&self, program: HookProgram) -> &str {
         match program {
             HookProgram::Capture => &self.capture,
             HookProgram::Recall => &self.recall,
@@ -56,7 +56,7 @@ fn program(event: &Event) -> HookProgram {
 }
 
 /// Does the harness get hooks, or files, that run this program?
-pub(crate) fn runs_in(spec: &Spec, program: HookProgram) -> bool {
+pub fn runs_in(spec: &Spec, program: HookProgram) -> bool {
     match &spec.install {
         Install::Nothing => false,
         Install::Settings(_) => {

@@ -8,13 +8,13 @@ mod harness;
 mod ours;
 mod record;
 mod settings;
-pub(crate) mod status;
+pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use crate::memory::hooks::change::Done;
-pub(crate) use crate::memory::hooks::harness::{Programs, runs_in};
-pub(crate) use crate::memory::hooks::ours::HookProgram;
+pub use crate::memory::hooks::change::Done;
+pub use crate::memory::hooks::harness::{Programs, runs_in};
+pub use crate::memory::hooks::ours::HookProgram;
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -40,7 +40,7 @@ const COUNT: usize = {
 };
 
 /// The harnesses with hooks.
-pub(crate) const NAMES: &[&str] = &{
+pub const NAMES: &[&str] = &{
     let (mut at, mut count, mut names) = (0, 0, [""; COUNT]);
     while at < HARNESSES.len() {
         if has_hooks(HARNESSES[at]) {
@@ -52,30 +52,30 @@ pub(crate) const NAMES: &[&str] = &{
     names
 };
 
-pub(crate) fn named(harness: &str) -> Option<&'static Spec> {
+pub fn named(harness: &str) -> Option<&'static Spec> {
     known(harness).filter(|spec| has_hooks(spec))
 }
 
 /// Those that are used here.
-pub(crate) fn found(env: &Env) -> Vec<&'static Spec> {
+pub fn found(env: &Env) -> Vec<&'static Spec> {
     HARNESSES.iter().copied().filter(|spec| has_hooks(spec) && spec.is_here(env)).collect()
 }
 
 /// A file of a harness, and what became of it.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) harness: &'static Spec,
+pub struct Outcome {
+    pub harness: &'static Spec,
     /// As the person knows it.
-    pub(crate) file: PathBuf,
-    pub(crate) result: Result<Done>,
+    pub file: PathBuf,
+    pub result: Result<Done>,
     /// What belongs into the file.
-    pub(crate) lines: String,
+    pub lines: String,
     /// Why the program does not read the file, if that is so.
-    pub(crate) unreadable: Option<String>,
+    pub unreadable: Option<String>,
 }
 
 /// Puts our hooks into the settings of these harnesses. With `dry`, nothing is changed.
-pub(crate) fn install(
+pub fn install(
     harnesses: &[&'static Spec],
     programs: &Programs,
     dry: bool,
@@ -117,7 +117,7 @@ pub(crate) fn install(
 }
 
 /// Takes our hooks out of the settings of these harnesses, and everything else that we made there.
-pub(crate) fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>> {
+pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>> {
     let mut record = Record::open(env)?;
     let mut outcomes = Vec::new();
     for harness in harnesses.iter().copied() {

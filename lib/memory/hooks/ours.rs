@@ -7,15 +7,15 @@ use std::path::Path;
 
 /// What a hook of ours runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HookProgram {
+pub enum HookProgram {
     Capture,
     Recall,
 }
 
 impl HookProgram {
-    pub(crate) const ALL: [HookProgram; 2] = [HookProgram::Capture, HookProgram::Recall];
+    pub const ALL: [HookProgram; 2] = [HookProgram::Capture, HookProgram::Recall];
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             HookProgram::Capture => "memory-capture",
             HookProgram::Recall => "memory-recall",

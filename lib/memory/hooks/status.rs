@@ -14,25 +14,25 @@ use crate::memory::hooks::settings::{commands, not_for};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
-pub(crate) struct Status {
+pub struct Status {
     /// The settings file, or the first file of ours.
-    pub(crate) file: PathBuf,
-    pub(crate) hooks: Hooks,
+    pub file: PathBuf,
+    pub hooks: Hooks,
     /// Programs that our hooks run and that are not there.
-    pub(crate) gone: Vec<String>,
+    pub gone: Vec<String>,
     /// Why the program does not read its settings.
-    pub(crate) unreadable: Option<String>,
+    pub unreadable: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Hooks {
+pub enum Hooks {
     All,
     /// None runs these.
     Missing(Vec<&'static str>),
 }
 
 /// `None`: the harness has no hooks.
-pub(crate) fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
+pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
     let Some(dir) = spec.home.dir(env) else { return Ok(None) };
     match &spec.install {
         Install::Nothing => Ok(None),

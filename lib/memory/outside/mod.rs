@@ -12,7 +12,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use places::Places;
+pub use places::Places;
 
 use crate::base::text::one_line;
 use crate::harness::spec::{Format, ToolKind};
@@ -58,17 +58,17 @@ pub enum Provenance {
 }
 
 impl Provenance {
-    pub(crate) fn is_inside(&self) -> bool {
+    pub fn is_inside(&self) -> bool {
         *self == Provenance::Inside
     }
 
-    pub(crate) fn is_outside(&self) -> bool {
+    pub fn is_outside(&self) -> bool {
         matches!(self, Provenance::Outside(_))
     }
 }
 
 /// What is known of a session as it goes on.
-pub(crate) struct Tracker {
+pub struct Tracker {
     format: &'static Format,
     shell: Shell,
     /// The hosts that commands have asked so far: one that runs on may show it later.
@@ -80,7 +80,7 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// `own` is `host/owner/name` of the session's repository; `transcript`: the session's file where its harness keeps it,
     /// beside those of its sub-agents.
-    pub(crate) fn new(
+    pub fn new(
         format: &'static Format,
         places: Places,
         own: Option<&str>,
@@ -92,7 +92,7 @@ impl Tracker {
     }
 
     /// Where the next turn of the session comes from.
-    pub(crate) fn of(&mut self, turn: &Turn) -> Provenance {
+    pub fn of(&mut self, turn: &Turn) -> Provenance {
         let (Role::Tool, Some(call)) = (turn.role, &turn.call) else { return Provenance::Inside };
         let kind = self.format.tool(&call.name);
         let output = turn.output.map_or("", |at| turn.text.get(at..).unwrap_or_default());

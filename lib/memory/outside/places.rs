@@ -15,7 +15,7 @@ const SEARCHED: usize = 1000;
 
 /// Where a session works.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub struct Places {
     /// The working directory of the session. One that nobody knows has a name that no path has.
     pub(super) start: PathBuf,
     pub(super) home: Option<PathBuf>,
@@ -35,12 +35,7 @@ pub(crate) struct Places {
 
 impl Places {
     /// `repo`: what the queue entry calls the repository of `cwd`.
-    pub(crate) fn new(
-        cwd: Option<&Path>,
-        repo: Option<&str>,
-        home: Option<&Path>,
-        tmp: Option<&Path>,
-    ) -> Places {
+    pub fn new(cwd: Option<&Path>, repo: Option<&str>, home: Option<&Path>, tmp: Option<&Path>) -> Places {
         let start = cwd.map_or_else(|| PathBuf::from("/\u{0}"), |cwd| normal(Path::new("/"), cwd));
         let mut strange: Vec<PathBuf> = List("temporary").phrases().iter().map(PathBuf::from).collect();
         strange.extend(tmp.filter(|tmp| tmp.parent().is_some()).map(|tmp| normal(Path::new("/"), tmp)));

@@ -29,23 +29,23 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 const DIGITS: &str = "{batch digits}";
 
 /// What every call of a run has in common.
-pub(crate) struct Caller<'a> {
+pub struct Caller<'a> {
     /// Whose calls these are, in the ledger.
-    pub(crate) program: &'static str,
-    pub(crate) llm: &'a Llm,
-    pub(crate) root: &'a Root,
-    pub(crate) env: &'a Env,
-    pub(crate) reporter: &'a Reporter,
-    pub(crate) redactor: &'a Redactor,
-    pub(crate) budget: CallBudget,
+    pub program: &'static str,
+    pub llm: &'a Llm,
+    pub root: &'a Root,
+    pub env: &'a Env,
+    pub reporter: &'a Reporter,
+    pub redactor: &'a Redactor,
+    pub budget: CallBudget,
     /// How many commands of ours are above this process.
-    pub(crate) level: u32,
-    pub(crate) is_quiet: bool,
+    pub level: u32,
+    pub is_quiet: bool,
 }
 
 impl Caller<'_> {
     /// What tells our programs below that they run inside a command of ours.
-    pub(crate) fn vars(&self) -> Vec<(&'static str, OsString)> {
+    pub fn vars(&self) -> Vec<(&'static str, OsString)> {
         vec![("AGENT_MEMORY_RUN", "1".into()), (LEVEL, (self.level + 1).to_string().into())]
     }
 

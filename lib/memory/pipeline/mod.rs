@@ -6,11 +6,11 @@
 //! event. Running, resuming, `--dry-run`, `--prompt` and `--apply` are the same walk; what differs is who answers
 //! [`Effect::Ask`], and whether the store is changed or only a copy of it in memory.
 
-pub(crate) mod call;
-pub(crate) mod question;
-pub(crate) mod reply;
-pub(crate) mod runner;
-pub(crate) mod saved;
+pub mod call;
+pub mod question;
+pub mod reply;
+pub mod runner;
+pub mod saved;
 
 pub use crate::memory::pipeline::question::Question;
 
@@ -251,10 +251,10 @@ pub struct MayAsk {
 pub trait Data: Debug + Clone + PartialEq + Serialize + DeserializeOwned {}
 impl<T: Debug + Clone + PartialEq + Serialize + DeserializeOwned> Data for T {}
 
-pub(crate) type WorkOf<P> = Work<<P as Pipeline>::Part, <P as Pipeline>::Own>;
-pub(crate) type StateOf<P> = State<WorkOf<P>, <P as Pipeline>::Plan>;
-pub(crate) type TaskOf<P> = Task<WorkOf<P>, <P as Pipeline>::Plan>;
-pub(crate) type EffectOf<P> = Effect<WorkOf<P>, <P as Pipeline>::Plan>;
+pub type WorkOf<P> = Work<<P as Pipeline>::Part, <P as Pipeline>::Own>;
+pub type StateOf<P> = State<WorkOf<P>, <P as Pipeline>::Plan>;
+pub type TaskOf<P> = Task<WorkOf<P>, <P as Pipeline>::Plan>;
+pub type EffectOf<P> = Effect<WorkOf<P>, <P as Pipeline>::Plan>;
 
 /// What one of the pipelines adds to the walk. The value itself holds settings only; all progress is in the state, which
 /// can be saved after every step and taken up again with [`Event::Resumed`].

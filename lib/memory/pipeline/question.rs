@@ -40,12 +40,12 @@ impl Question {
         })
     }
 
-    pub(crate) fn is_repair(&self) -> bool {
+    pub fn is_repair(&self) -> bool {
         !self.faults.is_empty()
     }
 
     /// Does it follow from the reply to an earlier one about the same part?
-    pub(crate) fn is_follow_up(&self) -> bool {
+    pub fn is_follow_up(&self) -> bool {
         self.is_repair() || self.is_second_look
     }
 
@@ -63,7 +63,7 @@ impl Question {
 }
 
 /// `lines`, ended by a line break.
-pub(crate) fn push_lines(text: &mut String, lines: &str) {
+pub fn push_lines(text: &mut String, lines: &str) {
     text.push_str(lines);
     if !lines.ends_with('\n') {
         text.push('\n');
@@ -75,14 +75,7 @@ const LEAST_REPLY: usize = 2000;
 
 /// Asks once more, with what was wrong. The first prompt is said again where there is room for it, if need be with the
 /// reply cut short: a filter remembers nothing.
-pub(crate) fn repair(
-    batch: &str,
-    rules: &str,
-    first: &str,
-    reply: &str,
-    faults: &[String],
-    room: usize,
-) -> String {
+pub fn repair(batch: &str, rules: &str, first: &str, reply: &str, faults: &[String], room: usize) -> String {
     let faults: String = faults.iter().fold(String::new(), |all, fault| all + "- " + fault + "\n");
     let mark = mark_for(batch, [reply, first]);
     let tail = |reply: &str| {
@@ -103,7 +96,7 @@ pub(crate) fn repair(
 }
 
 /// A mark that none of the texts holds, so that none can end its fence.
-pub(crate) fn mark_for<'a>(batch: &str, texts: impl IntoIterator<Item = &'a str> + Clone) -> String {
+pub fn mark_for<'a>(batch: &str, texts: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let mut mark = format!("={}=", batch.rsplit('_').next().unwrap_or(batch));
     while texts.clone().into_iter().any(|text| text.contains(&mark)) {
         mark = format!("={mark}=");

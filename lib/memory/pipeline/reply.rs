@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 /// What a note says, or what a model would have it say.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Text {
-    pub(crate) title: String,
-    pub(crate) summary: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) body: String,
+pub struct Text {
+    pub title: String,
+    pub summary: String,
+    pub tags: Vec<String>,
+    pub body: String,
 }
 
 impl Text {
-    pub(crate) fn of(entry: &Entry) -> Text {
+    pub fn of(entry: &Entry) -> Text {
         let meta = entry.meta();
         Text {
             title: meta.title.clone(),
@@ -29,7 +29,7 @@ impl Text {
     }
 
     /// Fit to be filed, without what `clean` takes out.
-    pub(crate) fn cleaned(&self, clean: impl Fn(&str) -> String) -> Text {
+    pub fn cleaned(&self, clean: impl Fn(&str) -> String) -> Text {
         Text {
             title: line(&clean(&self.title)),
             summary: line(&clean(&self.summary)),
@@ -38,23 +38,23 @@ impl Text {
         }
     }
 
-    pub(crate) fn note(&self) -> NoteText<'_> {
+    pub fn note(&self) -> NoteText<'_> {
         NoteText { title: &self.title, summary: &self.summary, tags: &self.tags, body: &self.body }
     }
 
     /// All of it, to look for facts in.
-    pub(crate) fn all(&self) -> String {
+    pub fn all(&self) -> String {
         format!("{}\n{}\n{}\n{}", self.title, self.summary, self.tags.join(" "), self.body)
     }
 }
 
 /// The longest summary, in bytes.
-pub(crate) const SUMMARY_CAP: usize = 1000;
+pub const SUMMARY_CAP: usize = 1000;
 /// So many faults are told; a model that makes more has misunderstood the whole.
-pub(crate) const FAULTS_CAP: usize = 20;
+pub const FAULTS_CAP: usize = 20;
 
 /// The batch that a reply is about; `None` if it has no readable one.
-pub(crate) fn batch_of(text: &str) -> Option<String> {
+pub fn batch_of(text: &str) -> Option<String> {
     object_with(text, "batch").ok()?.get("batch")?.as_str().map(str::to_owned)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn no_such_batch(id: &str) -> Error {
 }
 
 /// The keys of a reply about this batch; the error is why there is no reply in `text`.
-pub(crate) fn opened(text: &str, batch: &str) -> Result<Fields, Vec<String>> {
+pub fn opened(text: &str, batch: &str) -> Result<Fields, Vec<String>> {
     let object = object_with(text, "batch").map_err(|error| vec![error.message().to_owned()])?;
     let mut top = Fields::new("", object);
     if let Some(named) = top.text("batch")
@@ -90,7 +90,7 @@ pub(crate) fn opened(text: &str, batch: &str) -> Result<Fields, Vec<String>> {
 }
 
 /// The first faults, and how many more there are.
-pub(crate) fn few(faults: Vec<Fault>) -> Vec<String> {
+pub fn few(faults: Vec<Fault>) -> Vec<String> {
     let mut faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
     if faults.len() > FAULTS_CAP {
         let more = faults.len() - FAULTS_CAP;
@@ -101,7 +101,7 @@ pub(crate) fn few(faults: Vec<Fault>) -> Vec<String> {
 }
 
 /// The array of a key; empty, with a fault, where there is none.
-pub(crate) fn array(fields: &mut Fields, key: &'static str) -> Vec<Value> {
+pub fn array(fields: &mut Fields, key: &'static str) -> Vec<Value> {
     match fields.take(key) {
         Some(Value::Array(values)) => return values,
         Some(other) => fields.fault(key, &format!("an array is expected, not {}", kind(&other))),
@@ -111,7 +111,7 @@ pub(crate) fn array(fields: &mut Fields, key: &'static str) -> Vec<Value> {
 }
 
 /// What `read` makes of each element of an array that may be missing.
-pub(crate) fn elements<T>(
+pub fn elements<T>(
     top: &mut Fields,
     list: &'static str,
     mut read: impl FnMut(&mut Fields) -> Option<T>,
@@ -122,12 +122,12 @@ pub(crate) fn elements<T>(
 }
 
 /// A text that may be left out.
-pub(crate) fn or_empty(fields: &mut Fields, key: &'static str) -> Option<String> {
+pub fn or_empty(fields: &mut Fields, key: &'static str) -> Option<String> {
     if fields.nullable(key) { fields.text(key) } else { Some(String::new()) }
 }
 
 /// What `read` makes of an element of the array `list`, which has to be an object.
-pub(crate) fn element<T>(
+pub fn element<T>(
     top: &mut Fields,
     list: &'static str,
     index: usize,
@@ -148,7 +148,7 @@ pub(crate) fn element<T>(
 }
 
 /// Is there something in a text, and not more than `cap` bytes?
-pub(crate) fn fits(fields: &mut Fields, key: &str, text: &str, cap: usize) -> bool {
+pub fn fits(fields: &mut Fields, key: &str, text: &str, cap: usize) -> bool {
     let fault = if text.trim().is_empty() {
         "is empty".to_owned()
     } else if text.len() > cap {

@@ -24,31 +24,31 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// What every run of a pipeline works with.
-pub(crate) struct Run<'a> {
-    pub(crate) config: &'a MemoryConfig,
-    pub(crate) root: &'a Root,
-    pub(crate) env: &'a Env,
-    pub(crate) reporter: &'a Reporter,
-    pub(crate) redactor: &'a Redactor,
-    pub(crate) caller: Caller<'a>,
+pub struct Run<'a> {
+    pub config: &'a MemoryConfig,
+    pub root: &'a Root,
+    pub env: &'a Env,
+    pub reporter: &'a Reporter,
+    pub redactor: &'a Redactor,
+    pub caller: Caller<'a>,
     /// Who answers the questions of batches that this run begins.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// The batch that is under way, once there is one.
-    pub(crate) batch: Option<Batch>,
+    pub batch: Option<Batch>,
 }
 
 impl Run<'_> {
-    pub(crate) fn batch(&self) -> Result<&Batch> {
+    pub fn batch(&self) -> Result<&Batch> {
         self.batch.as_ref().ok_or_else(|| Error::io("no batch is under way"))
     }
 
-    pub(crate) fn is_dry(&self) -> bool {
+    pub fn is_dry(&self) -> bool {
         self.kind == Kind::DryRun
     }
 }
 
 /// What a pipeline's effects do to a store of files.
-pub(crate) trait Host {
+pub trait Host {
     type Pipeline: Pipeline;
 
     fn pipeline(&self) -> &Self::Pipeline;
@@ -111,12 +111,12 @@ pub(crate) trait Host {
     }
 }
 
-pub(crate) type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
+pub type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
 type State<H> = StateOf<<H as Host>::Pipeline>;
 
 /// What becomes of a batch that an earlier run left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TakeUp {
+pub enum TakeUp {
     /// It goes on where it was.
     CarryOn,
     /// It is asked about no further; what was done so far is brought to its end.
@@ -136,7 +136,7 @@ enum Answerer {
 }
 
 /// How a walk came to stand still.
-pub(crate) enum Stop {
+pub enum Stop {
     End(Ending),
     /// A person is to answer this.
     Asked(Question),
@@ -147,10 +147,10 @@ pub(crate) enum Stop {
 /// The order among batches in parts: first those of new sessions, then those that have had the fewest turns, then the
 /// oldest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank {
-    pub(crate) is_past: bool,
-    pub(crate) part: usize,
-    pub(crate) at: Timestamp,
+pub struct Rank {
+    pub is_past: bool,
+    pub part: usize,
+    pub at: Timestamp,
 }
 
 /// A batch between two of its parts.
@@ -163,16 +163,16 @@ struct OpenBatch<S> {
 }
 
 /// What one batch of a dry run came to.
-pub(crate) struct Previewed {
+pub struct Previewed {
     /// The reply to the first question, to be applied; `None`: nothing was asked.
-    pub(crate) reply: Option<PathBuf>,
+    pub reply: Option<PathBuf>,
     /// How many calls there were about parts of it.
-    pub(crate) parts: usize,
+    pub parts: usize,
 }
 
-pub(crate) struct Runner<'a, H: Host> {
-    pub(crate) run: Run<'a>,
-    pub(crate) host: H,
+pub struct Runner<'a, H: Host> {
+    pub run: Run<'a>,
+    pub host: H,
     progress: Progress,
     answerer: Answerer,
     /// A reply was brought, and it is not known yet whether it can be used: nothing is saved until it is.
@@ -197,7 +197,7 @@ fn next_turn<H: Host>(state: &State<H>) -> Option<usize> {
 type LeftBehind<S> = (Batch, Saved<S>, Answerer);
 
 impl<'a, H: Host> Runner<'a, H> {
-    pub(crate) fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
+    pub fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
         let progress = Progress::new(run.kind, run.env.now());
         let (answerer, open) = (Answerer::Command, Vec::new());
         Runner { run, host, progress, answerer, is_on_trial: false, parts: 0, open, stuck: None }
@@ -360,7 +360,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Everything that may be done now: what earlier runs left half done, then what is new, and the further parts of
     /// what is long in turn with it.
-    pub(crate) fn run(&mut self) -> Result<Ending> {
+    pub fn run(&mut self) -> Result<Ending> {
         let mut last = self.carry_on(true)?;
         if self.stuck.is_some() && self.host.is_held_up(&self.run)? {
             return self.unless_stuck(last);
@@ -556,13 +556,13 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// Brings to its end what earlier runs left half written.
-    pub(crate) fn finish_writing(&mut self) -> Result<()> {
+    pub fn finish_writing(&mut self) -> Result<()> {
         self.carry_on(false)?;
         self.stuck.take().map_or(Ok(()), Err)
     }
 
     /// The next question, for a person to ask; `None` when there is none.
-    pub(crate) fn prompt(&mut self) -> Result<Option<Question>> {
+    pub fn prompt(&mut self) -> Result<Option<Question>> {
         self.finish_writing()?;
         // The further parts of what was begun come first.
         if let Some(question) = self.open_question(1)? {
@@ -602,7 +602,7 @@ impl<'a, H: Host> Runner<'a, H> {
     ///
     /// # Errors
     /// `Api`: the reply cannot be used; the batch still waits for one. `Usage`: no batch waits for it.
-    pub(crate) fn apply(&mut self, text: &str) -> Result<usize> {
+    pub fn apply(&mut self, text: &str) -> Result<usize> {
         let (ours, theirs, program) = H::batches(self.run.root);
         let batch = batch_for(text, &ours, (theirs, program))?;
         self.sweep();
@@ -642,7 +642,7 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// One batch from its beginning, with the store left as it is.
-    pub(crate) fn dry_run(&mut self) -> Result<(Ending, Previewed)> {
+    pub fn dry_run(&mut self) -> Result<(Ending, Previewed)> {
         self.run.caller.sweep();
         let stop = self.begin(Answerer::Command)?;
         let reply = match &self.run.batch {

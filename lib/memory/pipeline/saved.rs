@@ -12,7 +12,7 @@ const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
 /// Who answers a batch's questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The configured command.
     Run,
     /// A person, with `--prompt` and `--apply`.
@@ -24,27 +24,27 @@ pub(crate) enum Kind {
 /// What a runner knows of a batch without looking into its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Progress {
-    pub(crate) kind: Kind,
-    pub(crate) begun: Timestamp,
+pub struct Progress {
+    pub kind: Kind,
+    pub begun: Timestamp,
     /// How many replies it has taken in.
-    pub(crate) answers: usize,
+    pub answers: usize,
     /// The name of the file that the reply to the current question goes into.
-    pub(crate) awaits: Option<String>,
+    pub awaits: Option<String>,
     /// A person has been given the current question.
     pub(super) is_with_person: bool,
     /// How many runs have taken it up again before it had an answer.
     #[serde(default)]
     pub(super) taken_up: u32,
     /// Completed; kept so that it can be taken back.
-    pub(crate) is_over: bool,
+    pub is_over: bool,
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Saved<S> {
+pub struct Saved<S> {
     #[serde(flatten)]
-    pub(crate) progress: Progress,
-    pub(crate) state: S,
+    pub progress: Progress,
+    pub state: S,
 }
 
 impl Progress {
@@ -53,19 +53,19 @@ impl Progress {
     }
 
     /// Has it been under way for longer than a person is waited for?
-    pub(crate) fn is_old(&self, now: Timestamp) -> bool {
+    pub fn is_old(&self, now: Timestamp) -> bool {
         now.duration_since(self.begun) > PATIENCE
     }
 
     /// The progress of a batch, whatever its machine; `None` if it was never saved.
-    pub(crate) fn of(batch: &Batch) -> Result<Option<Progress>> {
+    pub fn of(batch: &Batch) -> Result<Option<Progress>> {
         batch.load()
     }
 }
 
 impl<S: DeserializeOwned> Saved<S> {
     /// `None`: a crash came before the batch was saved for the first time.
-    pub(crate) fn load(batch: &Batch) -> Result<Option<Saved<S>>> {
+    pub fn load(batch: &Batch) -> Result<Option<Saved<S>>> {
         batch.load()
     }
 }

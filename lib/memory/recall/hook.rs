@@ -43,19 +43,19 @@ const CHANGES: &str =
 const RESUME_BYTES: usize = 2 * PROMPT_BYTES;
 
 /// Where notes are asked for, and when.
-pub(crate) struct Moment<'a> {
-    pub(crate) config: &'a MemoryConfig,
-    pub(crate) root: &'a Root,
-    pub(crate) env: &'a Env,
-    pub(crate) today: Date,
+pub struct Moment<'a> {
+    pub config: &'a MemoryConfig,
+    pub root: &'a Root,
+    pub env: &'a Env,
+    pub today: Date,
     /// After this nothing is given any more.
-    pub(crate) deadline: Deadline,
+    pub deadline: Deadline,
 }
 
 /// What to print, and whether a session begins. Empty if there is nothing to give.
 ///
 /// What it gives is remembered before it returns: what is given twice is worse than what is given not at all.
-pub(crate) fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> {
+pub fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> {
     let heard = hear(spec, bytes)?;
     if heard.event == Event::Other {
         return Ok((String::new(), false));

@@ -13,11 +13,11 @@ use crate::store::topics::Topics;
 use jiff::civil::Date;
 
 /// The estimate of tokens is this many bytes a token.
-pub(crate) const BYTES_A_TOKEN: usize = 4;
+pub const BYTES_A_TOKEN: usize = 4;
 
 /// The notes of this place that match, the best first: those of the repository and those that hold everywhere. None that
 /// no longer holds.
-pub(crate) fn matching(
+pub fn matching(
     index: &Index,
     query: &Query,
     repo: Option<&str>,
@@ -32,28 +32,28 @@ pub(crate) fn matching(
 }
 
 /// Notes as text, as long as there is room. One that is too long is shortened to its summary and the line that matches.
-pub(crate) struct Shown {
+pub struct Shown {
     room: usize,
     proposals: Vec<Proposal>,
-    pub(crate) text: String,
+    pub text: String,
     /// Each note with the fingerprint of its text.
     pub(super) told: Vec<(EntryId, String)>,
 }
 
 impl Shown {
     /// Room for so many bytes.
-    pub(crate) fn new(root: &Root, room: usize) -> Result<Shown> {
+    pub fn new(root: &Root, room: usize) -> Result<Shown> {
         let (proposals, _) = Topics::at(root).proposals()?;
         Ok(Shown { room, proposals, text: String::new(), told: Vec::new() })
     }
 
     /// The changes of a note that wait for the person.
-    pub(crate) fn waiting<'a>(&'a self, note: &'a EntryId) -> impl Iterator<Item = &'a ProposalId> {
+    pub fn waiting<'a>(&'a self, note: &'a EntryId) -> impl Iterator<Item = &'a ProposalId> {
         self.proposals.iter().filter(move |there| there.note.as_ref() == Some(note)).map(|there| &there.id)
     }
 
     /// Adds a note, and a sentence of ours before it. `false` if there was no room for it.
-    pub(crate) fn add(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
+    pub fn add(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
         let id = &note.entry.meta().id;
         let waits = self.waiting(id).next().is_some();
         let left = self.room.saturating_sub(self.text.len() + sentence.len() + 1);
@@ -81,6 +81,6 @@ impl Shown {
 }
 
 /// Are there so many notes that a prompt has no time to read all files? Then they are known from the cache.
-pub(crate) fn needs_cache(root: &Root) -> bool {
+pub fn needs_cache(root: &Root) -> bool {
     fs_err::read_dir(root.topics()).is_ok_and(|files| files.take(LEAST).count() == LEAST)
 }

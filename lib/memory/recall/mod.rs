@@ -10,7 +10,7 @@ mod reader;
 mod session;
 mod trouble;
 
-pub(crate) use crate::memory::recall::hook::{Moment, answer};
-pub(crate) use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, needs_cache};
-pub(crate) use crate::memory::recall::session::sweep;
-pub(crate) use crate::memory::recall::trouble::{keep, troubles};
+pub use crate::memory::recall::hook::{Moment, answer};
+pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, needs_cache};
+pub use crate::memory::recall::session::sweep;
+pub use crate::memory::recall::trouble::{keep, troubles};

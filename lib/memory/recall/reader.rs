@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// What happens in the program.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
     /// A session begins, or goes on.
     Start {
         history: History,
@@ -33,7 +33,7 @@ pub(super) enum History {
 
 /// What a hook says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub struct Heard {
     pub(super) event: Event,
     /// As the program calls the event.
     pub(super) name: String,

@@ -92,7 +92,7 @@ fn name(spec: &Spec, id: &str) -> String {
 }
 
 /// Removes what is left of old sessions.
-pub(crate) fn sweep(root: &Root) {
+pub fn sweep(root: &Root) {
     let dir = dir(root);
     file::sweep_dir(&dir, ".json", file::LEFT_FOR);
     let Ok(entries) = fs_err::read_dir(&dir) else { return };

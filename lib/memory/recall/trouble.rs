@@ -21,11 +21,11 @@ const REASON: usize = 300;
 
 /// The troubles of the last days.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Troubles {
-    pub(crate) count: usize,
-    pub(crate) last: Timestamp,
-    pub(crate) harness: String,
-    pub(crate) why: String,
+pub struct Troubles {
+    pub count: usize,
+    pub last: Timestamp,
+    pub harness: String,
+    pub why: String,
 }
 
 fn path(root: &Root) -> PathBuf {
@@ -33,7 +33,7 @@ fn path(root: &Root) -> PathBuf {
 }
 
 /// Keeps a trouble. A store that is not there is not made for it.
-pub(crate) fn keep(root: &Root, harness: &str, why: &str, env: &Env) -> Result<()> {
+pub fn keep(root: &Root, harness: &str, why: &str, env: &Env) -> Result<()> {
     if !root.path().is_dir() {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub(crate) fn keep(root: &Root, harness: &str, why: &str, env: &Env) -> Result<(
 }
 
 /// What went wrong lately; `None` if nothing did.
-pub(crate) fn troubles(root: &Root, now: Timestamp) -> Option<(PathBuf, Troubles)> {
+pub fn troubles(root: &Root, now: Timestamp) -> Option<(PathBuf, Troubles)> {
     let path = path(root);
     let bytes = file::read(&path, 4 * MOST as u64).ok()?;
     let mut told: Option<Troubles> = None;

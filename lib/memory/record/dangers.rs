@@ -11,7 +11,7 @@ use crate::memory::record::sentences::collapsed;
 use unicode_segmentation::UnicodeSegmentation;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DangerKind {
+pub enum DangerKind {
     /// The network is piped into a shell.
     Piped,
     /// Certificates, signatures, permissions or hooks are not checked.
@@ -23,17 +23,17 @@ pub(crate) enum DangerKind {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Danger {
-    pub(crate) kind: DangerKind,
+pub struct Danger {
+    pub kind: DangerKind,
     /// The sentence or line, at most 120 characters; of a pipe, that may be spread over a note, nothing.
     quote: String,
     /// The flag, setting, address or sentence that makes it one.
-    pub(crate) mark: String,
+    pub mark: String,
 }
 
 impl Danger {
     /// What the note does, in words that follow its name.
-    pub(crate) fn does(&self) -> String {
+    pub fn does(&self) -> String {
         let what = match self.kind {
             DangerKind::Piped => "runs what the network sends",
             DangerKind::Unverified => {
@@ -50,7 +50,7 @@ impl Danger {
 const QUOTE_CHARS: usize = 120;
 
 /// The dangers of a note's text (title, summary and body, in lines), each kind at most once.
-pub(crate) fn dangers(text: &str) -> Vec<Danger> {
+pub fn dangers(text: &str) -> Vec<Danger> {
     let mut found: Vec<Danger> = piped(text).into_iter().collect();
     let plain = plain(text);
     let mut before = String::new();

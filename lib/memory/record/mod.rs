@@ -14,8 +14,8 @@ mod speech;
 mod typed;
 mod words;
 
-pub(crate) use crate::memory::record::dangers::{Danger, DangerKind, dangers};
-pub(crate) use crate::memory::record::sentences::{collapsed, of_note as sentences_of_note};
+pub use crate::memory::record::dangers::{Danger, DangerKind, dangers};
+pub use crate::memory::record::sentences::{collapsed, of_note as sentences_of_note};
 
 use crate::memory::facts::facts;
 use crate::memory::record::claims::{
@@ -40,11 +40,11 @@ const HOSTS: usize = 10;
 
 /// What a note says.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NoteText<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) summary: &'a str,
-    pub(crate) tags: &'a [String],
-    pub(crate) body: &'a str,
+pub struct NoteText<'a> {
+    pub title: &'a str,
+    pub summary: &'a str,
+    pub tags: &'a [String],
+    pub body: &'a str,
 }
 
 impl<'a> NoteText<'a> {
@@ -54,7 +54,7 @@ impl<'a> NoteText<'a> {
     }
 
     /// The texts that are made of sentences.
-    pub(crate) fn texts(&self) -> [&'a str; 3] {
+    pub fn texts(&self) -> [&'a str; 3] {
         [self.title, self.summary, self.body]
     }
 
@@ -85,7 +85,7 @@ pub enum Speaker {
 }
 
 impl Speaker {
-    pub(crate) fn by(self) -> By {
+    pub fn by(self) -> By {
         match self {
             Speaker::Person | Speaker::Pasted => By::Person,
             Speaker::Agent | Speaker::ToolInput | Speaker::Written => By::Agent,
@@ -143,12 +143,12 @@ pub struct Record {
 
 impl Record {
     /// Of a session that has read nothing outside: less is remembered.
-    pub(crate) fn inside() -> Record {
+    pub fn inside() -> Record {
         Record { is_inside: true, ..Record::default() }
     }
 
     /// Was it begun with [`Record::inside`]?
-    pub(crate) fn is_inside(&self) -> bool {
+    pub fn is_inside(&self) -> bool {
         self.is_inside
     }
 
@@ -188,7 +188,7 @@ impl Record {
     }
 
     /// What was shown so far was of an earlier prompt: quotes are taken from what is added next.
-    pub(crate) fn forget_shown(&mut self) {
+    pub fn forget_shown(&mut self) {
         self.shown.clear();
         self.typed.iter_mut().for_each(|sentence| sentence.turn = None);
         self.hosts.iter_mut().for_each(|(turn, _)| *turn = None);
@@ -240,7 +240,7 @@ impl Record {
     /// `person`: each sentence of title, summary and body is one that the person typed, or stands in the old note, which is
     /// a person's. `tool`: it holds a fact that only a tool's output showed. A fact that stands in the old note is from
     /// whom that is.
-    pub(crate) fn by(&self, new: &NoteText, old: Option<(&NoteText, By)>) -> By {
+    pub fn by(&self, new: &NoteText, old: Option<(&NoteText, By)>) -> By {
         let kept = old.iter().filter(|(_, by)| *by == By::Person).flat_map(|(old, _)| old.sentences());
         let kept: HashSet<Vec<String>> = kept.collect();
         let mut sentences = new.sentences().peekable();
@@ -260,7 +260,7 @@ impl Record {
     }
 
     /// What a note repeats from outside, each once: names first. What the old note says may stay.
-    pub(crate) fn foreign(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<String> {
+    pub fn foreign(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<String> {
         let mut found: Vec<String> = new.fields().flat_map(disguised).collect();
         if self.outside.is_empty() {
             return found;
@@ -312,7 +312,7 @@ impl Record {
 
     /// What always waits, unless the person typed it: to run what the network sends, to switch checks off, to send data
     /// away, to hide something.
-    pub(crate) fn dangers(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<Danger> {
+    pub fn dangers(&self, new: &NoteText, old: Option<&NoteText>) -> Vec<Danger> {
         let text = |note: &NoteText| note.texts().join("\n");
         let mut found = dangers(&text(new));
         // Split over the fields of the note.
@@ -331,7 +331,7 @@ impl Record {
     }
 
     /// The hosts that had been read before the last of these turns; before the end, if there is none.
-    pub(crate) fn hosts_before(&self, cited: &[usize]) -> Vec<String> {
+    pub fn hosts_before(&self, cited: &[usize]) -> Vec<String> {
         let last = cited.iter().max();
         let mut hosts: Vec<String> = Vec::new();
         for (turn, host) in &self.hosts {
@@ -347,13 +347,13 @@ impl Record {
     }
 
     /// Did the person type a rule?
-    pub(crate) fn has_rules(&self) -> bool {
+    pub fn has_rules(&self) -> bool {
         self.typed.iter().any(|sentence| sentence.is_rule)
     }
 
     /// In whose words a quote stands, in the turn of that number as the prompt showed it: `| ` before lines left out,
     /// white space collapsed, case ignored. An empty quote stands nowhere.
-    pub(crate) fn quote(&self, turn: usize, quote: &str) -> Option<Speaker> {
+    pub fn quote(&self, turn: usize, quote: &str) -> Option<Speaker> {
         let quote = quotable(quote);
         let pieces = self.shown.get(&turn).filter(|_| !quote.is_empty())?;
         pieces.iter().find(|(_, text)| text.contains(&quote)).map(|(speaker, _)| *speaker)
@@ -374,7 +374,7 @@ fn keys_of(texts: &[impl AsRef<str>]) -> HashSet<String> {
 }
 
 /// What a text has that may be followed or run, and that is in none of the others: addresses, packages, flags, settings.
-pub(crate) fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
+pub fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
     let known = keys_of(&[plain(others)]);
     let is_order = |claim: &Claim| {
         claim.kind != ClaimKind::Name || claim.text.starts_with('-') || claim.text.contains('=')
@@ -392,7 +392,7 @@ fn addresses_in(text: &NoteText) -> Vec<String> {
 
 /// Why a note that an agent captured waits for a person: where its addresses are from is not known, and a page may have
 /// given them. Empty if it has none, and would do nothing that always waits.
-pub(crate) fn unproven(note: &NoteText) -> Vec<String> {
+pub fn unproven(note: &NoteText) -> Vec<String> {
     let addresses = addresses_in(note).into_iter().take(5);
     let unknown = addresses
         .map(|address| format!("An agent captured it, and nothing shows where \"{address}\" is from."));

@@ -24,7 +24,7 @@ impl Record {
     }
 
     /// Are title, summary and body whole sentences that the person typed as a rule? The summary may be empty.
-    pub(crate) fn is_own_rule(&self, note: &NoteText) -> bool {
+    pub fn is_own_rule(&self, note: &NoteText) -> bool {
         let is_one = |sentence: &[String]| {
             self.typed.iter().any(|typed| typed.is_rule && self.is_typed_as(typed, sentence))
         };
@@ -38,7 +38,7 @@ impl Record {
     }
 
     /// Why a change of a note is not in the person's words; `None`: it is. `cited` are the turns that are quoted for it.
-    pub(crate) fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
+    pub fn why_not_own(&self, cited: &[usize], old: &NoteText, new: &NoteText) -> Option<String> {
         let before: Vec<Vec<String>> = old.sentences().collect();
         let after: Vec<Vec<String>> = new.sentences().collect();
         let come: Vec<&Vec<String>> = after.iter().filter(|sentence| !before.contains(sentence)).collect();
@@ -85,7 +85,7 @@ impl Record {
     }
 
     /// Does the person let go of a note with this title, in a turn that is quoted for it?
-    pub(crate) fn lets_go(&self, cited: &[usize], title: &str) -> bool {
+    pub fn lets_go(&self, cited: &[usize], title: &str) -> bool {
         lets_go(&cited_of(&self.typed, cited), &content(&words_of(title)).collect())
     }
 }

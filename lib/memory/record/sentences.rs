@@ -89,7 +89,7 @@ fn list_item(line: &str) -> Option<&str> {
 }
 
 /// The sentences of a note's title, summary or body: items of lists, headings and lines of code end theirs.
-pub(crate) fn of_note(text: &str) -> Vec<String> {
+pub fn of_note(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut paragraph = String::new();
     for piece in pieces(text) {
@@ -109,7 +109,7 @@ pub(crate) fn of_note(text: &str) -> Vec<String> {
 }
 
 /// White space collapsed.
-pub(crate) fn collapsed(text: &str) -> String {
+pub fn collapsed(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !flat.is_empty() {

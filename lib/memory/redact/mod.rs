@@ -55,10 +55,10 @@ pub struct Redactor {
 
 /// The text without its secrets.
 #[derive(Debug)]
-pub(crate) struct Redacted<'a> {
-    pub(crate) text: Cow<'a, str>,
+pub struct Redacted<'a> {
+    pub text: Cow<'a, str>,
     /// The number of secrets of each kind.
-    pub(crate) counts: BTreeMap<&'static str, usize>,
+    pub counts: BTreeMap<&'static str, usize>,
 }
 
 /// What finds secrets without any pattern of the user's own.
@@ -70,23 +70,23 @@ impl Default for Redactor {
 
 impl Redactor {
     /// The redactor that the configuration asks for.
-    pub(crate) fn of(settings: &Redact) -> Result<Redactor> {
+    pub fn of(settings: &Redact) -> Result<Redactor> {
         Redactor::new(settings.enabled, &settings.patterns)
             .map_err(|error| error.context("redact.patterns").hint("see: memory-config path"))
     }
 
     /// The text without its secrets.
-    pub(crate) fn cleaned(&self, text: &str) -> String {
+    pub fn cleaned(&self, text: &str) -> String {
         self.redact(text).text.into_owned()
     }
 
     /// The error names a pattern by its number and its text.
-    pub(crate) fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
+    pub fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
         Ok(Redactor { enabled, custom: CustomPattern::all(patterns)? })
     }
 
     /// Time and memory are proportional to the text. Existing marks are not changed.
-    pub(crate) fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
+    pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
         if !self.enabled {
             return redacted;
@@ -110,7 +110,7 @@ impl Redactor {
 
     /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
     /// themselves are not returned.
-    pub(crate) fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
+    pub fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
         let spans = if self.enabled { self.find(text, 0, text.len()) } else { Vec::new() };
         let (mut line, mut counted) = (1, 0);

@@ -33,10 +33,10 @@ struct Match {
 
 /// The matches of one note.
 #[derive(Debug)]
-pub(crate) struct Matches(Vec<Match>);
+pub struct Matches(Vec<Match>);
 
 impl Query {
-    pub(crate) fn matches(&self, document: &Document<'_>) -> Matches {
+    pub fn matches(&self, document: &Document<'_>) -> Matches {
         let mut matches = Vec::new();
         document.each_word(|field, position, word| {
             self.lexicon.look_up(word.text, |target| {
@@ -51,7 +51,7 @@ impl Query {
 
     /// The line of a note that matches best, if there are no other notes.
     #[cfg(any(test, fuzzing))]
-    pub(crate) fn matching_line(&self, document: &Document<'_>) -> Option<String> {
+    pub fn matching_line(&self, document: &Document<'_>) -> Option<String> {
         let worth = Worth::of(self, [self.count(document)].iter());
         self.matches(document).line(document, &worth)
     }

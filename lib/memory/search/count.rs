@@ -14,15 +14,15 @@ const GAP: u32 = 48;
 
 /// The parts of a note that are searched.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Document<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) tags: &'a [String],
-    pub(crate) summary: &'a str,
-    pub(crate) body: &'a str,
+pub struct Document<'a> {
+    pub title: &'a str,
+    pub tags: &'a [String],
+    pub summary: &'a str,
+    pub body: &'a str,
 }
 
 /// Fields are numbered, since each has its own weight.
-pub(crate) const FIELDS: usize = 4;
+pub const FIELDS: usize = 4;
 pub(super) const TITLE: usize = 0;
 const TAGS: usize = 1;
 pub(super) const SUMMARY: usize = 2;
@@ -30,7 +30,7 @@ pub(super) const BODY: usize = 3;
 
 /// How many words and lines a note has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// Words in each field.
     pub(super) lengths: [u32; FIELDS],
     /// Lines with a word. The title, the tags and the summary are a line each.
@@ -92,7 +92,7 @@ pub(super) struct Count {
 
 /// What ranking needs to know about a note. Small, and independent of all other notes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     pub(super) counts: Vec<Count>,
     pub(super) extent: Extent,
     /// A bit for each phrase of the query that the note has.
@@ -124,7 +124,7 @@ impl Tally {
 }
 
 impl Query {
-    pub(crate) fn count(&self, document: &Document<'_>) -> Counts {
+    pub fn count(&self, document: &Document<'_>) -> Counts {
         let mut tally = Tally::default();
         let mut phrases = vec![Phrase::default(); self.phrases.len()];
         let extent = document.each_word(|field, position, word| {
@@ -158,7 +158,7 @@ impl Query {
     }
 
     /// Are all tags that the query requires among these?
-    pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
+    pub fn has_tags(&self, tags: &[String]) -> bool {
         self.tags.iter().all(|wanted| tags.iter().any(|tag| is_tag(tag, wanted)))
     }
 }

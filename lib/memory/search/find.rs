@@ -20,36 +20,36 @@ use std::sync::LazyLock;
 
 /// A note that matches.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub struct Found {
     /// Of the first notes it has the text.
-    pub(crate) view: NoteView,
+    pub view: NoteView,
     /// The line that matches best.
-    pub(crate) line: Option<String>,
+    pub line: Option<String>,
     /// From 0 to 1.
-    pub(crate) score: f64,
+    pub score: f64,
     /// Of the first notes alone; zero for the others.
-    pub(crate) strength: Strength,
+    pub strength: Strength,
     /// It has a name of the prompt that few other notes have.
-    pub(crate) is_named: bool,
+    pub is_named: bool,
 }
 
 impl Found {
     /// One that was not searched for.
-    pub(crate) fn listed(view: NoteView) -> Found {
+    pub fn listed(view: NoteView) -> Found {
         Found { view, line: None, score: 0.0, strength: Strength::default(), is_named: false }
     }
 }
 
 /// A condition on notes.
-pub(crate) type Wanted<'a> = dyn Fn(&Meta) -> bool + Sync + 'a;
+pub type Wanted<'a> = dyn Fn(&Meta) -> bool + Sync + 'a;
 
 #[derive(Debug)]
-pub(crate) struct Findings {
+pub struct Findings {
     /// The best first.
-    pub(crate) found: Vec<Found>,
+    pub found: Vec<Found>,
     /// Phrases in quotes that were searched as words, because no note has them.
-    pub(crate) loosened: Vec<String>,
-    pub(crate) broken: Vec<Broken>,
+    pub loosened: Vec<String>,
+    pub broken: Vec<Broken>,
 }
 
 /// A note whose words are counted.
@@ -162,7 +162,7 @@ impl Index {
     ///
     /// How rare a word is, is counted among all notes of the place, wanted or not, so that a score does not depend on it.
     /// `wanted` is asked only as far as needed: once there are enough hits, not about the rest.
-    pub(crate) fn find(
+    pub fn find(
         &self,
         place: Place,
         query: &Query,

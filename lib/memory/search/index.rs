@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
-pub(crate) struct Index {
+pub struct Index {
     root: Root,
     pub(super) topics: Topics,
     /// It is read when it is first asked.
@@ -22,11 +22,11 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn at(root: &Root) -> Index {
+    pub fn at(root: &Root) -> Index {
         Index { root: root.clone(), topics: Topics::at(root), cache: OnceLock::new(), least: LEAST }
     }
 
-    pub(crate) fn root(&self) -> &Root {
+    pub fn root(&self) -> &Root {
         &self.root
     }
 
@@ -61,17 +61,14 @@ impl Index {
     }
 
     /// What `each` makes of all notes in a place.
-    pub(crate) fn scan<T: Send>(&self, place: Place, each: impl Fn(NoteView) -> T + Sync) -> Result<Scan<T>> {
+    pub fn scan<T: Send>(&self, place: Place, each: impl Fn(NoteView) -> T + Sync) -> Result<Scan<T>> {
         let of = |view: NoteView| (view.meta.id.clone(), each(view));
         self.each(place, || (), |known| known.view().map(of), |note| of(NoteView::without_text(note)))
     }
 
     /// The notes with these ids, wherever they are; `None` for one that is gone. The cache says where most of them are: to list
     /// a large directory takes as long as to search it.
-    pub(crate) fn notes<'a>(
-        &self,
-        ids: impl Iterator<Item = &'a EntryId>,
-    ) -> Result<Vec<(EntryId, Option<Note>)>> {
+    pub fn notes<'a>(&self, ids: impl Iterator<Item = &'a EntryId>) -> Result<Vec<(EntryId, Option<Note>)>> {
         let mut notes: BTreeMap<EntryId, Option<Note>> = ids.map(|id| (id.clone(), None)).collect();
         for known in self.cache().all() {
             if let Some(id) = known.id()
@@ -99,7 +96,7 @@ impl Index {
     ///
     /// # Errors
     /// It cannot be written. The old one, if there is one, is as good as before.
-    pub(crate) fn keep_up(&self) -> Result<()> {
+    pub fn keep_up(&self) -> Result<()> {
         if self.cache().is_outdated(self.least) { write(&self.root) } else { Ok(()) }
     }
 }

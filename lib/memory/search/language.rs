@@ -37,7 +37,7 @@ impl Nearness {
 }
 
 /// The stem of a folded word. A word with anything but English letters is its own stem.
-pub(crate) fn stem(word: &str) -> Cow<'_, str> {
+pub fn stem(word: &str) -> Cow<'_, str> {
     if word.len() > 2 && word.len() < 40 && word.bytes().all(|b| b.is_ascii_lowercase()) {
         Stemmer::new(Algorithm::English).stem(word)
     } else {
@@ -46,7 +46,7 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
 }
 
 /// A word that asks or joins, and says nothing about the subject.
-pub(crate) fn is_stop_word(word: &str) -> bool {
+pub fn is_stop_word(word: &str) -> bool {
     WORDS.stop_words.contains(word)
 }
 

@@ -21,28 +21,28 @@ mod closeness;
 mod count;
 mod find;
 mod index;
-pub(crate) mod language;
+pub mod language;
 mod lexicon;
 mod names;
 mod query;
 mod rank;
 mod vocabulary;
-pub(crate) mod words;
+pub mod words;
 
 #[cfg(any(test, fuzzing))]
-pub(crate) use crate::memory::search::count::Document;
-pub(crate) use crate::memory::search::find::{Findings, Found, Wanted};
-pub(crate) use crate::memory::search::index::Index;
-pub(crate) use crate::memory::search::names::is_common;
-pub(crate) use crate::memory::search::query::Query;
+pub use crate::memory::search::count::Document;
+pub use crate::memory::search::find::{Findings, Found, Wanted};
+pub use crate::memory::search::index::Index;
+pub use crate::memory::search::names::is_common;
+pub use crate::memory::search::query::Query;
 #[cfg(any(test, fuzzing))]
-pub(crate) use crate::memory::search::rank::Worth;
+pub use crate::memory::search::rank::Worth;
 
 /// Notes and questions that the tests of search and of likely duplicates use.
 #[cfg(test)]
 #[path = "../../../benches/search/corpus.rs"]
 #[allow(dead_code, reason = "each test uses a part")]
-pub(crate) mod corpus;
+pub mod corpus;
 
 #[cfg(test)]
 mod tests;

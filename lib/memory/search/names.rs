@@ -80,7 +80,7 @@ impl Names {
 }
 
 /// Is it a name that every project has?
-pub(crate) fn is_common(name: &str) -> bool {
+pub fn is_common(name: &str) -> bool {
     COMMON.contains(&format!(" {} ", name.to_lowercase()))
 }
 

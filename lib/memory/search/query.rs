@@ -30,7 +30,7 @@ const TYPO_LENGTH: usize = 5;
 
 /// A parsed query. Cheap to share between threads.
 #[derive(Debug)]
-pub(crate) struct Query {
+pub struct Query {
     /// The weight of each term.
     pub(super) weights: Vec<f64>,
     pub(super) lexicon: Lexicon,
@@ -64,7 +64,7 @@ struct Candidate {
 
 impl Query {
     /// A typed query. A long text, or one of several lines, is read by [`Query::of_text`].
-    pub(crate) fn parse(text: &str) -> Query {
+    pub fn parse(text: &str) -> Query {
         let text = text.trim();
         if text.len() > LONGEST_LINE || text.contains('\n') {
             return Query::of_text(text);
@@ -89,12 +89,12 @@ impl Query {
     }
 
     /// All words of a text: to find notes about the same subject.
-    pub(crate) fn of_text(text: &str) -> Query {
+    pub fn of_text(text: &str) -> Query {
         Query::of_words(&text[..border(text, LONGEST_TEXT)], Vec::new(), Vec::new(), weight)
     }
 
     /// What a person says to an agent. Most of its words tell the agent what to do, and say little about the subject.
-    pub(crate) fn of_prompt(text: &str) -> Query {
+    pub fn of_prompt(text: &str) -> Query {
         let text = &text[..border(text, LONGEST_TEXT)];
         let steps = only_in_paths(text);
         let share = |word: &str| if steps.contains(word) { STEP } else { 1.0 };
@@ -104,7 +104,7 @@ impl Query {
     }
 
     /// The query has no words, phrases or tags.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.weights.is_empty() && self.phrases.is_empty() && self.tags.is_empty()
     }
 

@@ -22,15 +22,15 @@ const IN_ORDER: f64 = 0.25;
 const LINE: f64 = 1.0;
 
 /// So many notes are looked at closely: those with the best counts.
-pub(crate) const CLOSE: usize = 64;
+pub const CLOSE: usize = 64;
 
 /// A note that matches.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Hit {
+pub struct Hit {
     /// Its index in the slice that was ranked.
-    pub(crate) index: usize,
+    pub index: usize,
     /// 1 is what a note with all terms, often and next to each other, would get at most.
-    pub(crate) score: f64,
+    pub score: f64,
 }
 
 /// What the places of the matches are worth.
@@ -51,24 +51,24 @@ const LINES: f64 = 50.0;
 /// How much a note says about what a text is about, whatever the lengths of both. A score compares the notes that match
 /// one query; this compares with other queries and other stores. Worth 1 is an exact match of a word that occurs once.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Strength {
+pub struct Strength {
     /// Of all terms that match.
-    pub(crate) all: f64,
+    pub all: f64,
     /// Of those in the title, the tags or the summary.
-    pub(crate) subject: f64,
+    pub subject: f64,
     /// Of those in the best line and its neighbours.
-    pub(crate) line: f64,
+    pub line: f64,
     /// The terms that match, of all: by their worth, from 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
     /// How many terms match.
     terms: usize,
     /// Words in the body.
-    pub(crate) words: u32,
+    pub words: u32,
 }
 
 /// What a match of each term is worth among all notes.
 #[derive(Debug)]
-pub(crate) struct Worth {
+pub struct Worth {
     mean_lengths: [f64; FIELDS],
     /// Of each term at each nearness.
     worth: Vec<[f64; Nearness::ALL.len()]>,
@@ -85,7 +85,7 @@ pub(crate) struct Worth {
 
 impl Worth {
     /// Statistics over all notes.
-    pub(crate) fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
+    pub fn of<'a>(query: &Query, all: impl Iterator<Item = &'a Counts>) -> Worth {
         let mut lengths = [0u64; FIELDS];
         let (mut notes, mut lines) = (0u64, 0u64);
         let mut found = vec![[0u64; Nearness::ALL.len()]; query.weights.len()];
@@ -166,11 +166,7 @@ impl Worth {
     }
 
     /// The matching notes by their counts alone; `None` in `notes` is one that is not to be found.
-    pub(crate) fn rank<'a>(
-        &self,
-        query: &Query,
-        notes: impl Iterator<Item = Option<&'a Counts>>,
-    ) -> Vec<Hit> {
+    pub fn rank<'a>(&self, query: &Query, notes: impl Iterator<Item = Option<&'a Counts>>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = notes
             .enumerate()
             .filter_map(|(index, note)| Some((index, note?)))

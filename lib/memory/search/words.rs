@@ -12,7 +12,7 @@ pub(super) const TOKENIZER: u64 = 1;
 const LONGEST: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WordKind {
+pub enum WordKind {
     /// A word, or a part of a compound.
     Part,
     /// All parts of a compound, joined; follows the last of them.
@@ -22,12 +22,12 @@ pub(crate) enum WordKind {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Word<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) kind: WordKind,
+pub struct Word<'a> {
+    pub text: &'a str,
+    pub kind: WordKind,
     /// Byte offset in the text.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    pub start: usize,
+    pub end: usize,
 }
 
 /// What follows a part.
@@ -39,7 +39,7 @@ enum Next {
 }
 
 /// Calls `found` with every word of `text`, in order.
-pub(crate) fn each(text: &str, mut found: impl FnMut(Word<'_>)) {
+pub fn each(text: &str, mut found: impl FnMut(Word<'_>)) {
     let bytes = text.as_bytes();
     let class = |at: usize| bytes.get(at).map_or(ByteClass::Gap, |b| CLASSES[usize::from(*b)]);
     let mut part = String::new();

@@ -25,20 +25,20 @@ const MARGIN: u64 = 20;
 
 /// The number of notes that a section has whole, as links, and not at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct NoteCounts {
-    pub(crate) hot: usize,
-    pub(crate) warm: usize,
+pub struct NoteCounts {
+    pub hot: usize,
+    pub warm: usize,
     /// Only counted.
-    pub(crate) cold: usize,
+    pub cold: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    pub(crate) hot_bytes: u64,
+pub struct Limits {
+    pub hot_bytes: u64,
     /// Of all lines of the list.
-    pub(crate) warm_bytes: u64,
+    pub warm_bytes: u64,
     /// Of the list, for who configured it so.
-    pub(crate) warm_notes: u64,
+    pub warm_notes: u64,
 }
 
 impl Limits {
@@ -53,7 +53,7 @@ impl Limits {
 
 /// What one audience sees, ordered by title.
 #[derive(Debug, Default)]
-pub(crate) struct Selection {
+pub struct Selection {
     /// Whole notes, as in the section: first what a person asked for, then the others.
     pub(super) own: Vec<(EntryId, String)>,
     pub(super) found: Vec<(EntryId, String)>,
@@ -100,7 +100,7 @@ struct Weight {
 
 /// A note that at least one audience may see. Only one that may be whole, or is listed with a sentence of its text, is read.
 #[derive(Debug)]
-pub(crate) struct Candidate {
+pub struct Candidate {
     view: NoteView,
     /// Indices of its audiences.
     audiences: Vec<usize>,
@@ -113,7 +113,7 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// Does the note decide whether all hot ones fit?
-    pub(crate) fn is_before_others(&self) -> bool {
+    pub fn is_before_others(&self) -> bool {
         self.weight.group > Group::Other
     }
 
@@ -134,7 +134,7 @@ impl Candidate {
 }
 
 /// The notes that several audiences may see, and what else decides how much of each is shown.
-pub(crate) struct Pool {
+pub struct Pool {
     /// A repository, or for `None` everybody.
     pub(super) audiences: Vec<Option<String>>,
     /// Notes whose last day is over are not shown.
@@ -151,23 +151,13 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Without notes.
-    pub(crate) fn new(
-        audiences: Vec<Option<String>>,
-        today: Date,
-        waiting: Vec<Proposal>,
-        uses: Uses,
-    ) -> Pool {
+    pub fn new(audiences: Vec<Option<String>>, today: Date, waiting: Vec<Proposal>, uses: Uses) -> Pool {
         let with_changes = concerned(&waiting);
         Pool { audiences, today, waiting, with_changes, uses, candidates: Vec::new(), broken: Vec::new() }
     }
 
     /// The same, for the notes of a store.
-    pub(crate) fn of(
-        root: &Root,
-        audiences: Vec<Option<String>>,
-        today: Date,
-        waiting: Vec<Proposal>,
-    ) -> Pool {
+    pub fn of(root: &Root, audiences: Vec<Option<String>>, today: Date, waiting: Vec<Proposal>) -> Pool {
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         Pool::new(audiences, today, waiting, Uses::load(root).unwrap_or_default())
     }
@@ -183,7 +173,7 @@ impl Pool {
     }
 
     /// A note in use. `None` if no audience sees it: one that no longer holds is for nobody.
-    pub(crate) fn candidate(&self, view: NoteView) -> Option<Candidate> {
+    pub fn candidate(&self, view: NoteView) -> Option<Candidate> {
         let meta = &view.meta;
         if meta.is_expired(self.today) {
             return None;
@@ -196,7 +186,7 @@ impl Pool {
     }
 
     /// A note that was asked for by its id: shown whatever its audience, and a cold or archived one in a line.
-    pub(crate) fn chosen(&self, note: Note) -> Candidate {
+    pub fn chosen(&self, note: Note) -> Candidate {
         let mut view = NoteView::of(note);
         if view.place == Place::Archive || is_cold(&view.meta) {
             view.body.bytes = u64::MAX;
@@ -220,7 +210,7 @@ impl Pool {
         Candidate { view, audiences, weight, waits, is_cold: false }
     }
 
-    pub(crate) fn fill(&mut self, candidates: impl Iterator<Item = Candidate>) {
+    pub fn fill(&mut self, candidates: impl Iterator<Item = Candidate>) {
         self.candidates = candidates.collect();
         // In lower case, so that the order does not depend on a locale.
         self.candidates.sort_by_cached_key(|candidate| {
@@ -247,7 +237,7 @@ impl Pool {
 
     /// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are
     /// listed with a sentence of their text.
-    pub(crate) fn select(&self, index: usize, limits: Limits) -> Selection {
+    pub fn select(&self, index: usize, limits: Limits) -> Selection {
         let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
         let (cold, notes): (Vec<&Candidate>, Vec<&Candidate>) = its.partition(|candidate| candidate.is_cold);
         let waiting = self.audiences.get(index).map_or(0, |audience| self.waiting_for(audience.as_deref()));

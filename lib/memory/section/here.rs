@@ -21,50 +21,45 @@ const FRAME: usize = 700;
 
 /// Notes that the reader has already: whole ones, and those of which it has the line.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    pub(crate) whole: BTreeSet<EntryId>,
-    pub(crate) listed: BTreeSet<EntryId>,
+pub struct Known {
+    pub whole: BTreeSet<EntryId>,
+    pub listed: BTreeSet<EntryId>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Here {
+pub struct Here {
     /// From marker to marker.
-    pub(crate) section: String,
-    pub(crate) counts: NoteCounts,
+    pub section: String,
+    pub counts: NoteCounts,
     /// The notes that stand in it.
-    pub(crate) notes: Known,
+    pub notes: Known,
 }
 
 /// The notes for a session in one place: of the repository, if there is one, then those that hold everywhere.
-pub(crate) struct Around {
+pub struct Around {
     pool: Pool,
     limits: Limits,
 }
 
 impl Around {
-    pub(crate) fn of(
-        config: &MemoryConfig,
-        index: &Index,
-        repo: Option<&str>,
-        today: Date,
-    ) -> Result<Around> {
+    pub fn of(config: &MemoryConfig, index: &Index, repo: Option<&str>, today: Date) -> Result<Around> {
         let audiences = repo.map(|repo| Some(repo.to_owned())).into_iter().chain([None]).collect();
         Ok(Around { pool: Pool::read(index, audiences, today)?, limits: Limits::of(&config.agents_md) })
     }
 
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
-    pub(crate) fn told(&self, id: &EntryId) -> String {
+    pub fn told(&self, id: &EntryId) -> String {
         self.pool.note(id).map(|note| note.entry.told()).unwrap_or_default()
     }
 
-    pub(crate) fn broken(&self) -> &[Broken] {
+    pub fn broken(&self) -> &[Broken] {
         &self.pool.broken
     }
 
     /// The section without what the reader knows already, in at most `room` bytes. The repository's notes come first, except
     /// that those that hold everywhere have what is left of their share.
-    pub(crate) fn section(&self, known: &Known, room: Option<usize>) -> Here {
+    pub fn section(&self, known: &Known, room: Option<usize>) -> Here {
         let mut all = Selection { waiting: self.pool.waiting_for(None), ..Selection::default() };
         let mut left = room.map(|room| room.saturating_sub(FRAME));
         let audiences = self.pool.audiences.len();
@@ -128,7 +123,7 @@ fn bytes(texts: &[(EntryId, String)]) -> usize {
 
 /// What a section in a file says of notes, whoever it is for. Its lines are ours: a heading for each note that is whole,
 /// an item for each that is listed.
-pub(crate) fn known_from(section: &str, known: &mut Known) {
+pub fn known_from(section: &str, known: &mut Known) {
     for line in section.lines() {
         if line.starts_with("### ") {
             known.whole.extend(id_of_block(line));

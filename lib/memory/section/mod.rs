@@ -5,17 +5,17 @@
 //! into the bytes of a file, *target* writes the file.
 
 mod fences;
-pub(crate) mod gather;
-pub(crate) mod here;
-pub(crate) mod note;
-pub(crate) mod projects;
-pub(crate) mod render;
+pub mod gather;
+pub mod here;
+pub mod note;
+pub mod projects;
+pub mod render;
 mod sanitize;
-pub(crate) mod splice;
+pub mod splice;
 mod target;
 
-pub(crate) use crate::memory::section::gather::{Candidate, NoteCounts, Pool};
-pub(crate) use crate::memory::section::target::Standing;
+pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool};
+pub use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
@@ -38,23 +38,23 @@ use std::path::{Path, PathBuf};
 const NAMED: usize = 5;
 
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// As in the configuration.
-    pub(crate) path: PathBuf,
-    pub(crate) repo: Option<String>,
-    pub(crate) shown: NoteCounts,
-    pub(crate) standing: Result<Standing>,
+    pub path: PathBuf,
+    pub repo: Option<String>,
+    pub shown: NoteCounts,
+    pub standing: Result<Standing>,
 }
 
 /// An audience whose hot notes do not all fit.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub struct Crowd {
     /// ` of REPO`, or nothing.
-    pub(crate) whose: String,
+    pub whose: String,
     /// All hot and pinned notes, and a person's own that are whole, at four bytes per token.
-    pub(crate) tokens: u64,
+    pub tokens: u64,
     /// `agentsMd.maxHotTokens`
-    pub(crate) most: u64,
+    pub most: u64,
     /// Titles of the notes that are listed as warm ones because the limit is reached.
     crowded_out: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl Crowd {
     }
 
     /// The first few titles.
-    pub(crate) fn titles(&self, most: usize) -> String {
+    pub fn titles(&self, most: usize) -> String {
         let titles = self.crowded_out.iter().take(most).map(|title| format!("\"{title}\""));
         let more = self.crowded_out.len().checked_sub(most).filter(|more| *more > 0);
         titles.chain(more.map(|more| format!("{more} more"))).collect::<Vec<_>>().join(", ")
@@ -87,12 +87,7 @@ impl Crowd {
 
 /// Refreshes all targets: the configured ones, and the checkouts of [`projects`]. One that fails does not stop the others;
 /// `Err` means that the store failed. Warns of notes that cannot be read, and of hot notes beyond the limit.
-pub(crate) fn refresh(
-    config: &MemoryConfig,
-    root: &Root,
-    today: Date,
-    reporter: &Reporter,
-) -> Result<Vec<Outcome>> {
+pub fn refresh(config: &MemoryConfig, root: &Root, today: Date, reporter: &Reporter) -> Result<Vec<Outcome>> {
     let _lock = lock(root);
     let due = match Due::of(root, today) {
         Ok(due) => due,
@@ -112,7 +107,7 @@ pub(crate) fn refresh(
 }
 
 /// The same after a change that is made already: what fails is only a warning.
-pub(crate) fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Date, reporter: &Reporter) {
+pub fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Date, reporter: &Reporter) {
     match refresh(config, root, today, reporter) {
         Ok(outcomes) => outcomes
             .into_iter()
@@ -123,7 +118,7 @@ pub(crate) fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Da
 }
 
 /// Refreshes these targets and no others.
-pub(crate) fn refresh_these(
+pub fn refresh_these(
     targets: &[Target],
     config: &MemoryConfig,
     root: &Root,
@@ -135,18 +130,18 @@ pub(crate) fn refresh_these(
 }
 
 /// From now on [`refresh`] includes the AGENTS.md of this checkout.
-pub(crate) fn record_project(root: &Root, repository: &Repository) -> Result<()> {
+pub fn record_project(root: &Root, repository: &Repository) -> Result<()> {
     let _lock = lock(root);
     projects::record(root, repository)
 }
 
 /// Reports which targets are stale or cannot be refreshed. Writes no file, and no warning.
-pub(crate) fn check(config: &MemoryConfig, root: &Root, today: Date) -> Result<Vec<Outcome>> {
+pub fn check(config: &MemoryConfig, root: &Root, today: Date) -> Result<Vec<Outcome>> {
     each_target(config, root, &aims(config, &Due::of(root, today)?), today, None)
 }
 
 /// The same for these targets and no others.
-pub(crate) fn check_these(
+pub fn check_these(
     targets: &[Target],
     config: &MemoryConfig,
     root: &Root,
@@ -156,7 +151,7 @@ pub(crate) fn check_these(
 }
 
 /// Is there anything to refresh?
-pub(crate) fn has_targets(config: &MemoryConfig, root: &Root) -> bool {
+pub fn has_targets(config: &MemoryConfig, root: &Root) -> bool {
     !config.agents_md.targets.is_empty()
         || Projects::load(root).map_or(true, |projects| !projects.projects.is_empty())
 }
@@ -172,7 +167,7 @@ fn lock(root: &Root) -> Option<fs_err::File> {
 }
 
 /// A target that is to be refreshed.
-pub(crate) struct Aim {
+pub struct Aim {
     target: Target,
     /// Where there is no section, one is added.
     may_add: bool,
@@ -197,12 +192,12 @@ fn aims(config: &MemoryConfig, due: &Due) -> Vec<Aim> {
 }
 
 /// What [`refresh`] would refresh, for a caller that only looks. Of a list that cannot be read, nothing.
-pub(crate) fn all_aims(config: &MemoryConfig, root: &Root, today: Date) -> Vec<Aim> {
+pub fn all_aims(config: &MemoryConfig, root: &Root, today: Date) -> Vec<Aim> {
     aims(config, &Due::of(root, today).unwrap_or_default())
 }
 
 /// The section as it would be in a file: for a repository, or with the global notes.
-pub(crate) fn text(
+pub fn text(
     config: &MemoryConfig,
     root: &Root,
     repo: Option<&str>,
@@ -215,7 +210,7 @@ pub(crate) fn text(
 }
 
 /// The section of just these notes.
-pub(crate) fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
+pub fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
     // Those who ask for a note by its id get it, expired or not.
     let mut pool = Pool::new(vec![None], Date::MIN, Vec::new(), Uses::default());
     let chosen: Vec<Candidate> = notes.iter().map(|note| pool.chosen(note.clone())).collect();
@@ -232,7 +227,7 @@ fn only_section(pool: &Pool, config: &MemoryConfig, reporter: &Reporter) -> (Str
 }
 
 /// A pool for everybody and the targets' repositories, for a caller that reads all notes anyway.
-pub(crate) fn pool_of(aims: &[Aim], root: &Root, waiting: &[Proposal], today: Date) -> Pool {
+pub fn pool_of(aims: &[Aim], root: &Root, waiting: &[Proposal], today: Date) -> Pool {
     let repos = audiences(aims).into_iter().filter(Option::is_some);
     Pool::of(root, [None].into_iter().chain(repos).collect(), today, waiting.to_vec())
 }
@@ -270,7 +265,7 @@ fn each_target(
 }
 
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
-pub(crate) fn place(
+pub fn place(
     aims: &[Aim],
     pool: &Pool,
     config: &MemoryConfig,

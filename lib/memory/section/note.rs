@@ -55,7 +55,7 @@ fn marks(meta: &Meta, waits: bool) -> String {
 }
 
 /// A whole note: its heading, an empty line, the body. Ends with a line end.
-pub(crate) fn block(note: &Note, waits: bool) -> String {
+pub fn block(note: &Note, waits: bool) -> String {
     let meta = note.entry.meta();
     let heading = heading(meta, waits);
     let body = note.entry.body();
@@ -67,7 +67,7 @@ pub(crate) fn block(note: &Note, waits: bool) -> String {
 }
 
 /// The same in three lines, for a note that is too long: heading, summary, and the line that matters.
-pub(crate) fn excerpt(note: &Note, waits: bool, line: Option<&str>) -> String {
+pub fn excerpt(note: &Note, waits: bool, line: Option<&str>) -> String {
     let meta = note.entry.meta();
     let mut lines = vec![heading(meta, waits).trim_end().to_owned(), String::new()];
     let shown = |text: &str| sanitize::body(text.as_bytes(), DEPTH).trim_end().to_owned();
@@ -78,7 +78,7 @@ pub(crate) fn excerpt(note: &Note, waits: bool, line: Option<&str>) -> String {
 }
 
 /// A note by its id and title, in a sentence of ours.
-pub(crate) fn named(note: &Note) -> String {
+pub fn named(note: &Note) -> String {
     let meta = note.entry.meta();
     format!("{} ({})", meta.id, sanitize::line(&title(meta)))
 }

@@ -14,13 +14,13 @@ use jiff::civil::Date;
 use std::path::{Path, PathBuf};
 
 /// After how many days a missing checkout leaves the list.
-pub(crate) const FORGOTTEN_AFTER_DAYS: i32 = 30;
+pub const FORGOTTEN_AFTER_DAYS: i32 = 30;
 /// The largest `HEAD` that is read, in bytes.
 const CAP: u64 = 4096;
 
 /// What has become of a checkout.
 #[derive(Debug)]
-pub(crate) enum State {
+pub enum State {
     /// It is refreshed.
     Here(PathBuf),
     /// Its file is no longer inside it.
@@ -35,7 +35,7 @@ pub(crate) enum State {
     Removed,
 }
 
-pub(crate) fn state(project: &Project) -> State {
+pub fn state(project: &Project) -> State {
     let Project { top, repo, .. } = project;
     // In a directory that is not a checkout any more, the repository around it is another.
     let Some(here) = repository::place_of(top).filter(|here| here.top == *top) else { return State::Missing };
@@ -56,7 +56,7 @@ pub(crate) fn state(project: &Project) -> State {
 }
 
 /// The file of a checkout. It may be a stranger's: a link in it must not redirect the section to another file.
-pub(crate) fn agents_md(top: &Path) -> Result<PathBuf> {
+pub fn agents_md(top: &Path) -> Result<PathBuf> {
     let path = top.join("AGENTS.md");
     match lies_in(top, &path) {
         true => Ok(path),

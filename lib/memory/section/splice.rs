@@ -36,7 +36,7 @@ enum SpecialKind {
 /// The byte range of the section, from the start marker to the end marker; `None` if the file has none.
 ///
 /// The error names the broken markers with their line numbers.
-pub(crate) fn find(bytes: &[u8]) -> Result<Option<Range<usize>>> {
+pub fn find(bytes: &[u8]) -> Result<Option<Range<usize>>> {
     let lines = lines(bytes);
     let longest = longest_closers(&lines);
     let (mut sections, mut faults) = (Vec::new(), Vec::new());
@@ -152,7 +152,7 @@ fn lines(bytes: &[u8]) -> Vec<SpecialLine> {
 }
 
 /// The bytes of the file with `section` at `at`, or at the end of the file. SpecialLine ends become those of the file.
-pub(crate) fn spliced(bytes: &[u8], at: Option<&Range<usize>>, section: &str) -> Vec<u8> {
+pub fn spliced(bytes: &[u8], at: Option<&Range<usize>>, section: &str) -> Vec<u8> {
     let (before, after) = match at {
         Some(at) => (&bytes[..at.start], &bytes[at.end..]),
         None => (bytes, &b""[..]),

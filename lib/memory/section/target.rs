@@ -21,7 +21,7 @@ const MODE: u32 = 0o644;
 
 /// The state of a target after a refresh or a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub enum Standing {
     /// The file did not exist and was created.
     Made,
     Written,
@@ -32,7 +32,7 @@ pub(crate) enum Standing {
 }
 
 impl Standing {
-    pub(crate) fn as_str(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Standing::Made => "made",
             Standing::Written => "written",

@@ -8,16 +8,16 @@ use crate::store::entry::Entry;
 use crate::store::proposal::Proposal;
 
 /// What becomes of a file.
-pub(crate) struct MergedFile {
-    pub(crate) bytes: Vec<u8>,
+pub struct MergedFile {
+    pub bytes: Vec<u8>,
     /// The other text, where lines clashed.
-    pub(crate) conflict: Option<Proposal>,
+    pub conflict: Option<Proposal>,
     /// Not all of it could be merged: memory-sync can, git cannot.
-    pub(crate) is_unfinished: bool,
+    pub is_unfinished: bool,
 }
 
 /// Merges the three versions of a file. An empty base means that there is none.
-pub(crate) fn merge(base: Vec<u8>, ours: Vec<u8>, theirs: Vec<u8>) -> Result<MergedFile> {
+pub fn merge(base: Vec<u8>, ours: Vec<u8>, theirs: Vec<u8>) -> Result<MergedFile> {
     let finished = |bytes: Vec<u8>| MergedFile { bytes, conflict: None, is_unfinished: false };
     if let (Ok(one), Ok(two)) = (Entry::parse(ours.clone()), Entry::parse(theirs.clone())) {
         let base = Entry::parse(base).ok();

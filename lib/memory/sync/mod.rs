@@ -4,7 +4,7 @@
 //! [`tree`] merges three states of a store into one, note by note ([`note`]), without reading a file or running a
 //! program. Every machine comes to the same bytes, whichever of them merges. [`run`] does the rest with git.
 
-pub(crate) mod driver;
+pub mod driver;
 mod foreign_files;
 mod foreign_keys;
 mod lines;
@@ -12,9 +12,9 @@ mod listing;
 mod note;
 mod objects;
 mod proposals;
-pub(crate) mod remote;
-pub(crate) mod removals;
-pub(crate) mod run;
+pub mod remote;
+pub mod removals;
+pub mod run;
 mod same_id;
 mod secrets;
 mod side;

@@ -74,20 +74,20 @@ pub(super) struct Remote<'a> {
 }
 
 /// Are the notes shared, by the configuration or since `memory-sync --remote`?
-pub(crate) fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
+pub fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
     let has_remote =
         || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());
     config.sync.remote.is_some() || (git_dir(root.path()).is_some() && has_remote())
 }
 
 /// The remote that the store's repository has.
-pub(crate) fn configured(git: &Git) -> Result<Option<String>> {
+pub fn configured(git: &Git) -> Result<Option<String>> {
     let url = git.maybe_line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])?;
     Ok(url.filter(|url| !url.is_empty()))
 }
 
 /// An address without what may be a secret in it.
-pub(crate) fn shown(address: &str) -> String {
+pub fn shown(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
     let end = rest.find('/').unwrap_or(rest.len());
     let host = rest[..end].rfind('@').map_or(0, |at| at + 1);

@@ -20,7 +20,7 @@ const CAP: u64 = 8 << 20;
 
 /// What a person has said about such notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub enum Missing {
     /// They are given back.
     Keep,
     /// They are removed everywhere.

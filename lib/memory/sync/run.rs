@@ -39,21 +39,21 @@ const LOCAL: &str = "this store";
 const UNFINISHED: &str = "unfinished-merge";
 const KEPT_CAP: u64 = 32 << 20;
 
-pub(crate) struct Request<'a> {
-    pub(crate) root: &'a Root,
-    pub(crate) env: &'a Env,
+pub struct Request<'a> {
+    pub root: &'a Root,
+    pub env: &'a Env,
     /// The address that the command line or the configuration names.
-    pub(crate) address: Option<String>,
-    pub(crate) commit_hook: &'a str,
-    pub(crate) redactor: &'a Redactor,
+    pub address: Option<String>,
+    pub commit_hook: &'a str,
+    pub redactor: &'a Redactor,
     /// What is to become of many notes that are gone; `None`: nothing is merged.
-    pub(crate) missing: Option<Missing>,
-    pub(crate) is_dry: bool,
+    pub missing: Option<Missing>,
+    pub is_dry: bool,
 }
 
 /// How a sync ended.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// There is no remote: nothing to do.
     NoRemote,
     /// Another sync is running. What it says of itself.
@@ -64,24 +64,24 @@ pub(crate) enum Outcome {
 /// What a sync has done, or with a dry run would do.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Report {
+pub struct Report {
     /// Without a login.
-    pub(crate) remote: String,
+    pub remote: String,
     /// The files that have changed here, or are gone.
-    pub(crate) received: BTreeSet<String>,
+    pub received: BTreeSet<String>,
     /// The files that the remote has got, or lost.
-    pub(crate) sent: BTreeSet<String>,
+    pub sent: BTreeSet<String>,
     /// The texts that wait for review because lines clashed.
-    pub(crate) conflicts: Vec<ProposalId>,
+    pub conflicts: Vec<ProposalId>,
     /// What was decided and a person should know.
-    pub(crate) notices: Vec<String>,
+    pub notices: Vec<String>,
     /// Why the remote could not be reached.
-    pub(crate) unreachable: Option<String>,
+    pub unreachable: Option<String>,
     /// Files with secrets, for which nothing was sent.
-    pub(crate) secrets: BTreeSet<String>,
+    pub secrets: BTreeSet<String>,
     /// Commits of this machine have become one, because a secret was in their past.
-    pub(crate) squashed: bool,
-    pub(crate) dry_run: bool,
+    pub squashed: bool,
+    pub dry_run: bool,
 }
 
 /// What happened to one attempt.
@@ -93,7 +93,7 @@ enum Attempt {
     Locked(String),
 }
 
-pub(crate) fn sync(request: &Request) -> Result<Outcome> {
+pub fn sync(request: &Request) -> Result<Outcome> {
     let root = request.root;
     if request.address.is_none() && !root.path().join(".git").exists() {
         return Ok(Outcome::NoRemote);

@@ -7,17 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Files by their paths in the store, with `/` between the parts.
-pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// A state of a store, or of those of its files that somebody changed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sides<'a> {
+pub struct Sides<'a> {
     /// What both were made from. Empty if they have nothing in common.
-    pub(crate) base: &'a Files,
-    pub(crate) one: &'a Files,
-    pub(crate) two: &'a Files,
+    pub base: &'a Files,
+    pub one: &'a Files,
+    pub two: &'a Files,
     /// The paths of further files, which are the same on both sides and at the base.
-    pub(crate) rest: &'a BTreeSet<String>,
+    pub rest: &'a BTreeSet<String>,
 }
 
 /// A note of one side.

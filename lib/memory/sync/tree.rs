@@ -15,17 +15,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the sides have become.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct MergedTree {
+pub struct MergedTree {
     /// In the place of the files of both sides.
-    pub(crate) files: Files,
+    pub files: Files,
     /// What a person should know, a line each.
-    pub(crate) said: Vec<String>,
+    pub said: Vec<String>,
     /// The texts that clashed, which wait for review.
-    pub(crate) conflicts: Vec<ProposalId>,
+    pub conflicts: Vec<ProposalId>,
 }
 
 /// Merges what became of a store on two machines. The result does not depend on which of them is `one`.
-pub(crate) fn merge(sides: Sides) -> MergedTree {
+pub fn merge(sides: Sides) -> MergedTree {
     let taken = ids_in_names(sides.rest);
     let (one, two, mut said) = same_id::told_apart(sides, taken);
     let (base, one, two) = (Side::of(sides.base), Side::of(&one), Side::of(&two));

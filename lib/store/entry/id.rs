@@ -19,7 +19,7 @@ pub struct EntryId([u8; LENGTH]);
 
 impl EntryId {
     /// Accepts what people and models write: `id__a1B2c3`, `a1B2c3` or `[[id__a1B2c3]]`.
-    pub(crate) fn parse(text: &str) -> Option<EntryId> {
+    pub fn parse(text: &str) -> Option<EntryId> {
         let linked = text.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]"));
         match linked {
             Some(whole) => EntryId::whole(whole),
@@ -28,12 +28,12 @@ impl EntryId {
     }
 
     /// Accepts only `id__a1B2c3`, the form in files.
-    pub(crate) fn whole(text: &str) -> Option<EntryId> {
+    pub fn whole(text: &str) -> Option<EntryId> {
         EntryId::of_digits(text.strip_prefix(PREFIX)?)
     }
 
     /// The id at the end of a note's file name: `slug -- id__a1B2c3.md`.
-    pub(crate) fn at_end_of(name: &str) -> Option<EntryId> {
+    pub fn at_end_of(name: &str) -> Option<EntryId> {
         let stem = name.strip_suffix(".md")?;
         EntryId::whole(stem.get(stem.len().checked_sub(LENGTH)?..)?)
     }
@@ -49,7 +49,7 @@ impl EntryId {
         EntryId(text)
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         // Letters and digits alone.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl EntryId {
     ///
     /// SHA-256 over the title, a NUL and the decimal time; its first eight bytes as a big-endian number,
     /// modulo 58⁶. While that id is taken, the byte 1 (2, 3 …, then two bytes) is appended to the input.
-    pub(crate) fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
+    pub fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
         first_number(title, created_at_ms, |number| {
             let id = EntryId::of_number(number);
             (!is_taken(&id)).then_some(id)
@@ -71,13 +71,13 @@ impl EntryId {
 }
 
 /// `text` if it is the digits of an id.
-pub(crate) fn digits_of(text: &str) -> Option<&str> {
+pub fn digits_of(text: &str) -> Option<&str> {
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'I' | b'O' | b'l');
     (text.len() == DIGITS && text.bytes().all(is_known)).then_some(text)
 }
 
 /// What `accept` makes of the first number that it takes, of those that follow from a title and a time.
-pub(crate) fn first_number<T>(title: &str, created_at_ms: i64, accept: impl Fn(u64) -> Option<T>) -> T {
+pub fn first_number<T>(title: &str, created_at_ms: i64, accept: impl Fn(u64) -> Option<T>) -> T {
     let input = format!("{title}\0{created_at_ms}");
     let mut attempt = 0_u64;
     loop {
@@ -120,7 +120,7 @@ impl TryFrom<String> for EntryId {
 }
 
 /// Every `[[id__XXXXXX]]` in a text, in order, repeated ones too.
-pub(crate) fn links(body: &str) -> Vec<EntryId> {
+pub fn links(body: &str) -> Vec<EntryId> {
     const LINK: usize = "[[".len() + LENGTH + "]]".len();
     memmem::find_iter(body.as_bytes(), b"[[id__")
         .filter_map(|at| EntryId::parse(body.get(at..at + LINK)?))
@@ -128,7 +128,7 @@ pub(crate) fn links(body: &str) -> Vec<EntryId> {
 }
 
 /// Every id in a text, linked or not, repeated ones too. A part of a longer word is none.
-pub(crate) fn mentioned(text: &str) -> impl Iterator<Item = EntryId> {
+pub fn mentioned(text: &str) -> impl Iterator<Item = EntryId> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     memmem::find_iter(text.as_bytes(), PREFIX.as_bytes()).filter_map(move |at| {
         let end = at + PREFIX.len() + DIGITS;

@@ -76,7 +76,7 @@ words! {
 }
 
 /// How much a note can matter within its tier.
-pub(crate) const RANKS: std::ops::RangeInclusive<u8> = 1..=100;
+pub const RANKS: std::ops::RangeInclusive<u8> = 1..=100;
 
 /// Our keys of the front matter. JSON has the same names, and always all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -121,7 +121,7 @@ pub struct Meta {
 
 impl Meta {
     /// The defaults, with an empty title.
-    pub(crate) fn new(id: EntryId) -> Meta {
+    pub fn new(id: EntryId) -> Meta {
         Meta {
             id,
             title: String::new(),
@@ -147,7 +147,7 @@ impl Meta {
     }
 
     /// Is its last day over? `today` is the day in the local time zone.
-    pub(crate) fn is_expired(&self, today: Date) -> bool {
+    pub fn is_expired(&self, today: Date) -> bool {
         self.until.is_some_and(|until| until < today)
     }
 }
@@ -163,7 +163,7 @@ pub struct Source {
     /// When it was queued (RFC 3339).
     pub at: Option<String>,
     /// Foreign keys, which every rewrite keeps.
-    pub(crate) other: Vec<(String, Value<'static>)>,
+    pub other: Vec<(String, Value<'static>)>,
 }
 
 impl Source {
@@ -220,7 +220,7 @@ fn time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok,
 }
 
 /// Adds those of `more` that `list` lacks, as tags, sources and aliases are joined.
-pub(crate) fn add_missing<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
+pub fn add_missing<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
     for one in more {
         if !list.contains(&one) {
             list.push(one);
@@ -231,7 +231,7 @@ pub(crate) fn add_missing<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterat
 /// A title or a summary as files have it: one line, without control characters, trimmed.
 ///
 /// A run of line ends and control characters becomes one space.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     // A fast path: most text is such a line, and thousands of notes have two each.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.trim().to_owned();

@@ -17,11 +17,11 @@ mod value;
 mod yaml;
 
 pub use crate::store::entry::id::EntryId;
-pub(crate) use crate::store::entry::id::{digits_of, first_number, links, mentioned};
+pub use crate::store::entry::id::{digits_of, first_number, links, mentioned};
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
-pub(crate) use crate::store::entry::meta::{RANKS, add_missing, one_line};
-pub(crate) use crate::store::entry::name::{is_tag, tag};
-pub(crate) use crate::store::entry::packed::{pack, unpack};
+pub use crate::store::entry::meta::{RANKS, add_missing, one_line};
+pub use crate::store::entry::name::{is_tag, tag};
+pub use crate::store::entry::packed::{pack, unpack};
 
 use crate::base::error::{Error, Result};
 use crate::base::text::hex;
@@ -31,7 +31,7 @@ use crate::store::entry::yaml::Document;
 use sha2::{Digest, Sha256};
 
 /// The harness of the source that a person's word in review adds.
-pub(crate) const REVIEW: &str = "review";
+pub const REVIEW: &str = "review";
 
 /// Why a note is a person's own: what it says changes only with that person's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub enum Kept {
 
 impl Kept {
     /// Why a change of the note waits for a person.
-    pub(crate) fn reason(self) -> &'static str {
+    pub fn reason(self) -> &'static str {
         match self {
             Kept::Global => "The note holds in all repositories.",
             Kept::Pinned => "The note is pinned.",
@@ -58,26 +58,26 @@ impl Kept {
 
 /// What decides about a note besides its metadata, for a cache that does not hold its text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct BodyFacts {
+pub struct BodyFacts {
     /// The size of the body.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// See [`Entry::is_edited`].
-    pub(crate) is_edited: bool,
+    pub is_edited: bool,
 }
 
 impl BodyFacts {
-    pub(crate) fn pack(self) -> u64 {
+    pub fn pack(self) -> u64 {
         self.bytes << 1 | u64::from(self.is_edited)
     }
 
-    pub(crate) fn unpack(number: u64) -> BodyFacts {
+    pub fn unpack(number: u64) -> BodyFacts {
         BodyFacts { bytes: number >> 1, is_edited: number & 1 == 1 }
     }
 }
 
 impl Meta {
     /// See [`Entry::kept`].
-    pub(crate) fn kept(&self, is_edited: impl FnOnce() -> bool) -> Option<Kept> {
+    pub fn kept(&self, is_edited: impl FnOnce() -> bool) -> Option<Kept> {
         if self.scope == Scope::Global {
             Some(Kept::Global)
         } else if self.pinned {
@@ -134,7 +134,7 @@ impl Entry {
         &self.meta
     }
 
-    pub(crate) fn into_meta(self) -> Meta {
+    pub fn into_meta(self) -> Meta {
         self.meta
     }
 
@@ -148,12 +148,12 @@ impl Entry {
     }
 
     /// The lines between the two of dashes. It was read, so it is text.
-    pub(crate) fn front_matter(&self) -> &str {
+    pub fn front_matter(&self) -> &str {
         yaml_text(&self.bytes, &self.frame).unwrap_or_default()
     }
 
     /// The file with other lines there, which nobody has read yet.
-    pub(crate) fn with_front_matter(&self, yaml: &str) -> Vec<u8> {
+    pub fn with_front_matter(&self, yaml: &str) -> Vec<u8> {
         let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
         [before, yaml.as_bytes(), after].concat()
     }
@@ -179,7 +179,7 @@ impl Entry {
     }
 
     /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
-    pub(crate) fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> String {
         hex(&Sha256::digest(self.without_counters())[..8])
     }
 
@@ -200,7 +200,7 @@ impl Entry {
     }
 
     /// A short hash of what a reader is given of it: title and text, or the summary where there is no text.
-    pub(crate) fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let text =
             if self.body().trim_ascii().is_empty() { self.meta.summary.as_bytes() } else { self.body() };
         let told = Sha256::new().chain_update(&self.meta.title).chain_update([0]).chain_update(text);
@@ -227,17 +227,17 @@ impl Entry {
         self.meta.kept(|| self.is_edited())
     }
 
-    pub(crate) fn body_facts(&self) -> BodyFacts {
+    pub fn body_facts(&self) -> BodyFacts {
         BodyFacts { bytes: self.body().len() as u64, is_edited: self.is_edited() }
     }
 
     /// By a person from the start?
-    pub(crate) fn is_typed(&self) -> bool {
+    pub fn is_typed(&self) -> bool {
         self.meta.is_typed()
     }
 
     /// An error if the front matter is larger than 64 KiB: such a file could not be read again.
-    pub(crate) fn fits(&self) -> Result<()> {
+    pub fn fits(&self) -> Result<()> {
         if self.frame.yaml.len() > CAP { Err(Error::usage(too_large())) } else { Ok(()) }
     }
 
@@ -246,7 +246,7 @@ impl Entry {
     ///
     /// The result is read again before it is accepted: all other keys and all comments must be as before. If they are
     /// not, as with anchors or a front matter in braces, that is an error and nothing changes.
-    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Meta)) -> Result<()> {
+    pub fn update(&mut self, change: impl FnOnce(&mut Meta)) -> Result<()> {
         let mut meta = self.meta.clone();
         change(&mut meta);
         for (new, old) in [(&mut meta.title, &self.meta.title), (&mut meta.summary, &self.meta.summary)] {
@@ -285,7 +285,7 @@ impl Entry {
     }
 
     /// Replaces the body. If the file has no empty line after the front matter, it gets one.
-    pub(crate) fn set_body(&mut self, body: &[u8]) {
+    pub fn set_body(&mut self, body: &[u8]) {
         if body == self.body() {
             return;
         }
@@ -308,7 +308,7 @@ impl Entry {
 }
 
 /// Is it one of our keys?
-pub(crate) fn is_own_key(key: &str) -> bool {
+pub fn is_own_key(key: &str) -> bool {
     KEYS.contains(&key)
 }
 
@@ -326,7 +326,7 @@ type Pairs = Vec<(String, String)>;
 
 /// The fields of a front matter as the quick reader and the YAML parser read them; `None` where they cannot.
 #[cfg(any(test, fuzzing))]
-pub(crate) fn read_both(text: &str) -> (Option<Pairs>, Option<Pairs>) {
+pub fn read_both(text: &str) -> (Option<Pairs>, Option<Pairs>) {
     let pairs = |fields: Vec<value::Field>| {
         fields.into_iter().map(|field| (field.key.into_owned(), format!("{:?}", field.value))).collect()
     };

@@ -13,7 +13,7 @@ const TAG_CAP: usize = 80;
 
 impl Meta {
     /// Without invalid tags, and without the last tags if the name would be too long.
-    pub(crate) fn file_name(&self) -> String {
+    pub fn file_name(&self) -> String {
         let slug = slug(&self.title);
         let mut tags: Vec<&str> = self.tags.iter().map(String::as_str).filter(|tag| is_tag(tag)).collect();
         loop {
@@ -93,7 +93,7 @@ fn is_mark(c: char) -> bool {
 
 /// A tag as people and models write it: `x` is `topic__x`, and case and surrounding spaces do not matter. `None` unless
 /// it is a word of the letters a to z, digits and `-`, with or without `topic__` or `area__` before it.
-pub(crate) fn tag(text: &str) -> Option<String> {
+pub fn tag(text: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let tag = if is_word(&text) { format!("topic__{text}") } else { text };
     // The limit is for the whole tag, since that is what is read again.
@@ -101,7 +101,7 @@ pub(crate) fn tag(text: &str) -> Option<String> {
 }
 
 /// `(topic|area)__[a-z0-9-]+`
-pub(crate) fn is_tag(text: &str) -> bool {
+pub fn is_tag(text: &str) -> bool {
     text.strip_prefix("topic__").or_else(|| text.strip_prefix("area__")).is_some_and(is_word)
 }
 

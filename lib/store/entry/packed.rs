@@ -6,7 +6,7 @@ use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 use jiff::Timestamp;
 
 /// `None` if the metadata has something that only the file can hold: then it has to be read.
-pub(crate) fn pack(meta: &Meta) -> Option<Vec<u8>> {
+pub fn pack(meta: &Meta) -> Option<Vec<u8>> {
     let mut to = Vec::with_capacity(256);
     put_bytes(&mut to, meta.id.as_str().as_bytes());
     put_bytes(&mut to, meta.title.as_bytes());
@@ -47,7 +47,7 @@ pub(crate) fn pack(meta: &Meta) -> Option<Vec<u8>> {
     (unpack(&to).as_ref() == Some(meta)).then_some(to)
 }
 
-pub(crate) fn unpack(bytes: &[u8]) -> Option<Meta> {
+pub fn unpack(bytes: &[u8]) -> Option<Meta> {
     let mut from = Unpack(bytes);
     let id = EntryId::whole(from.text()?)?;
     let meta = Meta {

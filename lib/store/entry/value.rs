@@ -5,14 +5,14 @@ use std::borrow::Cow;
 
 /// A scalar is the text as written: `no`, `1984` and `2026-01-01` are text, and each of our keys interprets it.
 #[derive(Debug, Clone)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     Text(Text<'a>),
     List(Vec<Value<'a>>),
     Map(Vec<(Value<'a>, Value<'a>)>),
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Text<'a> {
+pub struct Text<'a> {
     pub(super) text: Cow<'a, str>,
     /// Written without quotes, so other readers may take it for a number, a date or null.
     pub(super) plain: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Text<'a> {
 
 /// A top-level key with its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Field<'a> {
+pub struct Field<'a> {
     pub(super) key: Cow<'a, str>,
     pub(super) value: Value<'a>,
     /// Counted from 1, within the front matter.

@@ -48,7 +48,7 @@ fn stored() -> (tempfile::TempDir, Root, Vec<PathBuf>) {
 }
 
 /// Makes a cache know its notes though they are as young as the test.
-pub(crate) fn settle(path: &Path) {
+pub fn settle(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let at = |number: usize| number * 8..number * 8 + 8;
     let began = i64::from_le_bytes(bytes[at(2)].try_into().unwrap());

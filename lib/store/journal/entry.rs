@@ -18,9 +18,9 @@ use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 
 /// The longest title, in bytes.
-pub(crate) const TITLE_CAP: usize = 1000;
+pub const TITLE_CAP: usize = 1000;
 /// The largest note, in bytes. A good one has about forty lines.
-pub(crate) const BODY_CAP: usize = 1 << 20;
+pub const BODY_CAP: usize = 1 << 20;
 /// The most tags of one note.
 const TAGS_CAP: usize = 32;
 
@@ -78,7 +78,7 @@ const METHODS: [&str; 7] =
 
 impl Retrieval {
     /// A session that its program prints.
-    pub(crate) fn by_id(harness: Harness, thread_id: String) -> Retrieval {
+    pub fn by_id(harness: Harness, thread_id: String) -> Retrieval {
         match harness.spec().map(|spec| spec.method) {
             Some("amp-thread") => Retrieval::AmpThread { thread_id },
             Some("opencode-session") => Retrieval::OpencodeSession { thread_id },
@@ -87,7 +87,7 @@ impl Retrieval {
     }
 
     /// A session that its program keeps in a file.
-    pub(crate) fn in_file(harness: Harness, path: PathBuf, session_id: String) -> Retrieval {
+    pub fn in_file(harness: Harness, path: PathBuf, session_id: String) -> Retrieval {
         match harness.spec().map(|spec| spec.method) {
             Some("cursor-session") => Retrieval::CursorSession { session_path: path },
             _ => Retrieval::Transcript { path, format: harness, session_id },
@@ -95,7 +95,7 @@ impl Retrieval {
     }
 
     /// The program in whose form the session is. Other programs print one of the forms that anybody may print.
-    pub(crate) fn spec(&self) -> Option<&'static Spec> {
+    pub fn spec(&self) -> Option<&'static Spec> {
         let method = match self {
             Retrieval::Transcript { format, .. } => return format.spec(),
             Retrieval::AmpThread { .. } => "amp-thread",
@@ -120,7 +120,7 @@ pub struct Context {
 
 impl QueueEntry {
     /// The key of the session, the same in all entries for it; `None` for a note.
-    pub(crate) fn session(&self) -> Option<String> {
+    pub fn session(&self) -> Option<String> {
         let which = match &self.retrieval {
             Retrieval::AmpThread { thread_id }
             | Retrieval::OpencodeSession { thread_id }
@@ -147,7 +147,7 @@ impl QueueEntry {
     }
 
     /// The JSON of the file.
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         // Only a path that is not UTF-8 cannot be serialised, and `check` refuses those.
         serde_json::to_value(self).unwrap_or(Value::Null)
     }
@@ -165,7 +165,7 @@ impl QueueEntry {
     }
 
     /// The same checks for an entry that was made in this program.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         let json = serde_json::to_value(self).map_err(|e| malformed_as_a_whole(e.to_string()))?;
         let Value::Object(object) = json else { return Ok(()) };
         from_object(object).map(drop)
@@ -173,7 +173,7 @@ impl QueueEntry {
 }
 
 /// Four characters of base58, in the names of all entries for one session.
-pub(crate) fn session_mark(session: &str) -> String {
+pub fn session_mark(session: &str) -> String {
     base58(head(session), 4)
 }
 
@@ -316,7 +316,7 @@ fn id(fields: &mut Fields, key: &'static str) -> Option<String> {
 }
 
 /// Tags, each in its full form; empty if the key is missing or null.
-pub(crate) fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>> {
+pub fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>> {
     if !fields.nullable(key) {
         return Some(Vec::new());
     }
@@ -343,7 +343,7 @@ pub(crate) fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>
 }
 
 /// What a tag looks like, for messages.
-pub(crate) const TAG_FORM: &str = "write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes";
+pub const TAG_FORM: &str = "write topic__x or area__x, with a-z, 0-9 and - for x, at most 80 bytes";
 
 #[cfg(test)]
 mod tests;

@@ -13,13 +13,13 @@ const CAP: u64 = 8 << 20;
 /// The longest name of an entry, in bytes.
 const HINT_CAP: u64 = 4 << 10;
 
-pub(crate) struct Journal {
+pub struct Journal {
     root: Root,
 }
 
 /// The outcome of adding an entry to the queue.
 #[derive(Debug)]
-pub(crate) enum Put {
+pub enum Put {
     Queued(Waiting),
     /// The session was in the queue already; this is its entry.
     Waits(Waiting),
@@ -27,7 +27,7 @@ pub(crate) enum Put {
 
 impl Put {
     /// The entry that is now in the queue.
-    pub(crate) fn waiting(self) -> Waiting {
+    pub fn waiting(self) -> Waiting {
         let (Put::Queued(waiting) | Put::Waits(waiting)) = self;
         waiting
     }
@@ -35,22 +35,22 @@ impl Put {
 
 /// An entry that nobody has claimed.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     /// The file's name without `.json`.
-    pub(crate) id: String,
-    pub(crate) path: PathBuf,
-    pub(crate) entry: QueueEntry,
+    pub id: String,
+    pub path: PathBuf,
+    pub entry: QueueEntry,
 }
 
 /// A file in the queue that cannot be read as an entry. The error's message begins with "not a queue entry".
 #[derive(Debug)]
-pub(crate) struct UnreadableEntry {
-    pub(crate) path: PathBuf,
-    pub(crate) error: Error,
+pub struct UnreadableEntry {
+    pub path: PathBuf,
+    pub error: Error,
 }
 
 /// What the file of an id turned out to be.
-pub(crate) enum Read {
+pub enum Read {
     Entry(QueueEntry),
     /// Another process claimed it since the directory was read.
     Gone,
@@ -58,12 +58,12 @@ pub(crate) enum Read {
 }
 
 impl Journal {
-    pub(crate) fn at(root: &Root) -> Journal {
+    pub fn at(root: &Root) -> Journal {
         Journal { root: root.clone() }
     }
 
     /// Adds an entry to the queue. Once this returns, the entry survives a power cut.
-    pub(crate) fn put(&self, entry: &QueueEntry) -> Result<Put> {
+    pub fn put(&self, entry: &QueueEntry) -> Result<Put> {
         entry.check()?;
         self.root.make()?;
         let inbox = self.root.inbox();
@@ -142,7 +142,7 @@ impl Journal {
     }
 
     /// An entry is in the queue again: a hook finds it there, unless a newer one about the same session waits.
-    pub(crate) fn is_back(&self, id: &str) {
+    pub fn is_back(&self, id: &str) {
         if let Read::Entry(entry) = self.read(id)
             && let Some(session) = entry.session()
             && self.hinted(&session).is_none()
@@ -152,7 +152,7 @@ impl Journal {
     }
 
     /// An entry has left the queue for good.
-    pub(crate) fn has_left(&self, entry: &QueueEntry) {
+    pub fn has_left(&self, entry: &QueueEntry) {
         if let Some(session) = entry.session()
             && self.hinted(&session).is_none()
         {
@@ -160,33 +160,33 @@ impl Journal {
         }
     }
 
-    pub(crate) fn path(&self, id: &str) -> PathBuf {
+    pub fn path(&self, id: &str) -> PathBuf {
         self.root.inbox().join(format!("{id}.json"))
     }
 
     /// The names of all entries in the queue, readable or not.
-    pub(crate) fn ids(&self) -> Result<Vec<String>> {
+    pub fn ids(&self) -> Result<Vec<String>> {
         Journal::ids_in(&self.root.inbox())
     }
 
     /// One entry of the queue.
-    pub(crate) fn read(&self, id: &str) -> Read {
+    pub fn read(&self, id: &str) -> Read {
         read_at(&self.path(id))
     }
 
     /// Removes what killed programs left half written.
-    pub(crate) fn sweep(&self) {
+    pub fn sweep(&self) {
         file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
     }
 
     /// The entries in the queue, oldest first, and the files that are not entries. Those stay where they are.
-    pub(crate) fn waiting(&self) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
+    pub fn waiting(&self) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
         self.sweep();
         Journal::entries_in(&self.root.inbox())
     }
 
     /// The entries in a directory, oldest first, and the files there that are not entries.
-    pub(crate) fn entries_in(dir: &Path) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
+    pub fn entries_in(dir: &Path) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for id in Journal::ids_in(dir)? {
             let path = dir.join(format!("{id}.json"));
@@ -202,14 +202,14 @@ impl Journal {
     }
 
     /// The ids of the entries that have failed for good.
-    pub(crate) fn failed(&self) -> Result<Vec<String>> {
+    pub fn failed(&self) -> Result<Vec<String>> {
         let mut ids = Journal::ids_in(&self.root.inbox().join(".failed"))?;
         ids.retain(|id| !id.ends_with(".error"));
         Ok(ids)
     }
 
     /// Puts failed entries back into the queue.
-    pub(crate) fn retry(&self, failed: &[String]) -> Result<()> {
+    pub fn retry(&self, failed: &[String]) -> Result<()> {
         let dir = self.root.inbox().join(".failed");
         for id in failed {
             let name = format!("{id}.json");
@@ -225,7 +225,7 @@ impl Journal {
     }
 
     /// The ids of all entries in a directory, readable or not.
-    pub(crate) fn ids_in(dir: &Path) -> Result<Vec<String>> {
+    pub fn ids_in(dir: &Path) -> Result<Vec<String>> {
         let names = names(dir)?;
         Ok(names.iter().map(|name| id_of(name)).collect())
     }
@@ -248,7 +248,7 @@ fn id_of(name: &str) -> String {
     name.strip_suffix(".json").unwrap_or(name).to_owned()
 }
 
-pub(crate) fn read_at(path: &Path) -> Read {
+pub fn read_at(path: &Path) -> Read {
     let read = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY));
     match read.and_then(|bytes| QueueEntry::parse(&bytes)) {
         Ok(entry) => Read::Entry(entry),

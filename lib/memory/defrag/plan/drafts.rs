@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A note as the operations so far leave it.
 #[derive(Clone)]
-pub(crate) struct Draft {
+pub struct Draft {
     pub(super) name: String,
     pub(super) entry: Entry,
     /// What was done with it, for which there is no second time.
@@ -28,7 +28,7 @@ impl Draft {
 }
 
 /// All notes of a call, and what is known of them.
-pub(crate) struct Drafts<'a> {
+pub struct Drafts<'a> {
     pub(super) found: Found,
     pub(super) work: &'a Work,
     pub(super) allows: Allows,

@@ -46,7 +46,7 @@ pub struct Planned {
 }
 
 /// What becomes of an operation.
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// Nothing would change.
     Idle,
     Made(Box<Planned>),
@@ -107,10 +107,10 @@ impl Found {
 
 /// Which operations a call is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Allows {
-    pub(crate) tiers: bool,
+pub struct Allows {
+    pub tiers: bool,
     /// All others.
-    pub(crate) texts: bool,
+    pub texts: bool,
     /// More may be lost than the shares say.
-    pub(crate) loss: bool,
+    pub loss: bool,
 }

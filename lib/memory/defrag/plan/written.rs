@@ -25,7 +25,7 @@ pub(super) fn fill(meta: &mut Meta, text: &Text, at: i64) {
 
 /// What the notes said that is in none of the texts.
 #[derive(Default)]
-pub(crate) struct Lost {
+pub struct Lost {
     /// Facts that should be there.
     pub(super) facts: Vec<String>,
     /// Facts that no longer hold.
