@@ -73,7 +73,7 @@ fn tiers_are_decided_by_hot_pinned_and_changed_notes_and_the_hundred_most_used()
     assert!(prompt.contains("48 more notes, little used and not hot, are not shown"), "{prompt}");
     assert_eq!(result["reTiered"], json!(2), "{result}");
     assert_eq!(result["operations"][0]["into"][0]["rank"], json!(90), "{result}");
-    assert!(err.contains("only a line was shown"), "{err}");
+    assert!(err.contains("only a line of"), "{err}");
     let text = store.text(&format!("id__{}", id(50)));
     assert_eq!((value(&text, "tier"), value(&text, "rank")), (Some("hot"), Some("90")), "{text}");
     assert!(

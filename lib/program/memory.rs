@@ -24,7 +24,7 @@ const ABOUT: About = About {
         ("recall", "print what a session here should know"),
         ("update", "change a note"),
         ("remove", "move notes to the archive, or delete them"),
-        ("review", "decide about changes that wait for you"),
+        ("review", "accept or reject changes that wait for you"),
         ("sync", "share the notes with your other machines"),
         ("doctor", "find problems and fix the safe ones"),
         ("config", "show the configuration, or create one"),

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-review",
-    caption: "decide about changes of notes that wait for you",
+    caption: "accept or reject changes that wait for you",
     usage: &[
         "memory-review [--json]",
         "memory-review --accept ID…|- --reject ID…|- [--json]",

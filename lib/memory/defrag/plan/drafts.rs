@@ -80,7 +80,7 @@ impl<'a> Drafts<'a> {
             .get(&id)
             .ok_or_else(|| Error::refused(format!("no note with the id {id} was shown")))?;
         if op != Op::Tier && !self.work.shown.contains_key(&id) {
-            return Err(Error::refused(format!("of {id} only a line was shown")));
+            return Err(Error::refused(format!("only a line of {id} was shown")));
         }
         if draft.is_away {
             return Err(Error::refused(format!("{id} goes to the archive in this reply")));

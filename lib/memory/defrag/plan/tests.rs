@@ -327,7 +327,7 @@ fn of_a_note_of_which_a_line_was_shown_the_tier_alone_can_be_decided() {
     let reply = Reply { operations, dropped: Vec::new(), remark: String::new() };
     let plan = plan(&reply, found(notes), &work, ALL, &str::to_owned);
     assert_eq!((plan.operations.len(), plan.dropped.len()), (1, 2));
-    assert!(plan.dropped.iter().all(|one| one.why == "of id__a1B2c3 only a line was shown"), "{plan:?}");
+    assert!(plan.dropped.iter().all(|one| one.why == "only a line of id__a1B2c3 was shown"), "{plan:?}");
 }
 
 #[test]
