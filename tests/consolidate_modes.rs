@@ -233,11 +233,11 @@ fn a_stranger_s_batch_is_not_carried_out_by_a_prompt() {
     sandbox.write(&secret, "the person's own words");
     sandbox.file("memory.config.json", json!({"storage": {"root": "store"}}).to_string());
     let batch = sandbox.work().join("store/.agent-memory/batches/batch__AAAAAAAAAAAA");
-    let work = json!({"batch": "batch__AAAAAAAAAAAA", "hasLlm": true,
-        "sources": [{"queueId": "q1", "bytes": 0, "cut": 0}], "parts": [], "next": 0, "updatable": {},
-        "written": [], "verdicts": {}});
+    let own = json!({"hasLlm": true, "queueIds": ["q1"], "shownChanges": [], "written": [], "waiting": [], "verdicts": {}});
+    let work = json!({"batch": "batch__AAAAAAAAAAAA", "parts": [], "next": 0, "shown": {}, "listed": {},
+        "secondLook": null, "own": own});
     let saved = json!({"kind": "hand", "begun": "2026-02-28T15:00:00Z", "answers": 0, "awaits": null,
-        "isWithPerson": true, "isOver": false, "state": {"state": "fetchHistory", "work": work}});
+        "isWithPerson": true, "takenUp": 0, "isOver": false, "state": {"state": "divide", "work": work}});
     sandbox.write(&batch.join("batch.json"), saved.to_string());
     let entry = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
         "retrieval": {"method": "file", "path": secret}, "context": {"cwd": "/w", "repo": null}});
@@ -245,9 +245,15 @@ fn a_stranger_s_batch_is_not_carried_out_by_a_prompt() {
     let (code, out, err) = said(&mut sandbox.consolidate(&["--prompt"]));
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
     let reply = json!({"batch": "batch__AAAAAAAAAAAA", "entries": []}).to_string();
-    let (code, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(reply));
+    let (code, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(reply.clone()));
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("there is no batch") && !out.contains("own words"), "{err}");
+    // In one's own store the same batch is gone on with.
+    let own = sandbox.store().join(".agent-memory/batches/batch__AAAAAAAAAAAA");
+    sandbox.write(&own.join("batch.json"), saved.to_string());
+    sandbox.write(&own.join("claimed/q1.json"), entry.to_string());
+    let (_, _, err) = said(sandbox.consolidate(&["--apply", "-"]).write_stdin(reply));
+    assert!(err.contains("q1: the reply names it neither as a source nor as skipped"), "{err}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use crate::support::Sandbox;
 use crate::support::llm::NOTE_EACH;
+use crate::support::store;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -207,4 +208,18 @@ fn a_folder_without_git_keeps_its_notes_to_itself() {
             assert_eq!((code, out.contains("id__")), (Some(0), is_shown), "{program} {out}{err}");
         }
     }
+}
+
+#[test]
+fn a_secret_among_the_tags_of_a_note_is_not_shown() {
+    let sandbox = Sandbox::new();
+    let secret = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
+    let more = format!("tags: [topic__net, {secret}]\nscope: global\n");
+    let file = format!("topics/{}", store::name("a1B2c3", "Ports"));
+    sandbox.write(&sandbox.store().join(file), store::note("a1B2c3", "Ports", &more));
+    sandbox.librarian(NOTE_EACH);
+    sandbox.heard("s1", "Which port?");
+    let prompt = prompt_of(&sandbox);
+    assert!(prompt.contains("title: Ports") && prompt.contains("Tags in use: topic__net"), "{prompt}");
+    assert!(!prompt.contains(&secret), "{prompt}");
 }

@@ -91,6 +91,8 @@ pub(super) fn write(root: &Root, revisions: &[Revision]) -> Result<()> {
     match revisions {
         [] => Ok(()),
         // One file is replaced as a whole: nothing is to be remembered.
+        // What is deleted stays deleted: after a fault it may come back with a power cut, but not by us.
+        [one] if one.after.is_none() => Files { root, is_merge: false }.forward(revisions),
         [one] => {
             let files = Files { root, is_merge: false };
             files.forward(revisions).or_else(|why| files.back(std::slice::from_ref(one)).and(Err(why)))

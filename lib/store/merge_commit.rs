@@ -4,7 +4,6 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::store::apply::{self, Begun, Merge};
 use crate::store::git::{Git, unusable};
-use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
@@ -14,10 +13,7 @@ use std::path::{Path, PathBuf};
 /// Makes the commit of a merge that is written the branch's last one, if there is such a merge. Writes the files first
 /// if that is still to be done. The caller holds the history's lock, not the store's.
 pub fn finish(root: &Root, git: &Git) -> Result<()> {
-    if apply::is_begun(root) {
-        // Taking the lock recovers.
-        drop(Topics::at(root).lock()?);
-    }
+    Topics::at(root).complete()?;
     let Some(Begun { revisions, merge: Some(merge) }) = apply::merged(root)? else { return Ok(()) };
     let head = git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     if head.as_deref() != Some(&merge.merged) {

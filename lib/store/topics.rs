@@ -95,6 +95,12 @@ impl Topics {
             return Ok(Scan { found, broken });
         }
     }
+
+    /// Writes a change to its end that a killed program has begun, if there is one.
+    pub fn complete(&self) -> Result<()> {
+        // Taking the lock does it.
+        if apply::is_begun(&self.root) { self.lock().map(drop) } else { Ok(()) }
+    }
 }
 
 /// The names in a directory of a store; none where there is no such directory.

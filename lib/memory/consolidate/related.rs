@@ -252,7 +252,7 @@ pub fn related<P: Persistence>(
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
     let repos: BTreeSet<&str> = sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
-    let (mut near, tags) = candidates(notes, sessions, wanted, &repos)?;
+    let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos)?;
     near.sort_by(|a, b| {
         let first = |note: &Candidate| (note.is_wanted, note.is_own);
         first(b)
@@ -263,6 +263,9 @@ pub fn related<P: Persistence>(
     });
 
     let clean = |text: &str| redactor.cleaned(text);
+    // A mark is no tag.
+    let is_clean = |tag: &String| clean(tag) == *tag;
+    tags.retain(is_clean);
     let mut room = limits.room.saturating_sub(LIST);
     let mut whole = limits.whole;
     let mut listed = 0;
@@ -277,7 +280,7 @@ pub fn related<P: Persistence>(
             id: meta.id.clone(),
             title: clean(&meta.title),
             summary: clean(&meta.summary),
-            tags: meta.tags.clone(),
+            tags: meta.tags.iter().filter(|tag| is_clean(tag)).cloned().collect(),
             scope: meta.scope,
             repo: other_repo(&meta, &repos),
             until: meta.until,

@@ -44,6 +44,7 @@ pub fn fix(cx: &CheckContext) -> Fixes {
 
 fn fix_notes(cx: &CheckContext, fixes: &mut Fixes) -> Result<()> {
     let topics = Topics::at(cx.root);
+    topics.complete()?;
     let checked = notes::check(cx);
     let faulty: Vec<&NoteFacts> =
         checked.notes.iter().filter(|note| note.right_name.is_some() || note.is_out_of_step).collect();
