@@ -331,6 +331,18 @@ pub fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
     open_with(path, 0o600, |options| options.write(true).create(true).truncate(true))?.write_all(bytes)
 }
 
+/// Who may read and write a file.
+#[cfg(unix)]
+pub fn mode(path: &Path) -> io::Result<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(fs::symlink_metadata(path)?.permissions().mode() & 0o7777)
+}
+
+#[cfg(not(unix))]
+pub fn mode(_path: &Path) -> io::Result<u32> {
+    Ok(0o600)
+}
+
 /// Removes such a file.
 pub fn forget(path: &Path) -> io::Result<()> {
     fs::remove_file(path)

@@ -60,15 +60,6 @@ pub fn known(name: &str) -> Option<&'static Spec> {
     HARNESSES.iter().find(|spec| spec.name == name).copied()
 }
 
-/// The names of those that are so, for a message: `a, b or c`.
-pub fn names_of(is_so: impl Fn(&Spec) -> bool) -> String {
-    let names: Vec<_> = HARNESSES.iter().filter(|spec| is_so(spec)).map(|spec| spec.name).collect();
-    match names.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-        _ => names.concat(),
-    }
-}
-
 /// Calls `each` with every turn of the session at `path`, in order, and returns what else was found.
 ///
 /// The file is read as a stream: memory does not grow with the session, except for a few bytes per message. An

@@ -12,7 +12,7 @@ use crate::base::sync::spawn;
 use crate::config::memory;
 use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
-use crate::harness::{known, names_of};
+use crate::harness::{HARNESSES, known};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, Shown};
 use crate::memory::search::{Index, Query};
 use crate::memory::section::here::{Around, Here, Known};
@@ -75,7 +75,7 @@ fn if_wrong(args: &Args, error: Error) -> Result<()> {
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let spec = args.parsed("harness", |name| {
-        let all = || names_of(|_| true);
+        let all = || cli::listed(HARNESSES.iter().map(|spec| spec.name));
         let unknown = || Error::usage(format!("option \"--harness\" takes {}, got \"{name}\"", all()));
         known(name).ok_or_else(unknown)
     });

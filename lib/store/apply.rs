@@ -15,6 +15,7 @@ use crate::store::place::Root;
 use crate::store::revision::{Revision, Version};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -91,10 +92,8 @@ pub(super) fn write(root: &Root, revisions: &[Revision]) -> Result<()> {
     match revisions {
         [] => Ok(()),
         // One file is replaced as a whole: nothing is to be remembered.
-        // What is deleted stays deleted: after a fault it may come back with a power cut, but not by us.
-        [one] if one.after.is_none() => Files { root, is_merge: false }.forward(revisions),
         [one] => {
-            let files = Files { root, is_merge: false };
+            let files = Files::of(root, false);
             files.forward(revisions).or_else(|why| files.back(std::slice::from_ref(one)).and(Err(why)))
         }
         _ => {
@@ -130,7 +129,7 @@ pub fn unstage(root: &Root, begun: &Begun) -> Result<()> {
 
 /// The path of a file that is neither as a merge found it nor as it will be.
 pub fn overtaken(root: &Root, revisions: &[Revision]) -> Result<Option<PathBuf>> {
-    Files { root, is_merge: true }.overtaken(revisions)
+    Files::of(root, true).overtaken(revisions)
 }
 
 /// Brings a change that was begun to its end, if there is one. The caller holds the store's lock.
@@ -151,7 +150,7 @@ pub(super) fn recover(root: &Root) -> Result<()> {
 }
 
 fn carry_on(root: &Root, begun: &Begun) -> Result<()> {
-    let files = Files { root, is_merge: begun.merge.is_some() };
+    let files = Files::of(root, begun.merge.is_some());
     let path = root.state().join(BEGUN);
     match files.forward(&begun.revisions) {
         Ok(()) if begun.merge.is_some() => Ok(file::rename(&path, &root.state().join(MERGED))?),
@@ -169,9 +168,15 @@ struct Files<'a> {
     root: &'a Root,
     /// It is from another machine: only real files are written, and what is staged is there already.
     is_merge: bool,
+    /// Those that were deleted and may have to be put back, with their modes.
+    deleted: RefCell<BTreeMap<PathBuf, u32>>,
 }
 
 impl Files<'_> {
+    fn of(root: &Root, is_merge: bool) -> Files<'_> {
+        Files { root, is_merge, deleted: RefCell::default() }
+    }
+
     fn overtaken(&self, revisions: &[Revision]) -> Result<Option<PathBuf>> {
         let mut freed = BTreeSet::new();
         for revision in revisions {
@@ -256,7 +261,10 @@ impl Files<'_> {
         let Some(after) = &revision.after else {
             let Some(old) = old else { return Ok(()) };
             changed(&old);
-            return Ok(file::forget(&old)?);
+            let mode = file::mode(&old)?;
+            file::forget(&old)?;
+            self.deleted.borrow_mut().insert(old, mode);
+            return Ok(());
         };
         let new = self.target(&after.path())?;
         if let Some(dir) = new.parent().filter(|dir| !dir.is_dir()) {
@@ -278,7 +286,10 @@ impl Files<'_> {
         }
         Ok(match now {
             Some(_) => file::replace(&new, |to| io::Write::write_all(to, after.bytes())),
-            None => file::install(&new, after.bytes(), 0o600),
+            None => {
+                let mode = self.deleted.borrow().get(&new).copied().unwrap_or(0o600);
+                file::install(&new, after.bytes(), mode)
+            }
         }?)
     }
 
