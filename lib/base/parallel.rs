@@ -55,7 +55,10 @@ fn shares<I: Sync, T: Send>(
         let started: Vec<_> =
             others.filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
         let mut parts = work();
-        parts.extend(started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
+        for thread in started {
+            // Parts that are missing would look like items that gave nothing.
+            parts.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
         parts
     });
     parts.sort_unstable_by_key(|(first, _)| *first);

@@ -9,7 +9,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::harness::content::{self, known_parts};
-use crate::harness::files::sessions_in;
+use crate::harness::files::{matching, sessions_in};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{Line, Taken, each_line, parse, unknown};
@@ -331,15 +331,16 @@ const DAYS: usize = 400;
 /// The file of a thread. The id has been checked.
 fn of_thread(id: &str, env: &Env) -> Option<PathBuf> {
     let sessions = HOME.dir(env)?.join("sessions");
-    let end = format!("-{id}.jsonl");
+    let name = format!("rollout-*-{id}.jsonl");
+    let on = |day: PathBuf| matching(day, &name).into_iter().next();
     match born(id) {
         // A directory has the local date, which may be a day before or after the date in UTC.
         Some(day) => [day, day.saturating_sub(1.day()), day.saturating_add(1.day())]
             .iter()
-            .find_map(|day| ends_with(&sessions.join(day.strftime("%Y/%m/%d").to_string()), &end)),
+            .find_map(|day| on(sessions.join(day.strftime("%Y/%m/%d").to_string()))),
         None => {
             let days = newest(&sessions).into_iter().flat_map(|year| newest(&year)).flat_map(|m| newest(&m));
-            days.take(DAYS).find_map(|day| ends_with(&day, &end))
+            days.take(DAYS).find_map(on)
         }
     }
 }
@@ -352,15 +353,6 @@ fn born(id: &str) -> Option<Date> {
     }
     let milliseconds = i64::from_str_radix(hex.get(..12)?, 16).ok()?;
     Some(Timestamp::from_millisecond(milliseconds).ok()?.to_zoned(TimeZone::UTC).date())
-}
-
-fn ends_with(day: &Path, end: &str) -> Option<PathBuf> {
-    let names = fs_err::read_dir(day).ok()?.filter_map(Result::ok);
-    let name = names.map(|entry| entry.file_name()).find(|name| {
-        let name = name.to_string_lossy();
-        name.starts_with("rollout-") && name.ends_with(end)
-    })?;
-    Some(day.join(name))
 }
 
 /// The directories in `dir` with a number as their name, the greatest first.

@@ -7,6 +7,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content::{self, known_parts};
+use crate::harness::files::matching;
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::{Line, Taken, each_line, parse, unknown};
@@ -151,9 +152,6 @@ fn query(text: &str) -> String {
     if typed.is_empty() { text.to_owned() } else { typed.join("\n") }
 }
 
-/// How many projects are searched.
-const PROJECTS: usize = 10_000;
-
 /// Newer versions name the transcript in some hooks. Otherwise the conversation's id leads to it.
 fn session(payload: &Payload, env: &Env) -> Result<Ended> {
     let id = payload.id("conversation_id")?;
@@ -175,13 +173,7 @@ fn session(payload: &Payload, env: &Env) -> Result<Ended> {
 
 /// The command line version has no folder `<id>`.
 fn conversation(id: &str, env: &Env) -> Option<PathBuf> {
-    let projects = fs_err::read_dir(HOME.dir(env)?.join("projects")).ok()?;
-    let mut projects: Vec<PathBuf> = projects
-        .filter_map(Result::ok)
-        .take(PROJECTS)
-        .map(|entry| entry.path().join("agent-transcripts"))
-        .collect();
-    projects.sort();
+    let projects = matching(HOME.dir(env)?, "projects/*/agent-transcripts");
     let name = format!("{id}.jsonl");
     let mut files = projects.iter().flat_map(|dir| [dir.join(id).join(&name), dir.join(&name)]);
     files.find(|path| path.is_file())

@@ -309,7 +309,13 @@ impl Spec {
 
     /// The instruction files that it reads by itself in a session in `cwd`. Not all need to exist.
     pub fn files(&self, env: &Env, cwd: &Path) -> Vec<PathBuf> {
-        let below = |dir: &Path, names: &[&str]| names.iter().map(|name| dir.join(name)).collect::<Vec<_>>();
+        // Beside the directory, not beside what it may lead to.
+        let place = |dir: &Path, name: &str| match name.strip_prefix("../") {
+            Some(name) => dir.with_file_name(name),
+            None => dir.join(name),
+        };
+        let below =
+            |dir: &Path, names: &[&str]| names.iter().map(|name| place(dir, name)).collect::<Vec<_>>();
         let own = self.home.dir(env).map(|dir| below(&dir, self.own_files)).unwrap_or_default();
         own.into_iter().chain(cwd.ancestors().flat_map(|dir| below(dir, self.project_files))).collect()
     }

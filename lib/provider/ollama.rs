@@ -27,14 +27,13 @@ pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     let schema = request.schema.as_ref().filter(|_| accepts(Unsupported::Schema) && !offers_tools);
     let needed = (request.bytes() / 3).saturating_add(request.max_tokens.unwrap_or(0));
     let sets_context = needed > CONTEXT && !request.extra.contains_key("num_ctx");
-    let options = with(
-        request.extra.clone(),
-        json!({
-            "temperature": request.temperature.filter(|_| accepts(Unsupported::Temperature)),
-            "num_predict": request.max_tokens,
-            "num_ctx": sets_context.then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
-        }),
-    );
+    let own = json!({
+        "temperature": request.temperature.filter(|_| accepts(Unsupported::Temperature)),
+        "num_predict": request.max_tokens,
+        "num_ctx": sets_context.then(|| needed.min(CONTEXT_CAP).next_power_of_two()),
+    });
+    // What a person has set wins.
+    let options = with(with(Map::new(), own), Value::Object(request.extra.clone()));
     let parameters = json!({
         "model": request.model,
         "stream": request.is_streamed,

@@ -4,6 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lookup::beside;
+use crate::harness::files::matching;
 use crate::harness::spec::{Event, Install, OwnFile, Settings, Spec, When};
 use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
 use crate::memory::hooks::settings::Hook;
@@ -94,19 +95,14 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Ho
 /// The settings file.
 pub(super) fn settings_file(dir: &Path, form: &Settings) -> PathBuf {
     let usual = dir.join(form.file);
-    if !form.is_one_of_many {
-        return usual;
-    }
-    let entries = usual.parent().and_then(|dir| fs_err::read_dir(dir).ok()).into_iter().flatten();
-    let mut files: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
-    files.sort();
     let has_ours = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| ending == "json")
-            && file::read(path, CAP).is_ok_and(|bytes| {
-                let text = String::from_utf8_lossy(&bytes);
-                HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
-            })
+        file::read(path, CAP).is_ok_and(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
+        })
     };
+    let dir = usual.parent().filter(|_| form.is_one_of_many);
+    let files = dir.map(|dir| matching(dir.to_path_buf(), "*.json")).unwrap_or_default();
     files.into_iter().find(has_ours).unwrap_or(usual)
 }
 

@@ -100,15 +100,14 @@ pub fn install(
             }
             Install::Files(files) => outcomes.extend(files.iter().map(|own| {
                 let (file, lines) = (own_path(&dir, own), filled(own.text, programs));
-                let result = match is_foreign(&file) {
-                    Ok(false) => change(&file, record.as_mut(), None, env, |_, _| Ok(Some(lines.clone()))),
-                    Ok(true) => Err(Error::refused(format!(
-                        "\"{}\" was not written by memory-install-hooks and is not changed",
-                        file.display()
-                    ))
-                    .hint("move it away")),
-                    Err(error) => Err(error),
+                let with = |text: Option<&str>, _: Option<&Before>| match text {
+                    Some(text) if !text.contains(MARK) => {
+                        let why = "was not written by memory-install-hooks and is not changed";
+                        Err(Error::refused(why).hint("move it away"))
+                    }
+                    _ => Ok(Some(lines.clone())),
                 };
+                let result = change(&file, record.as_mut(), None, env, with);
                 Outcome { harness, file, result, lines, unreadable: None }
             })),
         }
@@ -206,6 +205,6 @@ fn change(
 }
 
 fn in_file(error: Error, path: &Path) -> Error {
-    Error::new(error.kind(), format!("\"{}\" {}", path.display(), error.message()))
-        .hint("correct it and run this again; nothing was changed in it")
+    let next = error.next_step().unwrap_or("correct it and run this again; nothing was changed in it");
+    Error::new(error.kind(), format!("\"{}\" {}", path.display(), error.message())).hint(next)
 }
