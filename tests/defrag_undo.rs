@@ -258,3 +258,21 @@ fn what_was_named_as_gone_is_in_the_archive_until_it_is_taken_back() {
         assert_eq!(store.tree(), before, "{script}");
     }
 }
+
+#[test]
+fn an_undo_that_was_killed_and_comes_too_late_says_that_nothing_is_as_before() {
+    let store = Store::new();
+    store.with_two();
+    store.model("do(retag('id__aaaaaa', 'topic__x'), retag('id__bbbbbb', 'topic__x'))");
+    store.tidied(&[]);
+    let batch = fs::read_dir(store.root().join(".agent-memory/defrag")).unwrap().next().unwrap().unwrap();
+    fs::write(batch.path().join("undoing"), b"").unwrap();
+    let edited = fs::read_dir(store.root().join("topics")).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&edited).unwrap() + "More.\n";
+    fs::write(&edited, &text).unwrap();
+    let (code, out, err) = store.defrag(&["--undo"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("0 notes are as before "), "{out}");
+    assert!(err.contains("not taken back: ") && err.contains("it has been changed since"), "{err}");
+    assert_eq!(fs::read_to_string(&edited).unwrap(), text);
+}

@@ -4,7 +4,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
 use crate::memory::waiting;
 use crate::store::change::Change;
-use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, one_line};
+use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, add_missing, one_line};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
@@ -234,11 +234,7 @@ fn changed<P: Persistence>(
                 meta.summary.clone_from(&draft.summary);
                 meta.tags.clone_from(&draft.tags);
                 (meta.scope, meta.until) = (draft.scope, draft.until);
-                for source in &draft.sources {
-                    if !meta.sources.contains(source) {
-                        meta.sources.push(source.clone());
-                    }
-                }
+                add_missing(&mut meta.sources, draft.sources.iter().cloned());
                 if meta.status == Status::Captured {
                     meta.status = Status::Consolidated;
                 }

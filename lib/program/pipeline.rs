@@ -11,7 +11,6 @@ use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
-use crate::memory::pipeline::call::Caller;
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
@@ -125,9 +124,9 @@ impl Opened {
         reporter: &'a Reporter,
     ) -> Run<'a> {
         let llm = &self.config.llm;
-        let caller = Caller {
+        Run {
             program,
-            llm,
+            config: &self.config,
             root: &self.root,
             env,
             reporter,
@@ -135,14 +134,6 @@ impl Opened {
             budget: CallBudget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
             level: level(env),
             is_quiet: args.has("quiet"),
-        };
-        Run {
-            config: &self.config,
-            root: &self.root,
-            env,
-            reporter,
-            redactor: &self.redactor,
-            caller,
             kind: mode.kind(),
             batch: None,
         }

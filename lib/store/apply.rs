@@ -135,7 +135,7 @@ pub fn overtaken(root: &Root, revisions: &[Revision]) -> Result<Option<PathBuf>>
 /// Brings a change that was begun to its end, if there is one. The caller holds the store's lock.
 ///
 /// # Errors
-/// A file could not be written; the next who takes the lock tries again.
+/// It could be neither written nor put back; the next who takes the lock tries again.
 pub(super) fn recover(root: &Root) -> Result<()> {
     let path = root.state().join(BEGUN);
     if !path.exists() {
@@ -143,7 +143,7 @@ pub(super) fn recover(root: &Root) -> Result<()> {
     }
     let begun = load(&path)?;
     match carry_on(root, &begun) {
-        // Edited in the moment in which the program was killed: the edit stays, and all else is as before.
+        // A file was edited in the moment in which the program was killed, or cannot be written: all else is as before.
         Err(_) if !path.exists() => Ok(()),
         done => done,
     }

@@ -372,12 +372,9 @@ impl<'a> Known<'a> {
 
     /// The path of its file.
     pub fn path(self) -> Option<PathBuf> {
-        let dir = if self.record().place == Place::Topics {
-            self.cache.root.topics()
-        } else {
-            self.cache.root.archive()
-        };
-        Some(dir.join(file::name_of(&self.cache.bytes[self.record().name.clone()])?))
+        let Record { place, name, .. } = self.record();
+        let name = file::name_of(&self.cache.bytes[name.clone()])?;
+        Some(self.cache.root.path().join(place.path(name)))
     }
 
     pub fn id(self) -> Option<EntryId> {

@@ -7,9 +7,8 @@ use crate::store::apply;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan, is_named_after};
 use crate::store::place::Root;
-use crate::store::proposal;
 use crate::store::removed;
-use crate::store::revision::{Revision, Version};
+use crate::store::revision::Revision;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -29,10 +28,7 @@ impl Topics {
     }
 
     pub fn dir(&self, place: Place) -> PathBuf {
-        match place {
-            Place::Topics => self.root.topics(),
-            Place::Archive => self.root.archive(),
-        }
+        self.root.path().join(place.dir())
     }
 
     /// The markdown files of these places.
@@ -279,11 +275,6 @@ impl Persistence for Topics {
         // Before, or a killed program would leave it unsaid. Where that cannot be written, on a full disk, room is made all
         // the same; memory-sync asks then, should it be many.
         let _ = removed::add(&self.root, gone.iter());
-        for path in change.iter().filter_map(|revision| revision.after.as_ref()).map(Version::path) {
-            if path.starts_with(proposal::DIR) {
-                file::make_private_dir(&self.root.proposals())?;
-            }
-        }
         apply::write(&self.root, change)
     }
 

@@ -82,11 +82,12 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
-            && let Some(spent) = run.caller.budget.spent(run.env.now())?
+            && let Some(spent) = run.budget.spent(run.env.now())?
         {
-            let is_empty = waiting(run.root)? == 0;
-            let unable = || Begun::Unable(Failure::Spent(spent));
-            return Ok(if is_empty { Begun::Nothing } else { unable() });
+            return Ok(match waiting(run.root)? {
+                0 => Begun::Nothing,
+                _ => Begun::Unable(Failure::Spent(spent)),
+            });
         }
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
     }

@@ -103,13 +103,12 @@ fn judge<'a>(
     seen: &'a BTreeMap<EntryId, String>,
     redactor: &'a Redactor,
 ) -> Judge<'a> {
-    let mut record = std::mem::take(&mut known.record);
     for draft in shown.iter().filter_map(|proposal| proposal.entry.as_ref()) {
         for text in [&draft.title, &draft.summary, &draft.body] {
-            Record::add(Rc::make_mut(&mut record), None, Speaker::Outside, text);
+            Record::add(Rc::make_mut(&mut known.record), None, Speaker::Outside, text);
         }
     }
-    Judge { known, seen, record, redactor, warnings: Vec::new() }
+    Judge { known, seen, redactor, warnings: Vec::new() }
 }
 
 /// What the entries of a reply come to, and what the model can mend of them.

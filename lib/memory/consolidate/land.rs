@@ -54,7 +54,6 @@ pub(super) struct Judge<'a> {
     pub(super) known: Known,
     /// The notes that the model saw whole, and their fingerprints then.
     pub(super) seen: &'a BTreeMap<EntryId, String>,
-    pub(super) record: Rc<Record>,
     pub(super) redactor: &'a Redactor,
     pub(super) warnings: Vec<String>,
 }
@@ -128,12 +127,12 @@ impl Judge<'_> {
         let has_repo = sources.iter().any(|origin| origin.repo.is_some());
         // Without a directory there is only everywhere.
         let is_for_all = proposed.scope == Some(Scope::Global) || !has_repo;
-        let is_own = is_for_all && self.record.is_own_rule(&text.note());
+        let is_own = is_for_all && self.known.record.is_own_rule(&text.note());
         if is_own {
             // A new tag would be the model's word.
             text.tags.retain(|tag| self.known.tags.contains(tag));
         }
-        let by = self.record.by(&text.note(), None);
+        let by = self.known.record.by(&text.note(), None);
         let id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         let note = PlannedNote {
             scope: if is_own { Scope::Global } else { Scope::Repo },
@@ -144,7 +143,7 @@ impl Judge<'_> {
         };
         let widens = (is_for_all && !is_own).then(|| Reason {
             text: if has_repo { REACH } else { NO_REPO }.to_owned(),
-            fault: (has_repo && self.record.has_rules()).then(|| REACH_FAULT.to_owned()),
+            fault: (has_repo && self.known.record.has_rules()).then(|| REACH_FAULT.to_owned()),
         });
         self.lands(note, widens, proposed)
     }
@@ -179,9 +178,10 @@ impl Judge<'_> {
             return self.waits(Op::Update, Some(id), Some(draft), proposed, reasons);
         }
         let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
-        let by = self.record.by(&text.note(), Some((&old.note(), before)));
-        let widens =
-            scope == Scope::Global && meta.scope == Scope::Repo && !self.record.is_own_rule(&text.note());
+        let by = self.known.record.by(&text.note(), Some((&old.note(), before)));
+        let widens = scope == Scope::Global
+            && meta.scope == Scope::Repo
+            && !self.known.record.is_own_rule(&text.note());
         let mut sources = self.origins(&proposed.sources);
         // What was said in one repository about another's note does not show it here.
         if !self.is_here(meta) {
@@ -214,7 +214,7 @@ impl Judge<'_> {
         let title = known.entry.meta().title.clone();
         let standing = self.standing(id, &known, &Text::of(&known.entry));
         let mut reasons: Vec<String> = standing.into_iter().map(str::to_owned).collect();
-        if !self.record.lets_go(&self.cited(&retired.evidence), &title) {
+        if !self.known.record.lets_go(&self.cited(&retired.evidence), &title) {
             reasons.extend(self.guarded(id, &known));
         }
         let reason = one_line(&self.redactor.cleaned(&retired.reason));
@@ -234,13 +234,13 @@ impl Judge<'_> {
     /// 2 and 5: what of a text is from outside, and what it would have done that always waits.
     fn risks(&self, proposed: &Proposed, text: &Text, old: Option<&Text>) -> Vec<Reason> {
         let (new, old) = (text.note(), old.map(Text::note));
-        let hosts = self.record.hosts_before(&[]);
+        let hosts = self.known.record.hosts_before(&[]);
         let place = if hosts.is_empty() {
             "outside the repository".to_owned()
         } else {
             hosts[..hosts.len().min(NAMED)].join(", ")
         };
-        let foreign = self.record.foreign(&new, old.as_ref()).into_iter().take(NAMED).map(|what| {
+        let foreign = self.known.record.foreign(&new, old.as_ref()).into_iter().take(NAMED).map(|what| {
             let what = brief(&what, QUOTED);
             Reason {
                 text: format!("\"{what}\" comes from outside the repository ({place})."),
@@ -249,7 +249,7 @@ impl Judge<'_> {
                 )),
             }
         });
-        let dangers = self.record.dangers(&new, old.as_ref());
+        let dangers = self.known.record.dangers(&new, old.as_ref());
         let dangers = dangers.iter().map(|danger| Reason::told(format!("It {}.", danger.does())));
         let mut reasons: Vec<Reason> = foreign.chain(dangers).collect();
         // Nothing shows where an agent's captured note has its addresses from.
@@ -294,7 +294,7 @@ impl Judge<'_> {
         if is_same || is_other_day {
             return Some("its tags or its last day would change".to_owned());
         }
-        self.record.why_not_own(&self.cited(&proposed.evidence), &old.note(), &text.note())
+        self.known.record.why_not_own(&self.cited(&proposed.evidence), &old.note(), &text.note())
     }
 
     /// Does the note belong to one of the sessions' repositories; or neither to any?
@@ -350,9 +350,9 @@ impl Judge<'_> {
 
     /// What an agent had read from outside before it concluded this.
     fn outside(&self, by: By, proposed: &Proposed) -> Vec<String> {
-        let is_there = |quoted: &&Quoted| self.record.quote(quoted.turn, &quoted.quote).is_some();
+        let is_there = |quoted: &&Quoted| self.known.record.quote(quoted.turn, &quoted.quote).is_some();
         let cited: Vec<usize> = proposed.evidence.iter().filter(is_there).map(|quoted| quoted.turn).collect();
-        if by == By::Person { Vec::new() } else { self.record.hosts_before(&cited) }
+        if by == By::Person { Vec::new() } else { self.known.record.hosts_before(&cited) }
     }
 
     /// The quotes that stand where they are said to.
@@ -360,7 +360,7 @@ impl Judge<'_> {
         let mut kept = Vec::new();
         for Quoted { turn, quote } in quotes {
             let quote = self.redactor.cleaned(quote);
-            match self.record.quote(*turn, &quote) {
+            match self.known.record.quote(*turn, &quote) {
                 Some(speaker) => {
                     kept.push(Evidence { turn: format!("t{turn}"), quote, said: Some(speaker.by()) });
                 }
@@ -376,7 +376,7 @@ impl Judge<'_> {
     /// The turns of the person that the quotes stand in.
     fn cited(&self, quotes: &[Quoted]) -> Vec<usize> {
         let is_persons = |quoted: &&Quoted| {
-            self.record.quote(quoted.turn, &quoted.quote).map(Speaker::by) == Some(By::Person)
+            self.known.record.quote(quoted.turn, &quoted.quote).map(Speaker::by) == Some(By::Person)
         };
         quotes.iter().filter(is_persons).map(|quoted| quoted.turn).collect()
     }
@@ -420,7 +420,7 @@ impl Judge<'_> {
 
     fn proposal(&self, op: Op, note: Option<&EntryId>, entry: Option<Draft>) -> Proposal {
         let by = entry.as_ref().map_or(By::Agent, |Draft { title, summary, tags, body, .. }| {
-            self.record.by(&NoteText { title, summary, tags, body }, None)
+            self.known.record.by(&NoteText { title, summary, tags, body }, None)
         });
         let name = match (&entry, note) {
             (Some(entry), _) => entry.title.clone(),

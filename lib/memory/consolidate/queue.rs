@@ -314,7 +314,7 @@ fn gatherer<'a>(
         redactor: run.redactor,
         sessions,
         reporter: run.reporter,
-        vars: run.caller.vars(),
+        vars: run.vars(),
         env: run.env,
     }
 }

@@ -77,7 +77,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
             let failure = match run.config.llm.command {
                 None => Some(Failure::NoCommand),
                 // Asked for before anything is read that cannot be asked about.
-                Some(_) => run.caller.budget.spent(run.env.now())?.map(Failure::Spent),
+                Some(_) => run.budget.spent(run.env.now())?.map(Failure::Spent),
             };
             if let Some(failure) = failure {
                 self.refresh_targets(run)?;

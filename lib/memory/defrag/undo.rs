@@ -99,15 +99,21 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
     let revisions = backwards(batch)?;
     let change = Change::of(notes)?;
     // What somebody has changed since it was asked for.
-    let changed = changed_since(&change, &revisions)?;
+    let mut changed = changed_since(&change, &revisions)?;
     if changed.is_empty() {
-        change.make(&revisions, &[])?;
-        change.write()?;
-    } else {
-        drop(change);
+        changed.extend(change.make(&revisions, &[])?);
     }
-    // A note that the defrag made is gone, which is as before too, but no note.
-    let count = revisions.iter().filter(|revision| revision.after.is_some()).count();
+    let count = match changed.is_empty() {
+        true => {
+            change.write()?;
+            // A note that the defrag made is gone, which is as before too, but no note.
+            revisions.iter().filter(|revision| revision.after.is_some()).count()
+        }
+        false => {
+            drop(change);
+            0
+        }
+    };
     for why in &changed {
         run.reporter.warn(&format!("not taken back: {why}"));
     }

@@ -8,10 +8,11 @@ use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
-use crate::config::memory::Llm;
+use crate::config::memory::MemoryConfig;
 use crate::memory::budget::{Call, CallBudget};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::reply::batch_of;
+use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Answer, Failure, Question};
 use crate::memory::redact::Redactor;
 use crate::provider::command::LEVEL;
@@ -28,11 +29,11 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// What stands for a batch's own digits in the hash of a prompt.
 const DIGITS: &str = "{batch digits}";
 
-/// What every call of a run has in common.
-pub struct Caller<'a> {
+/// What every run of a pipeline works with.
+pub struct Run<'a> {
     /// Whose calls these are, in the ledger.
     pub program: &'static str,
-    pub llm: &'a Llm,
+    pub config: &'a MemoryConfig,
     pub root: &'a Root,
     pub env: &'a Env,
     pub reporter: &'a Reporter,
@@ -41,9 +42,21 @@ pub struct Caller<'a> {
     /// How many commands of ours are above this process.
     pub level: u32,
     pub is_quiet: bool,
+    /// Who answers the questions of batches that this run begins.
+    pub kind: Kind,
+    /// The batch that is under way, once there is one.
+    pub batch: Option<Batch>,
 }
 
-impl Caller<'_> {
+impl Run<'_> {
+    pub fn batch(&self) -> Result<&Batch> {
+        self.batch.as_ref().ok_or_else(|| Error::io("no batch is under way"))
+    }
+
+    pub fn is_dry(&self) -> bool {
+        self.kind == Kind::DryRun
+    }
+
     /// What tells our programs below that they run inside a command of ours.
     pub fn vars(&self) -> Vec<(&'static str, OsString)> {
         vec![("AGENT_MEMORY_RUN", "1".into()), (LEVEL, (self.level + 1).to_string().into())]
@@ -112,7 +125,7 @@ impl Caller<'_> {
     /// The file that says so for this prompt, whichever batch asks.
     fn pointer(&self, question: &Question) -> PathBuf {
         let prompt = question.prompt.replace(digits(&question.batch), DIGITS);
-        let command = self.llm.command_line().unwrap_or_default();
+        let command = self.config.llm.command_line().unwrap_or_default();
         self.pointers().join(hash(format!("{command}\0{prompt}")))
     }
 
@@ -128,7 +141,7 @@ impl Caller<'_> {
         self.await_orphan(&unfinished)?;
         let is_whole = match fs_err::metadata(&unfinished)?.len() {
             // A command that outlived us may have written without end.
-            length if length > self.llm.max_reply_bytes => false,
+            length if length > self.config.llm.max_reply_bytes => false,
             _ => batch_of(&read(&unfinished)?).as_deref() == Some(&batch.id),
         };
         if is_whole {
@@ -140,14 +153,14 @@ impl Caller<'_> {
     /// Waits for the command of a run that was killed: it holds the lock on the file that it writes to. Asking again
     /// meanwhile would pay twice.
     fn await_orphan(&self, unfinished: &Path) -> Result<()> {
-        let deadline = Deadline::after_seconds(self.llm.timeout_seconds);
+        let deadline = Deadline::after_seconds(self.config.llm.timeout_seconds);
         let file = fs_err::File::open(unfinished)?;
         let mut progress = None;
         loop {
             match file.file().try_lock_shared() {
                 Ok(()) => return Ok(()),
                 // It writes without end; what it says is of no use.
-                Err(_) if file.metadata()?.len() > self.llm.max_reply_bytes => return Ok(()),
+                Err(_) if file.metadata()?.len() > self.config.llm.max_reply_bytes => return Ok(()),
                 Err(std::fs::TryLockError::WouldBlock) if !deadline.passed() => {
                     let what = "waiting for the LLM command that an earlier run started";
                     progress.get_or_insert_with(|| Progress::start(!self.is_quiet, what.to_owned()));
@@ -165,7 +178,7 @@ impl Caller<'_> {
 
     /// Launches the command. Its reply goes into a file of the batch. `Some`: why there is none.
     fn launch(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Option<Failure>> {
-        let Some(line) = self.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
+        let Some(line) = self.config.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
         let now = self.env.now();
         if let Some(spent) = self.budget.spent(now)? {
             return Ok(Some(Failure::Spent(spent)));
@@ -193,8 +206,8 @@ impl Caller<'_> {
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
         let clean = |stderr: &str| self.redactor.redact(stderr).text.into_owned();
-        let cap = usize::try_from(self.llm.max_reply_bytes).unwrap_or(usize::MAX);
-        let deadline = Deadline::after_seconds(self.llm.timeout_seconds);
+        let cap = usize::try_from(self.config.llm.max_reply_bytes).unwrap_or(usize::MAX);
+        let deadline = Deadline::after_seconds(self.config.llm.timeout_seconds);
         let finished = exec::run(Invocation {
             input: question.prompt.clone().into_bytes(),
             vars: self.vars(),

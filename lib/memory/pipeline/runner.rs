@@ -4,48 +4,20 @@
 //! Every mode of both programs is a [`Runner::walk`]: a run, the rest of a run that was killed, a dry run, a prompt for
 //! a person, a reply that a person brings.
 
-use crate::base::cli::Reporter;
-use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::config::memory::MemoryConfig;
-use crate::memory::pipeline::call::Caller;
+pub use crate::memory::pipeline::call::Run;
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
 use crate::memory::pipeline::saved::{Kind, Progress, Saved};
 use crate::memory::pipeline::{
     Answer, Begun, Done, Effect, EffectOf, Ending, Event, Failure, Pipeline, Question, StateOf, Task, TaskOf,
     WorkOf,
 };
-use crate::memory::redact::Redactor;
 use crate::store::batch::{Batch, Batches};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// What every run of a pipeline works with.
-pub struct Run<'a> {
-    pub config: &'a MemoryConfig,
-    pub root: &'a Root,
-    pub env: &'a Env,
-    pub reporter: &'a Reporter,
-    pub redactor: &'a Redactor,
-    pub caller: Caller<'a>,
-    /// Who answers the questions of batches that this run begins.
-    pub kind: Kind,
-    /// The batch that is under way, once there is one.
-    pub batch: Option<Batch>,
-}
-
-impl Run<'_> {
-    pub fn batch(&self) -> Result<&Batch> {
-        self.batch.as_ref().ok_or_else(|| Error::io("no batch is under way"))
-    }
-
-    pub fn is_dry(&self) -> bool {
-        self.kind == Kind::DryRun
-    }
-}
 
 /// What a pipeline's effects do to a store of files.
 pub trait Host {
@@ -305,7 +277,7 @@ impl<'a, H: Host> Runner<'a, H> {
         let answer = match &mut self.answerer {
             Answerer::Command => {
                 let is_dry = self.progress.kind == Kind::DryRun;
-                self.run.caller.ask(self.run.batch()?, question, is_dry)?
+                self.run.ask(self.run.batch()?, question, is_dry)?
             }
             Answerer::Reply(reply) => {
                 // A person is asked once.
@@ -451,7 +423,7 @@ impl<'a, H: Host> Runner<'a, H> {
             saved.progress.taken_up = saved.progress.taken_up.saturating_add(1);
             batch.save(&saved)?;
         }
-        if is_told && !self.run.caller.is_quiet {
+        if is_told && !self.run.is_quiet {
             let state = H::Pipeline::name(&saved.state);
             self.run.reporter.warn(&format!("continuing {id}, which an earlier run left in state {state}"));
         }
@@ -497,7 +469,7 @@ impl<'a, H: Host> Runner<'a, H> {
             let (take_up, answerer) = match progress.kind {
                 Kind::Run => {
                     let is_there = |name: &str| match asks {
-                        true => self.run.caller.is_there(&batch, name),
+                        true => self.run.is_there(&batch, name),
                         false => Ok(batch.file(name).exists()),
                     };
                     let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
@@ -552,7 +524,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 file::sweep_dir(&dir, end, Duration::ZERO);
             }
         }
-        self.run.caller.sweep();
+        self.run.sweep();
     }
 
     /// Brings to its end what earlier runs left half written.
@@ -643,7 +615,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// One batch from its beginning, with the store left as it is.
     pub fn dry_run(&mut self) -> Result<(Ending, Previewed)> {
-        self.run.caller.sweep();
+        self.run.sweep();
         let stop = self.begin(Answerer::Command)?;
         let reply = match &self.run.batch {
             Some(batch) if self.progress.answers > 0 => {

@@ -126,16 +126,15 @@ fn bytes(texts: &[(EntryId, String)]) -> usize {
 pub fn known_from(section: &str, known: &mut Known) {
     for line in section.lines() {
         if line.starts_with("### ") {
-            known.whole.extend(id_of_block(line));
+            known.whole.extend(id_of_heading(line));
         } else if line.starts_with("- ") {
             known.listed.extend(id_of_line(line));
         }
     }
 }
 
-/// The id in the heading of a note, its first line.
-fn id_of_block(block: &str) -> Option<EntryId> {
-    let heading = block.lines().next()?;
+/// The id in the heading of a note.
+fn id_of_heading(heading: &str) -> Option<EntryId> {
     let at = heading.rfind("(id__")?;
     EntryId::whole(heading[at + 1..].split([',', ')']).next()?)
 }

@@ -360,10 +360,11 @@ impl Run<'_> {
                 objects::commit(self.git, ours, theirs, &computed.revisions, "sync: merge another machine")?
             }
         };
-        let begun = Begun { revisions: computed.revisions, merge: Some(Merge { ours, merged }) };
+        let merge = Some(Merge { ours: ours.clone(), merged });
+        let begun = Begun { revisions: computed.revisions, merge };
         apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
-        if self.head()? != begun.merge.as_ref().and_then(|merge| merge.ours.clone()) {
+        if self.head()? != ours {
             return Ok(Some("the store has got another commit meanwhile".to_owned()));
         }
         {

@@ -56,11 +56,10 @@ impl Scene {
             made: BTreeSet::new(),
             tags: BTreeSet::from(["topic__x".to_owned()]),
             entries: BTreeMap::from([("q1".to_owned(), entry)]),
-            record: Rc::default(),
+            record: Rc::new(self.record.clone()),
             proposals: Vec::new(),
         };
-        let record = Rc::new(self.record.clone());
-        Judge { known, seen: &self.seen, record, redactor: &self.redactor, warnings: Vec::new() }
+        Judge { known, seen: &self.seen, redactor: &self.redactor, warnings: Vec::new() }
     }
 
     /// What becomes of an entry: the words of its changes, and all reasons.

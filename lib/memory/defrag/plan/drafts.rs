@@ -169,11 +169,8 @@ pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
         add_missing(&mut meta.outside, other.outside.iter().cloned());
         add_missing(&mut meta.sources, other.sources.iter().cloned());
     }
-    for id in std::iter::once(&other.id).chain(&other.aliases) {
-        if !meta.aliases.contains(id) && *id != meta.id {
-            meta.aliases.push(id.clone());
-        }
-    }
+    let ids = std::iter::once(&other.id).chain(&other.aliases).filter(|id| **id != meta.id);
+    add_missing(&mut meta.aliases, ids.cloned());
     meta.pinned |= other.pinned;
     meta.rank = meta.rank.max(other.rank);
     meta.used = meta.used.saturating_add(other.used);
