@@ -80,6 +80,20 @@ fn remove_and_purge_do_not_follow_aliases() {
 }
 
 #[test]
+fn removing_what_is_archived_already_brings_agents_md_up_to_date() {
+    let store = Store::new();
+    store.model("do()");
+    let path = store.noted("aaaaaa", "Ports", "tier: hot\n", "It is 4310.");
+    assert_eq!(store.run("memory-agents-md", &[]).0, Some(0));
+    assert!(store.section().contains("4310"), "{}", store.section());
+    // As a run leaves it that was killed between the two.
+    fs::create_dir_all(store.archive()).unwrap();
+    fs::rename(&path, store.archive().join(path.file_name().unwrap())).unwrap();
+    assert_eq!(store.run("memory-remove", &["aaaaaa"]).0, Some(0));
+    assert!(!store.section().contains("4310"), "{}", store.section());
+}
+
+#[test]
 fn links_still_resolve_after_a_new_title_and_in_the_archive() {
     let store = Store::new();
     store.note("AAAAAA", "One");

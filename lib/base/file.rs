@@ -53,7 +53,7 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn make_private(_dir: &Path) -> io::Result<()> {
+pub fn make_private(_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -276,7 +276,7 @@ pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
+pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
     rename_unsynced(staged, path)
 }
 

@@ -257,7 +257,8 @@ impl<P: Persistence> NoteService<P> {
         }
         let note = match (how, note.place) {
             (RemovalMode::Archive, Place::Topics) => change.archive(&note)?,
-            (RemovalMode::Archive, Place::Archive) => return Ok(Changed::Same(note)),
+            // Whoever archived it may have been stopped before AGENTS.md and the history knew.
+            (RemovalMode::Archive, Place::Archive) => return Ok(Changed::Done(note)),
             (RemovalMode::Purge, _) => {
                 change.purge(&note);
                 // A change that waits holds the note's text, too.

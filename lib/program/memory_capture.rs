@@ -22,7 +22,9 @@ use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{NoteFlags, What, needs_id};
-use crate::program::notes::{CONFIG, PATIENCE, Store, json_on_stdin, print, print_waiting, warn_waiting};
+use crate::program::notes::{
+    CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print, print_waiting, warn_waiting,
+};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{self, QueueEntry, Retrieval};
 use crate::store::journal::{Journal, Waiting};
@@ -108,11 +110,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 fn capture(what: What, args: &Args, cx: &mut Context) -> Result<()> {
-    if cx.env.os("AGENT_MEMORY_RUN").is_some() {
-        return nothing_queued(
-            "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)",
-            cx,
-        );
+    if is_inside(&cx.env) {
+        return nothing_queued(INSIDE, cx);
     }
     if let Some(harness) = what.harness() {
         expect_described(harness, "option \"--harness\"", args, cx)?;
@@ -316,12 +315,9 @@ fn body(args: &Args, cx: &Context) -> Result<String> {
         return Ok(body.to_owned());
     }
     let terms = stdin::StdinOptions {
-        deadline: Deadline::after_seconds(PATIENCE),
-        cap: CAP,
-        typed: true,
-        is_whole: |_| false,
         if_silent: "Give the body with --body TEXT if nothing is piped in",
         if_late: "pipe in a body that ends",
+        ..piped_in(CAP)
     };
     Ok(stdin::read(&terms, &cx.reporter)?.unwrap_or_default())
 }

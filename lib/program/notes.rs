@@ -8,7 +8,7 @@ use crate::base::repository::{self, Repository};
 use crate::base::stdin;
 use crate::base::text::one_line;
 use crate::config::memory::{self, MemoryConfig};
-use crate::harness::shell::AgentShell;
+use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
 use crate::memory::section;
 use crate::memory::service::{Author, Changed, NoteService};
@@ -170,9 +170,18 @@ pub(super) fn only_a_person(what: &str, env: &Env) -> Result<()> {
     }
 }
 
+/// Why neither of the programs of a pipeline does anything.
+pub(super) const INSIDE: &str =
+    "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)";
+
+/// Is this an LLM command of ours, or called by one?
+pub(super) fn is_inside(env: &Env) -> bool {
+    env.os(OWN_RUN).is_some()
+}
+
 pub(super) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
-    tag(word)
-        .ok_or_else(|| Error::usage(format!("option \"{flag}\": \"{word}\" is not a tag")).hint(TAG_FORM))
+    let wrong = || format!("option \"{flag}\": \"{}\" is not a tag", one_line(word, 80));
+    tag(word).ok_or_else(|| Error::usage(wrong()).hint(TAG_FORM))
 }
 
 /// A note as JSON: the keys of its front matter, and the path of its file.

@@ -15,7 +15,7 @@ use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::program::notes::{counted, piped_in};
+use crate::program::notes::{INSIDE, counted, is_inside, piped_in};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
@@ -80,9 +80,8 @@ pub(super) fn open(
     cx: &Context,
 ) -> Result<Option<Opened>> {
     // A program that asks must not be what is asked.
-    if cx.env.os("AGENT_MEMORY_RUN").is_some() {
-        let why = "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)";
-        return Err(Error::usage(why).hint("llm.command must not be a program that asks itself"));
+    if is_inside(&cx.env) {
+        return Err(Error::usage(INSIDE).hint("llm.command must not be a program that asks itself"));
     }
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     let redactor = Redactor::of(&config.redact)?;

@@ -189,6 +189,13 @@ mod tests {
     }
 
     #[test]
+    fn what_a_person_sets_wins() {
+        let extra = json!({ "num_predict": 7, "num_ctx": 2048 }).as_object().unwrap().clone();
+        let request = Request { extra: extra.clone(), ..long(3 * 4000, Some(200)) };
+        assert_eq!(sent(&request)["options"], Value::Object(extra));
+    }
+
+    #[test]
     fn ids_do_not_repeat_between_turns() {
         let text = r#"{"message":{"content":"","tool_calls":[{"function":{"name":"x","arguments":{"n":"1"}}},
             {"id":"same","function":{"name":"y","arguments":"{"}}]},"done":true,"done_reason":"stop"}"#;

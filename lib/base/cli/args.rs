@@ -15,6 +15,8 @@ pub struct Args {
     about: &'static About,
     /// In their order: a flag and its value, or a word and no flag.
     given: Vec<(&'static str, OsString)>,
+    /// The flag whose values go on, and how many more it takes.
+    open: Option<(&'static Flag, usize)>,
     /// The command line of another program, not parsed, if its name is the first word.
     rest: Option<Vec<OsString>>,
 }
@@ -31,7 +33,7 @@ pub enum Asked {
 impl Args {
     /// `--help` and `--version` win over what follows them, and over what is missing.
     pub(super) fn parse(about: &'static About, mut parser: lexopt::Parser) -> (Args, Asked) {
-        let mut args = Args { about, given: Vec::new(), rest: None };
+        let mut args = Args { about, given: Vec::new(), open: None, rest: None };
         let mut wrong = None;
         loop {
             match args.take_next(&mut parser) {
@@ -40,11 +42,11 @@ impl Args {
                 // It goes on: --json says how the error is printed.
                 Err(error) => wrong = wrong.or(Some(error)),
             }
-            if wrong.is_none() && args.is_given("help") {
-                return (args, Asked::Help);
-            }
-            if wrong.is_none() && args.is_given("version") {
-                return (args, Asked::Version);
+            // The newest alone: a line may have thousands of words.
+            match args.given.last().map(|(long, _)| *long) {
+                Some("help") if wrong.is_none() => return (args, Asked::Help),
+                Some("version") if wrong.is_none() => return (args, Asked::Version),
+                _ => {}
             }
         }
         let broken = || about.rules.iter().find_map(|rule| args.broken(rule));
@@ -72,25 +74,28 @@ impl Args {
         };
         flag.check(&spelled, &value)?;
         self.given.push((flag.long, value));
+        if flag.most > 1 {
+            self.open = Some((flag, flag.most - 1));
+        }
         Ok(true)
     }
 
     fn take_word(&mut self, word: OsString, parser: &mut lexopt::Parser) -> Result<()> {
-        let has_room = |flag: &&Flag| flag.most > 1 && self.values(flag.long).count() < flag.most;
-        let of_flags = self.given.iter().rev().filter_map(|(long, _)| self.about.flag(long));
-        if let Some(flag) = of_flags.into_iter().find(has_room) {
+        if let Some((flag, left)) = self.open.filter(|(_, left)| *left > 0) {
             flag.check(&format!("--{}", flag.long), &word)?;
             self.given.push((flag.long, word));
+            self.open = Some((flag, left - 1));
             return Ok(());
         }
-        let count = self.values("").count();
         match self.about.words {
             Words::Program(own) if self.given.is_empty() && !own.iter().any(|own| word == *own) => {
                 self.rest = Some(parser.raw_args()?.collect());
                 self.given.push(("", word));
                 return Ok(());
             }
-            Words::AtMost(most) | Words::Needed(most, ..) if count >= most => {
+            Words::AtMost(most) | Words::Needed(most, ..)
+                if most < usize::MAX && self.values("").count() >= most =>
+            {
                 return Err(Error::unexpected(&word.to_string_lossy()));
             }
             Words::Stdin if word != "-" => return Err(Error::unexpected(&word.to_string_lossy())),

@@ -49,7 +49,7 @@ pub fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
 }
 
 #[cfg(not(unix))]
-fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
+pub fn open_regular(path: &Path) -> io::Result<(fs::File, u64)> {
     regular_or_missing(path)?;
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
@@ -91,7 +91,7 @@ pub(super) fn id_of(metadata: &std::fs::Metadata) -> FileId {
 
 /// Windows does not let an open file be replaced, so a name leads to one file while it is open.
 #[cfg(not(unix))]
-fn id_of(_metadata: &std::fs::Metadata) -> FileId {
+pub(super) fn id_of(_metadata: &std::fs::Metadata) -> FileId {
     (0, 0)
 }
 
@@ -124,7 +124,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_same(_one: &Path, _other: &Path) -> bool {
+pub fn is_same(_one: &Path, _other: &Path) -> bool {
     false
 }
 

@@ -101,13 +101,13 @@ pub fn name_of(bytes: &[u8]) -> Option<&OsStr> {
 }
 
 #[cfg(not(unix))]
-fn name_of(bytes: &[u8]) -> Option<&OsStr> {
+pub fn name_of(bytes: &[u8]) -> Option<&OsStr> {
     std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 /// Elsewhere there is no time that tells every change.
 #[cfg(not(unix))]
-fn stamp(_path: &Path) -> Option<Stamp> {
+pub fn stamp(_path: &Path) -> Option<Stamp> {
     None
 }
 
@@ -117,15 +117,15 @@ pub struct Dir;
 
 #[cfg(not(unix))]
 impl Dir {
-    fn open(_path: &Path) -> io::Result<Dir> {
+    pub fn open(_path: &Path) -> io::Result<Dir> {
         Ok(Dir)
     }
 
-    fn changed(&self) -> Option<i64> {
+    pub fn changed(&self) -> Option<i64> {
         None
     }
 
-    fn stamp(&self, _name: &OsStr) -> Option<Stamp> {
+    pub fn stamp(&self, _name: &OsStr) -> Option<Stamp> {
         None
     }
 }

@@ -126,8 +126,7 @@ impl Places {
 
     /// From where a command brought it, or something above it.
     pub(super) fn brought_from(&self, path: &Path) -> Option<&Vec<String>> {
-        let mut places = path.ancestors().take_while(|_| !self.brought.is_empty());
-        places.find_map(|place| self.brought.get(place))
+        path.ancestors().find_map(|place| self.brought.get(place))
     }
 
     pub(super) fn is_brought(&self, path: &Path) -> bool {

@@ -85,7 +85,8 @@ impl Reports {
             let beside: Beside = serde_json::from_slice(&beside).ok()?;
             Some((beside.tool_use_id, path.clone()))
         };
-        let by_call = files.iter().filter_map(started).collect();
+        // Those among other sessions are found by their own names.
+        let by_call = files.iter().filter(|_| !format.among_others).filter_map(started).collect();
         (files, by_call)
     }
 }

@@ -308,7 +308,10 @@ fn is_prompt(line: &str) -> bool {
 fn packages(line: &str) -> Vec<&str> {
     let mut words = tokens(line);
     let is_manager = |word: &&str| {
-        PACKAGE_RUNNERS.has(word) || MANAGERS.has(word) || List("managers of clusters").has(word)
+        let is_plain = || List("managers with plain names").has(word);
+        PACKAGE_RUNNERS.has(word)
+            || MANAGERS.has(word) && !is_plain()
+            || List("managers of clusters").has(word)
     };
     match words.find(is_manager) {
         Some(manager) if PACKAGE_RUNNERS.has(manager) => {}

@@ -78,12 +78,14 @@ pub fn dangers(text: &str) -> Vec<Danger> {
 
 /// A text that runs what the network sends, and does not forbid it.
 pub(super) fn piped(text: &str) -> Option<Danger> {
+    if !pipes_network(text) {
+        return None;
+    }
     let plain = plain(text);
-    let allowed = || {
-        let sentences = plain.lines().flat_map(split);
-        sentences.filter(|sentence| !forbids(sentence, place_of_fetch(sentence))).collect::<Vec<_>>()
-    };
-    (pipes_network(text) && pipes_network(&allowed().join("\n"))).then(|| {
+    let sentences = plain.lines().flat_map(split);
+    let allowed: Vec<&str> =
+        sentences.filter(|sentence| !forbids(sentence, place_of_fetch(sentence))).collect();
+    pipes_network(&allowed.join("\n")).then(|| {
         let is_far = |word: &&str| is_far(word.trim_matches(|c: char| "`\"'()<>".contains(c)));
         let mark = plain.split_whitespace().filter(is_far).collect::<Vec<_>>().join(" ");
         Danger { kind: DangerKind::Piped, quote: String::new(), mark }

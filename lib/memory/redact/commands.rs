@@ -61,7 +61,13 @@ fn secret(value: &[u8]) -> bool {
 /// A program of the rules.
 pub(super) fn command(near: &mut Near) {
     let line = &near.bytes[near.at..near.bytes.len().min(near.at + LONGEST)];
-    let words = words(&line[..line_end(line)], near.at);
+    let line = &line[..line_end(line)];
+    // Most commands have not the flag of the rule.
+    let flag = near.usage.split(' ').find(|word| !word.starts_with(['+', '_'])).unwrap_or_default();
+    if memmem::find(line, flag.trim_end_matches('*').as_bytes()).is_none() {
+        return;
+    }
+    let words = words(line, near.at);
     let called = near.word().split(|byte| *byte == b' ').count() - 1;
     let Some((start, end)) = given(&words, called, near.usage) else { return };
     let text = &near.bytes[start..end];
@@ -128,7 +134,10 @@ fn user_and_secret(words: &[Word], flag: usize, sign: u8) -> Option<(usize, usiz
         let value = if number == 0 { &word.text[flag..] } else { word.text };
         let at = memchr(sign, value)?;
         // `/pass:SECRET`, and not the sign in an address.
-        if at == 0 && (sign, number) != (b':', 0) || value[..at].contains(&b'/') {
+        if at == 0 && (sign, number) != (b':', 0)
+            || value[..at].contains(&b'/')
+            || sign == b'/' && value[..at].contains(&b'@')
+        {
             return None;
         }
         let secret = &value[at + 1..];
@@ -232,5 +241,22 @@ pub(super) fn quoted(near: &mut Near) {
         && secret(&inside[..end])
     {
         near.push(near.end + lead + 1, near.end + lead + 1 + end);
+    }
+}
+
+/// `curl.exe -u USER:SECRET`, `curl <url> -u …`: where the words of a command line do not lead to it.
+pub(super) fn login_flag(near: &mut Near) {
+    let before = &near.bytes[near.at.saturating_sub(300)..near.at];
+    if !["curl", "http ", "wget"].iter().any(|name| memmem::find(before, name.as_bytes()).is_some()) {
+        return;
+    }
+    let behind = near.behind();
+    let lead = leading(behind, 8, |byte| b" =\\".contains(&byte));
+    let lead = lead + leading(&behind[lead..], 1, |byte| b"\"'".contains(&byte));
+    let word = until(&behind[lead..], |byte| byte.is_ascii_whitespace() || b"\"'\\`".contains(&byte));
+    if let Some(colon) = memchr(b':', word)
+        && made(&word[colon + 1..])
+    {
+        near.push(near.end + lead + colon + 1, near.end + lead + word.len());
     }
 }

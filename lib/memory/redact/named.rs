@@ -20,7 +20,7 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     // A plain loop, because it runs for every byte of every note.
     while let Some(&byte) = bytes.get(at) {
         let found = match byte {
-            _ if !SIGNS[usize::from(byte)] => None,
+            _ if !SIGNS.has(byte) => None,
             b' ' if names.may_end(&bytes[..at]) => flagged(&mut bare, at),
             b' ' => None,
             // `|` ends a cell of a table. Emphasis belongs to the cell.
@@ -39,14 +39,7 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
 }
 
 /// What stands between a name and its value.
-static SIGNS: [bool; 256] = {
-    let (mut table, signs, mut at) = ([false; 256], b" =:>,|", 0);
-    while at < signs.len() {
-        table[signs[at] as usize] = true;
-        at += 1;
-    }
-    table
-};
+static SIGNS: Class = Class::of(" =:>,|");
 
 /// What the characters around a name say about its value.
 struct Assignment {

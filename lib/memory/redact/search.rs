@@ -20,10 +20,10 @@ enum Check {
 }
 
 fn check(name: &str) -> Option<Check> {
-    let token = |value: &[u8]| random(value) && !placeholder(value);
     Some(match name {
         "varied" => Check::Token(varied),
-        "random" => Check::Token(token),
+        "random" => Check::Token(random),
+        "unnamed" => Check::Token(|value| random(value) && !placeholder(value)),
         "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
         "password" => Check::Value(made),
         "given" => Check::Value(|value| !placeholder(value)),
@@ -40,6 +40,7 @@ fn check(name: &str) -> Option<Check> {
         "expect" => Check::Finder(commands::expect),
         "call" => Check::Finder(commands::call),
         "quoted" => Check::Finder(commands::quoted),
+        "login_flag" => Check::Finder(commands::login_flag),
         "url_login" => Check::Finder(files::url_login),
         "kubernetes" => Check::Finder(files::kubernetes),
         "named_value" => Check::Finder(files::named_value),

@@ -49,9 +49,13 @@ impl Index {
             }
         };
         let look = |file: NoteFile| -> Result<_, Option<Broken>> {
+            // The cache has notes in use alone.
+            if place == Place::Archive {
+                return Ok(of_read(read(place, &file.path())?));
+            }
             self.cache().look(file, &of_known, |note, stamp| {
                 // What cannot be packed will not be known another time either.
-                if place == Place::Topics && pack(note.entry.meta()).is_some() {
+                if pack(note.entry.meta()).is_some() {
                     self.cache().missed(stamp);
                 }
                 of_read(note)
@@ -97,7 +101,11 @@ impl Index {
     /// # Errors
     /// It cannot be written. The old one, if there is one, is as good as before.
     pub fn keep_up(&self) -> Result<()> {
-        if self.cache().is_outdated(self.least) { write(&self.root) } else { Ok(()) }
+        // One that was never asked has nothing to keep up with.
+        match self.cache.get() {
+            Some(cache) if cache.is_outdated(self.least) => write(&self.root),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use crate::harness::name::{Harness, NAME_FORM};
 use crate::harness::payload::id_fault;
 use crate::harness::spec::Capture;
 use crate::memory::capture::past::Period;
-use crate::store::entry::{Scope, tag};
-use crate::store::journal::entry::TAG_FORM;
+use crate::program::notes::wanted_tag;
+use crate::store::entry::Scope;
 
 #[derive(Debug)]
 pub(super) enum What {
@@ -104,8 +104,7 @@ impl What {
 fn tags(lists: &[&str]) -> Result<Vec<String>> {
     let mut tags = Vec::new();
     for word in lists.iter().flat_map(|list| list.split(',')).map(str::trim).filter(|word| !word.is_empty()) {
-        let wrong = || format!("option \"--tags\": \"{}\" is not a tag", one_line(word, 80));
-        let tag = tag(word).ok_or_else(|| Error::usage(wrong()).hint(TAG_FORM))?;
+        let tag = wanted_tag("--tags", word)?;
         if !tags.contains(&tag) {
             tags.push(tag);
         }

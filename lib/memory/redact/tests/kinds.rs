@@ -239,7 +239,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("sudo -S", &["echo «{pw}» | sudo -S apt update\n", "echo '«{pw}»' | sudo -S -p '' ls\n", "echo \"«{strong}»\" | sudo -kS id\n", "sudo -S id <<< '«{pw}»'\n"]),
     ("mysql -p", &["mysql -u root -p«{pw}» app\n", "mysqldump -uroot -p'«{pw}»' app > x.sql\n", "mysql --user=root --password=«{pw}» app\n"]),
     ("docker login", &["docker login -u bob -p «{pw}» registry.example.com\n", "podman login -u bob -p '«{pw}»' quay.io\n", "docker login --username bob --password «{pw}»\n", "echo «{pw}» | docker login -u bob --password-stdin\n"]),
-    ("curl -u", &["curl -u admin:«{pw}» https://x.example.com\n", "curl -s --user 'admin:«{pw}»' https://x.example.com\n", "curl -uadmin:«{pw}» https://x.example.com\n", "curl --proxy-user bob:«{pw}» https://x.example.com\n"]),
+    ("curl -u", &["curl -u admin:«{pw}» https://x.example.com\n", "curl -s --user 'admin:«{pw}»' https://x.example.com\n", "curl -uadmin:«{pw}» https://x.example.com\n", "curl --proxy-user bob:«{pw}» https://x.example.com\n", "curl.exe -u admin:«{pw}» https://x.example.com\n", "curl https://x.example.com/y?a=1&b=2 -u admin:«{pw}»\n", "curl <url> --user admin:«{pw}»\n"]),
     ("sshpass", &["sshpass -p «{pw}» ssh root@web1\n", "sshpass -p'«{strong}»' scp a b:\n"]),
     ("ldap tools", &["ldapsearch -x -D cn=admin -w «{pw}» -b dc=x\n"]),
     ("mongo and cassandra", &["mongosh -u admin -p «{pw}» --host db\n", "cqlsh db -u bob -p '«{pw}»'\n", "mongodb://root:«{pw}»@db:27017/x?authSource=admin"]),
