@@ -167,6 +167,11 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// `1 note`, `2 notes`
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// The candidate most similar to `word`, if it is similar enough to be what the user meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let ours = word.chars().count();

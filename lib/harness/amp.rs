@@ -11,7 +11,7 @@ use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
 use crate::harness::spec::ToolKind::{self, Edit, Own, Read, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Answer, Capture, Copied, Format, Home, Install, OwnFile, Past, Preset, Recall, Spec,
+    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored,
 };
 use crate::harness::turn::{Ids, Role};
 use serde_json::Value;
@@ -46,7 +46,7 @@ pub(super) static SPEC: Spec = Spec {
         },
     ]),
     next_step: Some("Amp loads the plugin after \"plugins: reload\" in its command palette, or a restart"),
-    recall: Recall { answer: Answer::Plugin, resumes_whole: false, unheard: &[] },
+    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     preset: Some(Preset { name: "amp", line: "amp -x", rank: 5 }),
 };
 
@@ -194,21 +194,16 @@ impl Thread {
         match std::mem::replace(&mut self.state, Section::Said(Role::Assistant)) {
             Section::Call { name } => {
                 let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
-                out.call(&id, &name, text, id.clone(), None)
+                out.call(&id, &name, text, id.clone())
             }
             Section::Result { failed } => {
                 self.state = Section::Said(Role::User);
-                match out.oldest_call() {
-                    Some(key) => out.result(&key, text, failed, None),
-                    None => {
-                        let key = self.ids.next(Role::Tool, text);
-                        out.result(&key, text, failed, None)
-                    }
-                }
+                let key = out.oldest_call().unwrap_or_else(|| self.ids.next(Role::Tool, text));
+                out.result(&key, text, failed)
             }
             Section::Said(role) => {
                 self.state = Section::Said(role);
-                if text.is_empty() { Ok(()) } else { out.turn(role, text, self.ids.next(role, text), None) }
+                if text.is_empty() { Ok(()) } else { out.turn(role, text, self.ids.next(role, text)) }
             }
             before => {
                 self.state = before;
@@ -251,13 +246,17 @@ fn fence(line: &str) -> Option<(char, usize, bool)> {
 const COPY_CAP: u64 = 64 << 20;
 
 /// What a copy of a thread says about it. Some versions keep them here.
-fn copied(path: &Path) -> Option<Copied> {
+fn copied(path: &Path) -> Option<Stored> {
     let thread: Value = serde_json::from_slice(&file::read(path, COPY_CAP).ok()?).ok()?;
     let messages = thread["messages"].as_array();
     let first = messages.and_then(|all| all.iter().find(|message| message["role"] == "user"));
     let tree = thread["env"]["initial"]["trees"][0]["uri"].as_str();
-    Some(Copied {
-        first_prompt: first.map(|message| message["content"].to_string()),
+    Some(Stored {
+        id: path.file_stem()?.to_str()?.to_owned(),
+        parent: None,
         cwd: tree.and_then(|uri| uri.strip_prefix("file://")).map(str::to_owned),
+        changed: 0,
+        bytes: None,
+        first: first.map(|message| message["content"].to_string()),
     })
 }

@@ -6,24 +6,22 @@
 //! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, known_parts};
+use crate::harness::content::{Call, Part, begins_with};
 use crate::harness::files::sessions_in;
+use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{is_below, transcript};
-use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::source::each_line;
 use crate::harness::spec::ToolKind::{
     self, Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write,
 };
 use crate::harness::spec::{
-    Answer, Capture, Event, Format, Home, Install, Past, Preset, Recall, Settings, Spec, When, has, hook,
-    understood,
+    Capture, Format, Home, HookEvent, Install, Past, Preset, Recall, RecallForm, Settings, Spec, When, has,
+    hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
-use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -61,7 +59,7 @@ pub(super) static SPEC: Spec = Spec {
     events: EVENTS,
     install: Install::Settings(Settings::GROUPS),
     next_step: None,
-    recall: Recall { answer: Answer::HookOutput, resumes_whole: true, unheard: &[] },
+    recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     preset: Some(Preset {
         name: "claude",
         line: "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",
@@ -69,7 +67,7 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-pub(super) const EVENTS: &[Event] = &[
+pub(super) const EVENTS: &[HookEvent] = &[
     hook("SessionStart", When::Start, 5),
     hook("UserPromptSubmit", When::Prompt, 5),
     hook("Stop", When::End, 10),
@@ -111,42 +109,9 @@ const NOT_TYPED: &[&str] = &[
     "[Request interrupted by user",
 ];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Record<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    uuid: Option<String>,
-    timestamp: Option<String>,
-    session_id: Option<String>,
-    /// In a fork's copies: the session of the original.
-    request_session_id: Option<String>,
-    cwd: Option<String>,
-    agent_id: Option<String>,
-    is_sidechain: Option<bool>,
-    is_meta: Option<bool>,
-    is_compact_summary: Option<bool>,
-    is_api_error_message: Option<bool>,
-    origin: Option<Origin>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Origin {
-    kind: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    model: Option<String>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-}
-
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut session = Session::default();
-    each_line(path, "Claude Code", out, |line, out| session.line(line, out)).map(drop)
+    each_line(path, "Claude Code", out, |record, _, out| session.take(record, out)).map(drop)
 }
 
 #[derive(Default)]
@@ -154,118 +119,81 @@ struct Session {
     /// Hashes of the uuids so far: a record that is written twice counts once.
     seen: HashSet<u64>,
     hasher: RandomState,
-    /// Was there a record of the session itself, and not only of sub-agents?
+    /// There was a record of the session itself, and not only of sub-agents.
     spoke: bool,
 }
 
 impl Session {
-    fn line(&mut self, line: Line, out: &mut TurnSink) -> Taken {
-        let record: Record = parse(line.text)?;
-        let conversation = record.kind == "user" || record.kind == "assistant";
-        if !conversation {
-            let known = OTHER.contains(&&*record.kind) && record.session_id.is_some();
-            let known = known || record.kind == "file-history-snapshot";
-            return if known { Ok(()) } else { unknown(record.kind) };
+    fn take(&mut self, record: &Object, out: &mut TurnSink) -> Taken {
+        let kind = record.kind()?;
+        let session_id = record.text("sessionId")?;
+        if kind != "user" && kind != "assistant" {
+            let known = OTHER.contains(&&*kind) && session_id.is_some() || kind == "file-history-snapshot";
+            return if known { Ok(()) } else { unknown(kind) };
         }
-        let (Some(raw), Some(uuid)) = (record.message, &record.uuid) else {
-            return unknown(format!("{} without a message or uuid", record.kind));
+        let (Some(message), Some(uuid)) = (record.object("message")?, record.text("uuid")?) else {
+            return unknown(format!("{kind} without a message or uuid"));
         };
-        let report = &mut out.report;
-        if report.session_id.is_none() {
-            report.session_id.clone_from(&record.session_id);
+        // In a fork's copies: the session of the original.
+        let original = record.text("requestSessionId")?;
+        if original.is_some() && original != session_id {
+            out.report.parent = original;
         }
-        if report.cwd.is_none() {
-            report.cwd.clone_from(&record.cwd);
-        }
-        if record.request_session_id.is_some() && record.request_session_id != record.session_id {
-            report.parent.clone_from(&record.request_session_id);
-        }
-        if record.is_sidechain == Some(true) {
+        out.report.begins(session_id, record.text("cwd")?);
+        if record.is("isSidechain") {
             // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
-            if self.spoke || record.agent_id.is_none() {
+            if self.spoke || record.raw("agentId").is_none() {
                 return Ok(());
             }
-            report.is_sub_agent = true;
+            out.report.is_sub_agent = true;
         } else {
             self.spoke = true;
         }
-        if !self.seen.insert(self.hasher.hash_one(uuid)) {
+        if !self.seen.insert(self.hasher.hash_one(&uuid)) {
             return Ok(());
         }
-        let message: Message = match serde_json::from_str(raw.get()) {
-            Ok(Message { content: None, .. }) => {
-                out.report.unreadable += 1;
-                return unknown(format!("{} without content", record.kind));
-            }
-            Ok(message) => message,
-            Err(_) => return unknown(format!("{} message in another shape", record.kind)),
+        let Some(content) = message.raw("content") else {
+            out.report.unreadable += 1;
+            return unknown(format!("{kind} without content"));
         };
-        let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
-        if record.kind == "user" {
-            user(&record, uuid, message.content, at, out)?;
-        } else if record.is_api_error_message != Some(true) && message.model.as_deref() != Some("<synthetic>")
-        {
-            assistant(uuid, message.content, at, out)?;
+        out.at = record.time("timestamp");
+        if kind == "user" {
+            return user(record, uuid, content, out);
+        }
+        let is_synthetic = message.text("model")?.as_deref() == Some("<synthetic>");
+        if is_synthetic || record.is("isApiErrorMessage") { Ok(()) } else { assistant(&uuid, content, out) }
+    }
+}
+
+fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -> Taken {
+    let origin = record.object("origin")?.map_or(Ok(None), |origin| origin.text("kind"))?;
+    let is_typed = !record.is("isMeta")
+        && !record.is("isCompactSummary")
+        && origin.is_none_or(|origin| origin == "human");
+    let mut texts = Vec::new();
+    out.each_part(content, "user part", |_, part, out| {
+        match part {
+            Part::Result { key: Some(key), text, failed } => out.result(&key, preview(&text), failed)?,
+            Part::Text(text) if is_typed && !begins_with(&text, NOT_TYPED) => texts.push(text),
+            Part::Image if is_typed => texts.push(IMAGE.to_owned()),
+            Part::Text(_) | Part::Image => {}
+            other => return other.unknown(),
         }
         Ok(())
-    }
+    })?;
+    Ok(out.turn(Role::User, &texts.join("\n"), uuid)?)
 }
 
-fn user(
-    record: &Record,
-    uuid: &str,
-    content: Option<&RawValue>,
-    at: Option<Timestamp>,
-    out: &mut TurnSink,
-) -> Result<()> {
-    let origin = record.origin.as_ref().and_then(|origin| origin.kind.as_deref());
-    let typed = record.is_meta != Some(true)
-        && record.is_compact_summary != Some(true)
-        && origin.is_none_or(|kind| kind == "human");
-    let mut texts = Vec::new();
-    for (_, part) in known_parts(content, "user part", &mut out.report) {
-        match (&*part.kind, part.text, part.tool_use_id) {
-            ("tool_result", _, Some(key)) => {
-                let text = part.content.map(content::text).unwrap_or_default();
-                let failed = part.is_error == Some(true);
-                out.result(&key, preview(&text), failed, at)?;
-            }
-            ("text", Some(text), _) if typed && !not_typed(&text) => texts.push(text),
-            ("image", ..) if typed => texts.push(IMAGE.to_owned()),
-            ("text" | "image", ..) => {}
-            (kind, ..) => out.report.unknown(&format!("user part {kind}")),
-        }
-    }
-    out.turn(Role::User, &texts.join("\n"), uuid.to_owned(), at)
-}
-
-fn not_typed(text: &str) -> bool {
-    let text = text.trim_start();
-    NOT_TYPED.iter().any(|start| text.starts_with(start))
-}
-
-fn assistant(
-    uuid: &str,
-    content: Option<&RawValue>,
-    at: Option<Timestamp>,
-    out: &mut TurnSink,
-) -> Result<()> {
-    for (n, part) in known_parts(content, "assistant part", &mut out.report) {
-        // A record usually has one part; further ones get ids of their own.
-        let id = if n == 0 { uuid.to_owned() } else { format!("{uuid}/{n}") };
-        match (&*part.kind, part.text, part.thinking) {
-            ("text", Some(text), _) => out.turn(Role::Assistant, &text, id, at)?,
-            ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
-            ("tool_use", ..) => {
-                let key = part.id.unwrap_or(id);
-                let input = part.input.map_or("{}", RawValue::get);
-                out.call(&key, part.name.as_deref().unwrap_or("tool"), input, key.clone(), at)?;
-            }
-            ("text" | "thinking" | "redacted_thinking", ..) => {}
-            (kind, ..) => out.report.unknown(&format!("assistant part {kind}")),
-        }
-    }
-    Ok(())
+fn assistant(uuid: &str, content: &RawValue, out: &mut TurnSink) -> Taken {
+    out.each_part(content, "assistant part", |n, part, out| {
+        let id = match &part {
+            Part::Call(Call { key: Some(key), .. }) => key.clone(),
+            // A record usually has one part; further ones get ids of their own.
+            _ if n == 0 => uuid.to_owned(),
+            _ => format!("{uuid}/{n}"),
+        };
+        out.part(part, id)
+    })
 }
 
 /// The session has only the beginning of a large result, and names the file with the rest. That file is not opened,

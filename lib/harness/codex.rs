@@ -8,24 +8,24 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
-use crate::harness::content::{self, known_parts};
+use crate::harness::content::{self, Part, begins_with};
 use crate::harness::files::{matching, sessions_in};
+use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
-use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::source::each_line;
 use crate::harness::spec::ToolKind::{self, Own, Question, Read, Running, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Answer, Capture, Format, Home, Install, Past, Preset, Recall, Settings, Spec, When, has, hook, understood,
+    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, When, has, hook,
+    understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, civil::Date};
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ pub(super) static SPEC: Spec = Spec {
         "Codex runs only hooks that you trust, and \"codex exec\" skips the others silently: start codex once and choose \
          \"Trust all\"",
     ),
-    recall: Recall { answer: Answer::HookOutput, resumes_whole: true, unheard: &[] },
+    recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     preset: Some(Preset {
         name: "codex",
         line: "codex exec --ephemeral --disable hooks -c 'notify=[]' --skip-git-repo-check -s read-only -",
@@ -106,189 +106,118 @@ const NOT_TYPED: &[&str] = &[
     "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
 ];
 
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    timestamp: Option<String>,
-    metadata: Option<Metadata>,
-    #[serde(borrow)]
-    payload: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Metadata {
-    compaction_output: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct SessionMeta<'a> {
-    id: Option<String>,
-    cwd: Option<String>,
-    forked_from_id: Option<String>,
-    parent_thread_id: Option<String>,
-    thread_source: Option<String>,
-    #[serde(borrow)]
-    source: Option<&'a RawValue>,
-    #[serde(borrow)]
-    git: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Git {
-    repository_url: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ResponseItem<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    id: Option<String>,
-    role: Option<String>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(rename = "internal_chat_message_metadata_passthrough")]
-    passed: Option<Passed>,
-    #[serde(borrow)]
-    summary: Option<&'a RawValue>,
-    call_id: Option<String>,
-    name: Option<String>,
-    arguments: Option<String>,
-    input: Option<String>,
-    #[serde(borrow)]
-    action: Option<&'a RawValue>,
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Passed {
-    content_item_kinds: Option<Vec<String>>,
-}
-
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut ids = Ids::default();
-    each_line(path, "Codex", out, |line, out| record(line, &mut ids, out)).map(drop)
+    each_line(path, "Codex", out, |record, _, out| take(record, &mut ids, out)).map(drop)
 }
 
-fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Taken {
-    let record: Record = parse(line.text)?;
-    let Some(payload) = record.payload else { return unknown(record.kind) };
-    match &*record.kind {
-        "session_meta" => meta(payload, out),
+fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
+    let kind = record.kind()?;
+    if record.raw("payload").is_none() {
+        return unknown(kind);
+    }
+    match &*kind {
+        "session_meta" => meta(record, out),
         "response_item" => {
-            let at = record.timestamp.as_deref().and_then(|at| at.parse().ok());
-            let summary = record.metadata.is_some_and(|metadata| metadata.compaction_output == Some(true));
-            let Ok(item) = serde_json::from_str(payload.get()) else {
-                return unknown("response_item in another shape");
-            };
-            if !summary {
-                self::item(item, at, ids, out)?;
+            out.at = record.time("timestamp");
+            let metadata = record.object("metadata")?;
+            let is_summary = metadata.is_some_and(|metadata| metadata.is("compaction_output"));
+            match record.object("payload")?.filter(|_| !is_summary) {
+                Some(item) => self::item(&item, ids, out),
+                None => Ok(()),
             }
         }
-        kind if OTHER.contains(&kind) => {}
-        kind => return unknown(kind),
+        kind if OTHER.contains(&kind) => Ok(()),
+        kind => unknown(kind),
+    }
+}
+
+/// The file's own description. A later one is a copy from another session.
+fn meta(record: &Object, out: &mut TurnSink) -> Taken {
+    let Some(meta) = record.object("payload")?.filter(|_| out.report.session_id.is_none()) else {
+        return Ok(());
+    };
+    let is_spawned = meta.raw("source").is_some_and(|source| source.get().contains("\"subagent\""));
+    out.report.is_sub_agent = is_spawned || meta.text("thread_source")?.as_deref() == Some("subagent");
+    out.report.parent = meta.text("forked_from_id")?.or(meta.text("parent_thread_id")?);
+    out.report.remote = meta.object("git").ok().flatten().and_then(|git| git.text("repository_url").ok()?);
+    out.report.begins(meta.text("id")?, meta.text("cwd")?);
+    Ok(())
+}
+
+fn item(item: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
+    let kind = item.kind()?;
+    let id = item.text("id")?;
+    let key = item.text("call_id")?.or_else(|| id.clone()).unwrap_or_default();
+    match &*kind {
+        "message" => message(item, id, ids, out)?,
+        "reasoning" => {
+            let summary = joined(item.raw("summary"), out)?;
+            let text = if summary.is_empty() { joined(item.raw("content"), out)? } else { summary };
+            let id = id.unwrap_or_else(|| ids.next(Role::Reasoning, &text));
+            out.turn(Role::Reasoning, &text, id)?;
+        }
+        "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
+            let name = item.text("name")?.unwrap_or_else(|| kind.clone());
+            let text = item.text("arguments")?.or(item.text("input")?);
+            let json = || item.raw("action").map_or("{}", RawValue::get).to_owned();
+            out.call(&key, &name, &text.unwrap_or_else(json), key.clone())?;
+            // The server does the search: its result is in the answer, no record follows.
+            if kind == "web_search_call" {
+                out.result(&key, "", false)?;
+            }
+        }
+        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+            out.result(&key, &item.raw("output").map(content::text).unwrap_or_default(), false)?;
+        }
+        "compaction" | "compaction_summary" => {}
+        kind => return unknown(format!("response_item {kind}")),
     }
     Ok(())
 }
 
-/// The file's own description. A later one is a copy from another session.
-fn meta(payload: &RawValue, out: &mut TurnSink) {
-    if out.report.session_id.is_some() {
-        return;
-    }
-    let Ok(meta) = serde_json::from_str::<SessionMeta>(payload.get()) else {
-        out.report.unknown("session_meta in another shape");
-        return;
-    };
-    let spawned = meta.source.is_some_and(|source| source.get().contains("\"subagent\""));
-    out.report.is_sub_agent = spawned || meta.thread_source.as_deref() == Some("subagent");
-    out.report.session_id = meta.id;
-    out.report.parent = meta.forked_from_id.or(meta.parent_thread_id);
-    out.report.cwd = meta.cwd;
-    out.report.remote = meta.git.and_then(|git| serde_json::from_str::<Git>(git.get()).ok()?.repository_url);
-}
-
-fn item(item: ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
-    let key = || item.call_id.clone().or_else(|| item.id.clone()).unwrap_or_default();
-    match &*item.kind {
-        "message" => message(&item, at, ids, out),
-        "reasoning" => {
-            let summary = item.summary.map(|summary| joined(summary, out)).unwrap_or_default();
-            let text = match item.content {
-                Some(content) if summary.is_empty() => joined(content, out),
-                _ => summary,
-            };
-            let id = item.id.unwrap_or_else(|| ids.next(Role::Reasoning, &text));
-            out.turn(Role::Reasoning, &text, id, at)
-        }
-        "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
-            let name = item.name.as_deref().unwrap_or(&item.kind);
-            let arguments = match (&item.arguments, &item.input, item.action) {
-                (Some(text), ..) | (None, Some(text), _) => text,
-                (None, None, Some(action)) => action.get(),
-                (None, None, None) => "{}",
-            };
-            out.call(&key(), name, arguments, key(), at)?;
-            // The server does the search: its result is in the answer, no record follows.
-            if item.kind == "web_search_call" { out.result(&key(), "", false, at) } else { Ok(()) }
-        }
-        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
-            let text = item.output.map(content::text).unwrap_or_default();
-            out.result(&key(), &text, false, at)
-        }
-        "compaction" | "compaction_summary" => Ok(()),
-        kind => {
-            out.report.unknown(&format!("response_item {kind}"));
-            Ok(())
-        }
-    }
-}
-
-fn message(item: &ResponseItem, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
-    let role = match item.role.as_deref() {
+fn message(item: &Object, id: Option<String>, ids: &mut Ids, out: &mut TurnSink) -> Taken {
+    let role = match item.text("role")?.as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         Some("developer" | "system") => return Ok(()),
-        role => {
-            out.report.unknown(&format!("message of role {}", role.unwrap_or("(none)")));
-            return Ok(());
-        }
+        role => return unknown(format!("message of role {}", role.unwrap_or("(none)"))),
     };
-    let kinds = item.passed.as_ref().and_then(|passed| passed.content_item_kinds.as_deref());
+    let passed = item.object("internal_chat_message_metadata_passthrough")?;
+    let kinds: Option<Vec<String>> = passed.map_or(Ok(None), |passed| passed.get("content_item_kinds"))?;
+    let kind = |n: usize| kinds.as_ref().and_then(|kinds| kinds.get(n)).filter(|_| role == Role::User);
     let mut texts = Vec::new();
-    for (n, part) in known_parts(item.content, "message part", &mut out.report) {
-        let typed = match (role, kinds.and_then(|kinds| kinds.get(n))) {
-            (Role::User, Some(kind)) => kind.starts_with("user."),
-            (Role::User, None) => {
-                let text = part.text.as_deref().unwrap_or("").trim_start();
-                !NOT_TYPED.iter().any(|start| text.starts_with(start))
+    if let Some(content) = item.raw("content") {
+        out.each_part(content, "message part", |n, part, _| {
+            match (part, kind(n)) {
+                (_, Some(kind)) if !kind.starts_with("user.") => {}
+                (Part::Text(text), None) if role == Role::User && begins_with(&text, NOT_TYPED) => {}
+                (Part::Text(text), _) if is_image_tag(&text) => {}
+                (Part::Text(text), _) => texts.push(text),
+                (Part::Image, _) => texts.push(IMAGE.to_owned()),
+                (other, _) => return other.unknown(),
             }
-            _ => true,
-        };
-        match (&*part.kind, part.text) {
-            _ if !typed => {}
-            ("input_text" | "output_text" | "text", Some(text)) if is_image_tag(&text) => {}
-            ("input_text" | "output_text" | "text", Some(text)) => texts.push(text),
-            ("input_image", _) => texts.push(IMAGE.to_owned()),
-            (kind, _) => out.report.unknown(&format!("message part {kind}")),
-        }
+            Ok(())
+        })?;
     }
     let text = texts.join("\n");
-    let id = item.id.clone().unwrap_or_else(|| ids.next(role, &text));
-    out.turn(role, &text, id, at)
+    let id = id.unwrap_or_else(|| ids.next(role, &text));
+    Ok(out.turn(role, &text, id)?)
 }
 
 /// The texts of all parts.
-fn joined(content: &RawValue, out: &mut TurnSink) -> String {
+fn joined(content: Option<&RawValue>, out: &mut TurnSink) -> Result<String, Skip> {
     let mut texts = Vec::new();
-    for part in content::parts(content) {
-        match part.and_then(|part| part.text) {
-            Some(text) => texts.push(text),
-            None => out.report.unknown("reasoning part in another shape"),
-        }
+    if let Some(content) = content {
+        out.each_part(content, "reasoning part", |_, part, _| match part {
+            Part::Text(text) => {
+                texts.push(text);
+                Ok(())
+            }
+            other => other.unknown(),
+        })?;
     }
-    texts.join("\n")
+    Ok(texts.join("\n"))
 }
 
 /// Codex puts parts with a tag of its own before and after an image.
@@ -365,7 +294,7 @@ fn newest(dir: &Path) -> Vec<PathBuf> {
     names.iter().map(|name| dir.join(name)).collect()
 }
 
-/// Does the first line say that an agent, not a person, started this thread? `false` if it cannot be read.
+/// Whether the first line says that an agent, not a person, started this thread. `false` if it cannot be read.
 fn is_sub_agents(path: &Path) -> bool {
     let Ok((opened, _)) = file::open_regular(path) else { return false };
     let mut line = Vec::new();

@@ -1,115 +1,128 @@
 //! The content of a message as most programs keep it, in the form of Anthropic's, OpenAI's or Gemini's API: a string, or
 //! a list of parts.
 
+use crate::harness::object::{Object, Skip, Taken};
 use crate::harness::tool::IMAGE;
-use crate::harness::turn::SessionReport;
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
-/// A part of a message. Which fields it has depends on `kind`; parts of Gemini's API have none, and one of the last
-/// fields.
-#[derive(Deserialize, Default)]
-pub(super) struct ContentPart<'a> {
-    #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Cow<'a, str>,
-    /// `text`, `input_text`, `output_text`, `summary_text`; of Gemini's API
-    pub(super) text: Option<String>,
-    /// `thinking`
-    pub(super) thinking: Option<String>,
-    /// `tool_use`, `toolCall`
-    pub(super) id: Option<String>,
-    pub(super) name: Option<String>,
-    #[serde(borrow, alias = "arguments")]
-    pub(super) input: Option<&'a RawValue>,
-    /// `tool_result`
-    pub(super) tool_use_id: Option<String>,
-    #[serde(borrow)]
-    pub(super) content: Option<&'a RawValue>,
-    pub(super) is_error: Option<bool>,
-    /// Of Gemini's API: the text is a thought.
-    pub(super) thought: Option<bool>,
-    #[serde(borrow, rename = "functionCall")]
-    pub(super) function_call: Option<FunctionCall<'a>>,
-    #[serde(borrow, rename = "functionResponse")]
-    pub(super) function_response: Option<FunctionResponse<'a>>,
-    #[serde(borrow, rename = "inlineData")]
-    pub(super) inline_data: Option<&'a RawValue>,
+/// A part of a message, whichever API's it is.
+pub(super) enum Part<'a> {
+    Text(String),
+    Thought(String),
+    Image,
+    Call(Call<'a>),
+    Result {
+        key: Option<String>,
+        text: String,
+        failed: bool,
+    },
+    /// None that we know, of this kind.
+    Other(String),
 }
 
-#[derive(Deserialize)]
-pub(super) struct FunctionCall<'a> {
-    pub(super) id: Option<String>,
-    pub(super) name: Option<String>,
-    #[serde(borrow)]
-    pub(super) args: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(super) result: Option<&'a RawValue>,
-    pub(super) status: Option<String>,
+/// A tool is called, with arguments in JSON.
+pub(super) struct Call<'a> {
+    pub(super) key: Option<String>,
+    pub(super) name: String,
+    pub(super) input: &'a str,
 }
 
-#[derive(Deserialize)]
-pub(super) struct FunctionResponse<'a> {
-    pub(super) id: Option<String>,
-    #[serde(borrow)]
-    pub(super) response: Option<&'a RawValue>,
-}
-
-/// The parts of a message's content with their positions. Those of an unknown shape are counted in `report`.
-pub(super) fn known_parts<'a>(
-    content: Option<&'a RawValue>,
-    name: &str,
-    report: &mut SessionReport,
-) -> Vec<(usize, ContentPart<'a>)> {
-    let mut known = Vec::new();
-    for (n, part) in content.map(parts).unwrap_or_default().into_iter().enumerate() {
-        match part {
-            Some(part) => known.push((n, part)),
-            None => report.unknown(&format!("{name} in another shape")),
-        }
+impl<'a> Call<'a> {
+    pub(super) fn of(call: &Object<'a>) -> Result<Call<'a>, Skip> {
+        let input = ["input", "arguments", "args"].iter().find_map(|key| call.raw(key));
+        let name = call.text("name")?.unwrap_or_else(|| "tool".to_owned());
+        Ok(Call { key: call.text("id")?, name, input: input.map_or("{}", RawValue::get) })
     }
-    known
 }
 
-/// The parts of a message's content; `None` for those of an unknown shape.
-pub(super) fn parts(content: &RawValue) -> Vec<Option<ContentPart<'_>>> {
+impl<'a> Part<'a> {
+    fn of(json: &'a str) -> Result<Part<'a>, Skip> {
+        let part = Object::parse(json)?;
+        let kind = part.kind()?;
+        Ok(match &*kind {
+            "" => Part::of_gemini(&part)?,
+            "thinking" | "redacted_thinking" => Part::Thought(part.text("thinking")?.unwrap_or_default()),
+            "tool_use" | "toolCall" => Part::Call(Call::of(&part)?),
+            "tool_result" => Part::Result {
+                key: part.text("tool_use_id")?,
+                text: part.raw("content").map(text).unwrap_or_default(),
+                failed: part.is("is_error"),
+            },
+            // `text`, `input_text`, `output_text`, `summary_text`
+            kind if kind.ends_with("text") => Part::Text(part.text("text")?.unwrap_or_default()),
+            kind if kind.contains("image") => Part::Image,
+            _ => Part::Other(kind),
+        })
+    }
+
+    /// Gemini's parts have no type.
+    fn of_gemini(part: &Object<'a>) -> Result<Part<'a>, Skip> {
+        if let Some(response) = part.object("functionResponse")? {
+            let (text, failed) = answer(response.raw("response"));
+            return Ok(Part::Result { key: response.text("id")?, text, failed });
+        }
+        if let Some(call) = part.object("functionCall")? {
+            return Ok(Part::Call(Call::of(&call)?));
+        }
+        Ok(match part.text("text")? {
+            Some(text) if part.is("thought") => Part::Thought(text),
+            Some(text) => Part::Text(text),
+            None if part.raw("inlineData").is_some() => Part::Image,
+            None => Part::Other("of another kind".to_owned()),
+        })
+    }
+
+    /// What a reader that does not expect it says of it.
+    pub(super) fn unknown(self) -> Taken {
+        Err(Skip::Unknown(match self {
+            Part::Other(kind) => kind,
+            _ => "of another kind".to_owned(),
+        }))
+    }
+}
+
+/// The parts of a message's content.
+pub(super) fn parts(content: &RawValue) -> Vec<Result<Part<'_>, Skip>> {
     let json = content.get();
-    if json.starts_with('"')
-        && let Ok(text) = serde_json::from_str(json)
-    {
-        return vec![Some(ContentPart {
-            kind: Cow::Borrowed("text"),
-            text: Some(text),
-            ..ContentPart::default()
-        })];
+    if let Ok(text) = serde_json::from_str(json) {
+        return vec![Ok(Part::Text(text))];
     }
     match serde_json::from_str::<Vec<&RawValue>>(json) {
-        Ok(parts) => parts.into_iter().map(|part| serde_json::from_str(part.get()).ok()).collect(),
-        Err(_) if json == "null" => Vec::new(),
-        Err(_) => vec![None],
+        Ok(parts) => parts.into_iter().map(|part| Part::of(part.get())).collect(),
+        Err(_) => vec![Err(Skip::Shape)],
     }
+}
+
+/// Whether the text begins with one of these, white space aside.
+pub(super) fn begins_with(text: &str, starts: &[&str]) -> bool {
+    let text = text.trim_start();
+    starts.iter().any(|start| text.starts_with(start))
 }
 
 /// A tool's result as text: the string, the text of its parts, or the JSON as it is.
 pub(super) fn text(content: &RawValue) -> String {
-    let json = content.get();
-    if json.starts_with('"') {
-        if let Ok(text) = serde_json::from_str(json) {
-            return text;
-        }
-    } else if json.starts_with('[') {
-        let texts: Option<Vec<String>> = parts(content)
-            .into_iter()
-            .map(|part| {
-                let part = part?;
-                part.text.or_else(|| part.kind.contains("image").then(|| IMAGE.to_owned()))
-            })
-            .collect();
-        if let Some(texts) = texts {
-            return texts.join("\n");
-        }
-    }
-    json.to_owned()
+    let text = |part| match part {
+        Ok(Part::Text(text)) => Some(text),
+        Ok(Part::Image) => Some(IMAGE.to_owned()),
+        _ => None,
+    };
+    let texts: Option<Vec<String>> = parts(content).into_iter().map(text).collect();
+    texts.map_or_else(|| content.get().to_owned(), |texts| texts.join("\n"))
+}
+
+/// What a tool of Gemini's answered, and whether it failed.
+fn answer(response: Option<&RawValue>) -> (String, bool) {
+    let Some(response) = response else { return (String::new(), false) };
+    let object = Object::parse(response.get()).ok();
+    let value = |key: &str| object.as_ref().and_then(|object| object.raw(key));
+    let (said, failed) = match (value("output"), value("error")) {
+        (Some(output), _) => (text(output), false),
+        (None, Some(error)) => (text(error), true),
+        (None, None) => (response.get().to_owned(), false),
+    };
+    let inner = said.trim().strip_prefix("<untrusted_context>");
+    let inner = inner.map(|inner| inner.strip_suffix("</untrusted_context>").unwrap_or(inner).trim());
+    (inner.map(str::to_owned).unwrap_or(said), failed)
 }
 
 #[cfg(test)]
@@ -135,10 +148,15 @@ mod tests {
     #[test]
     fn a_part_of_unknown_shape_does_not_affect_the_others() {
         let content = raw(r#"[{"type":"text","text":"a"},{"type":"text","text":7},3,{"kind":"x"}]"#);
-        let parts = parts(&content);
-        let found: Vec<_> = parts.iter().map(|part| part.as_ref().map(|part| part.text.as_deref())).collect();
-        assert_eq!(found, [Some(Some("a")), None, None, Some(None)]);
-        assert!(super::parts(&raw("null")).is_empty());
-        assert_eq!(super::parts(&raw("7")).len(), 1);
+        let found: Vec<_> = parts(&content)
+            .into_iter()
+            .map(|part| match part {
+                Ok(Part::Text(text)) => text,
+                Ok(_) => "other".to_owned(),
+                Err(_) => "shape".to_owned(),
+            })
+            .collect();
+        assert_eq!(found, ["a", "shape", "shape", "other"]);
+        assert_eq!(parts(&raw("7")).len(), 1);
     }
 }

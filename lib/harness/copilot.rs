@@ -7,21 +7,19 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content;
+use crate::harness::content::{self, Call};
+use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_there};
-use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::source::each_line;
 use crate::harness::spec::ToolKind::{
     self, Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write,
 };
 use crate::harness::spec::{
-    Answer, Capture, Format, Home, Install, Past, Recall, Settings, Spec, When, has, hook, understood,
+    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, When, has, hook, understood,
 };
 use crate::harness::turn::Role;
-use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::path::Path;
 
 const HOME: Home = Home { variables: &[("COPILOT_HOME", "")], usual: ".copilot" };
@@ -66,7 +64,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Settings::GROUPS
     }),
     next_step: None,
-    recall: Recall { answer: Answer::Key("additionalContext"), resumes_whole: false, unheard: &[] },
+    recall: Recall { form: RecallForm::Key("additionalContext"), resumes_whole: false, unheard: &[] },
     preset: None,
 };
 
@@ -94,142 +92,69 @@ const OTHER: &[&str] = &[
     "workflow",
 ];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Record<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    id: Option<String>,
-    timestamp: Option<String>,
-    /// Of a sub-agent.
-    agent_id: Option<String>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Start {
-    session_id: Option<String>,
-    context: Option<Context>,
-}
-
-#[derive(Deserialize)]
-struct Context {
-    cwd: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct UserMessage {
-    content: Option<String>,
-    /// Missing, or `user`, if a person typed it.
-    source: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AssistantMessage<'a> {
-    content: Option<String>,
-    reasoning_text: Option<String>,
-    #[serde(borrow, default)]
-    tool_requests: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolRequest<'a> {
-    tool_call_id: Option<String>,
-    name: Option<String>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolResult<'a> {
-    tool_call_id: Option<String>,
-    success: Option<bool>,
-    #[serde(borrow)]
-    result: Option<Outcome<'a>>,
-    #[serde(borrow)]
-    error: Option<Outcome<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Outcome<'a> {
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    message: Option<String>,
-}
-
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    each_line(path, "Copilot CLI", out, event).map(drop)
+    each_line(path, "Copilot CLI", out, |event, _, out| take(event, out)).map(drop)
 }
 
-fn event(line: Line, out: &mut TurnSink) -> Taken {
-    let event: Record = parse(line.text)?;
-    let (Some(id), Some(data)) = (event.id, event.data) else {
-        return unknown(event.kind);
-    };
-    if event.agent_id.is_some() {
+fn take(event: &Object, out: &mut TurnSink) -> Taken {
+    let kind = event.kind()?;
+    let (Some(id), Some(_)) = (event.text("id")?, event.raw("data")) else { return unknown(kind) };
+    // Of a sub-agent.
+    if event.raw("agentId").is_some() {
         return Ok(());
     }
-    let at = event.timestamp.as_deref().and_then(|at| at.parse().ok());
-    let json = data.get();
-    let taken = match &*event.kind {
-        "session.start" => serde_json::from_str(json).map(|start| self::start(start, out)).map(Ok),
-        "user.message" => serde_json::from_str(json).map(|message| user(message, id, at, out)),
-        "assistant.message" => serde_json::from_str(json).map(|message| assistant(message, &id, at, out)),
-        "tool.execution_complete" => serde_json::from_str(json).map(|result| self::result(result, at, out)),
-        kind if OTHER.contains(&kind.split('.').next().unwrap_or(kind)) => return Ok(()),
-        kind => return unknown(kind),
-    };
-    match taken {
-        Ok(taken) => Ok(taken?),
-        Err(_) => unknown(format!("{} in another shape", event.kind)),
+    out.at = event.time("timestamp");
+    let data = || event.object("data").and_then(|data| data.ok_or(Skip::Shape));
+    match &*kind {
+        // A later one is a copy from another session.
+        "session.start" if out.report.session_id.is_none() => {
+            let data = data()?;
+            let cwd = data.object("context")?.map_or(Ok(None), |context| context.text("cwd"))?;
+            out.report.begins(data.text("sessionId")?, cwd);
+            Ok(())
+        }
+        "user.message" => {
+            let data = data()?;
+            // If it is missing, a person typed it, too.
+            if data.text("source")?.is_some_and(|source| source != "user") {
+                return Ok(());
+            }
+            Ok(out.turn(Role::User, &data.text("content")?.unwrap_or_default(), id)?)
+        }
+        "assistant.message" => assistant(&data()?, &id, out),
+        "tool.execution_complete" => result(&data()?, out),
+        kind if OTHER.contains(&kind.split('.').next().unwrap_or(kind)) => Ok(()),
+        kind => unknown(kind),
     }
 }
 
-fn start(start: Start, out: &mut TurnSink) {
-    // A later one is a copy from another session.
-    if out.report.session_id.is_none() {
-        out.report.session_id = start.session_id;
-        out.report.cwd = start.context.and_then(|context| context.cwd);
-    }
-}
-
-fn user(message: UserMessage, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    if message.source.is_some_and(|source| source != "user") {
-        return Ok(());
-    }
-    out.turn(Role::User, &message.content.unwrap_or_default(), id, at)
-}
-
-fn assistant(message: AssistantMessage, id: &str, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    let thought = message.reasoning_text.unwrap_or_default();
-    out.turn(Role::Reasoning, &thought, format!("{id}/thought"), at)?;
-    out.turn(Role::Assistant, &message.content.unwrap_or_default(), id.to_owned(), at)?;
-    for (n, raw) in message.tool_requests.into_iter().enumerate() {
-        let Ok(request) = serde_json::from_str::<ToolRequest>(raw.get()) else {
-            out.report.unknown("tool request in another shape");
-            continue;
-        };
+fn assistant(data: &Object, id: &str, out: &mut TurnSink) -> Taken {
+    let text = |key: &str| data.text(key).map(Option::unwrap_or_default);
+    out.turn(Role::Reasoning, &text("reasoningText")?, format!("{id}/thought"))?;
+    out.turn(Role::Assistant, &text("content")?, id.to_owned())?;
+    let requests: Vec<&RawValue> = data.get("toolRequests")?.unwrap_or_default();
+    for (n, request) in requests.into_iter().enumerate() {
         let turn = format!("{id}/call{n}");
-        let key = request.tool_call_id.unwrap_or_else(|| turn.clone());
-        let input = request.arguments.map_or("{}", RawValue::get);
-        out.call(&key, request.name.as_deref().unwrap_or("tool"), input, turn, at)?;
+        let called = Object::parse(request.get()).and_then(|request| {
+            let key = request.text("toolCallId")?.unwrap_or_else(|| turn.clone());
+            let Call { name, input, .. } = Call::of(&request)?;
+            Ok(out.call(&key, &name, input, turn)?)
+        });
+        out.count("tool request", called)?;
     }
     Ok(())
 }
 
-fn result(result: ToolResult, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    let key = result.tool_call_id.unwrap_or_default();
-    let said = |outcome: Outcome| match (outcome.content, outcome.message) {
-        (Some(content), _) => content::text(content),
-        (None, message) => message.unwrap_or_default(),
+fn result(data: &Object, out: &mut TurnSink) -> Taken {
+    let text = match data.object("result")?.or(data.object("error")?) {
+        None => String::new(),
+        Some(said) => match said.raw("content") {
+            Some(content) => content::text(content),
+            None => said.text("message")?.unwrap_or_default(),
+        },
     };
-    let text = result.result.map(said).or_else(|| result.error.map(said)).unwrap_or_default();
-    out.result(&key, &text, result.success == Some(false), at)
+    let failed = data.raw("success").is_some_and(|success| success.get() == "false");
+    Ok(out.result(&data.text("toolCallId")?.unwrap_or_default(), &text, failed)?)
 }
 
 /// The keys of a hook's JSON are in camelCase. It does not name the event, but each has keys of its own; and only at the

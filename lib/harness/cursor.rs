@@ -6,20 +6,18 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, known_parts};
+use crate::harness::content::{Call, Part};
 use crate::harness::files::matching;
+use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
-use crate::harness::source::{Line, Taken, each_line, parse, unknown};
+use crate::harness::source::each_line;
 use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Answer, Capture, Format, Home, Install, Past, Recall, Settings, Spec, When, has, hook,
+    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, When, has, hook,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -56,7 +54,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Settings::GROUPS
     }),
     next_step: None,
-    recall: Recall { answer: Answer::Key("additional_context"), resumes_whole: false, unheard: &[] },
+    recall: Recall { form: RecallForm::Key("additional_context"), resumes_whole: false, unheard: &[] },
     preset: None,
 };
 
@@ -77,65 +75,47 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
     (Question, &["AskQuestion", "ask_question"]),
 ];
 
-#[derive(Deserialize)]
-struct Record<'a> {
-    #[serde(borrow, default)]
-    role: Cow<'a, str>,
-    message: Option<Message<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-}
-
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut ids = Ids::default();
-    each_line(path, "Cursor", out, |line, out| record(line, &mut ids, out)).map(drop)
+    each_line(path, "Cursor", out, |record, _, out| take(record, &mut ids, out)).map(drop)
 }
 
-fn record(line: Line, ids: &mut Ids, out: &mut TurnSink) -> Taken {
-    let record: Record = parse(line.text)?;
-    let Some(content) = record.message.and_then(|message| message.content) else {
-        return unknown(format!("record of role {}", record.role));
-    };
-    let role = match &*record.role {
-        "user" => Role::User,
+fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
+    let role = record.text("role")?.unwrap_or_default();
+    let message = record.object("message")?;
+    let content = message.as_ref().and_then(|message| message.raw("content"));
+    let (is_users, content) = match (&*role, content) {
+        ("system", Some(_)) => return Ok(()),
         // Tool results may have a role of their own.
-        "assistant" | "tool" => Role::Assistant,
-        "system" => return Ok(()),
-        role => return unknown(format!("record of role {role}")),
+        ("user" | "assistant" | "tool", Some(content)) => (role == "user", content),
+        _ => return unknown(format!("record of role {role}")),
     };
     let mut typed = Vec::new();
-    for (_, part) in known_parts(Some(content), "part", &mut out.report) {
-        match (&*part.kind, part.text, part.thinking) {
-            ("text", Some(text), _) if role == Role::User => typed.push(query(&text)),
-            ("text", Some(text), _) => out.turn(role, &text, ids.next(role, &text), None)?,
-            ("thinking", _, Some(text)) => {
-                out.turn(Role::Reasoning, &text, ids.next(Role::Reasoning, &text), None)?;
+    out.each_part(content, "part", |_, mut part, out| {
+        let id = match part {
+            Part::Text(text) if is_users => {
+                typed.push(query(&text));
+                return Ok(());
             }
-            ("image", ..) if role == Role::User => typed.push(IMAGE.to_owned()),
-            ("tool_use", ..) => {
-                let input = part.input.map_or("{}", RawValue::get);
-                let name = part.name.as_deref().unwrap_or("tool");
-                let id = ids.next(Role::Tool, &format!("{name} {input}"));
-                // Without an id, its result cannot be recognised.
-                let key = part.id.unwrap_or_else(|| id.clone());
-                out.call(&key, name, input, id, None)?;
+            Part::Image if is_users => {
+                typed.push(IMAGE.to_owned());
+                return Ok(());
             }
-            ("tool_result", ..) => {
-                let text = part.content.map(content::text).unwrap_or_default();
-                let key = part.tool_use_id.or_else(|| out.oldest_call()).unwrap_or_default();
-                out.result(&key, &text, part.is_error == Some(true), None)?;
+            Part::Result { ref mut key, .. } => {
+                // Without an id it is that of the oldest call.
+                key.get_or_insert_with(|| out.oldest_call().unwrap_or_default());
+                String::new()
             }
-            ("redacted_thinking", ..) => {}
-            (kind, ..) => out.report.unknown(&format!("part {kind}")),
-        }
-    }
+            Part::Text(ref text) => ids.next(Role::Assistant, text),
+            Part::Thought(ref text) => ids.next(Role::Reasoning, text),
+            Part::Call(Call { ref name, input, .. }) => ids.next(Role::Tool, &format!("{name} {input}")),
+            Part::Image | Part::Other(_) => return part.unknown(),
+        };
+        out.part(part, id)
+    })?;
     let text = typed.join("\n");
     if !text.is_empty() {
-        out.turn(Role::User, &text, ids.next(Role::User, &text), None)?;
+        out.turn(Role::User, &text, ids.next(Role::User, &text))?;
     }
     Ok(())
 }

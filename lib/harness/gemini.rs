@@ -11,21 +11,23 @@
 //!
 //! There are two passes: the first replays the log with positions in the file, the second reads the messages.
 
-mod message;
-
 use crate::base::error::Result;
 use crate::base::file;
+use crate::harness::content::{Call, Part, begins_with, parts};
 use crate::harness::files::{entries, sessions_in};
+use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::{without_files, without_hooks};
 use crate::harness::payload::{is_below, transcript};
-use crate::harness::source::{Line, Reader, Taken, each_line, failed, parse, unknown};
+use crate::harness::source::{Line, Reader, each_line, failed};
 use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Answer, Capture, Format, Home, Install, Past, Preset, Recall, Settings, Spec, When, has, hook, understood,
+    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, When, has, hook,
+    understood,
 };
-use serde::Deserialize;
+use crate::harness::tool::IMAGE;
+use crate::harness::turn::Role;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -72,7 +74,7 @@ pub(super) static SPEC: Spec = Spec {
     }),
     next_step: None,
     // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
-    recall: Recall { answer: Answer::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
+    recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
     preset: Some(Preset { name: "gemini", line: "gemini --skip-trust", rank: 3 }),
 };
 
@@ -96,36 +98,9 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
 /// Messages from the program to its user.
 const NOTICES: &[&str] = &["error", "info", "warning"];
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Record<'a> {
-    id: Option<String>,
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    session_id: Option<String>,
-    project_hash: Option<String>,
-    #[serde(rename = "kind")]
-    session_kind: Option<String>,
-    #[serde(borrow, rename = "$set")]
-    set: Option<ListUpdate<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ListUpdate<'a> {
-    #[serde(borrow)]
-    messages: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct ListedMessage<'a> {
-    id: Option<String>,
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-}
-
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut log = Log::default();
-    let mut reader = each_line(path, "Gemini CLI", out, |line, out| log.line(line, out))?;
+    let mut reader = each_line(path, "Gemini CLI", out, |record, line, out| log.take(record, line, out))?;
     out.report.cwd = project(path);
     let mut position = reader.stream_position().map_err(|e| failed(path, &e))?;
     let mut bytes = Vec::new();
@@ -137,11 +112,101 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
         }
         // Only invalid if the file was overwritten meanwhile.
         match std::str::from_utf8(&bytes) {
-            Ok(json) => message::turns(json, out)?,
+            Ok(json) => {
+                let taken = Object::parse(json).and_then(|message| turns(&message, out));
+                out.count("message", taken)?;
+            }
             Err(_) => out.report.torn += 1,
         }
     }
     Ok(())
+}
+
+/// Adds the turns of a message: thoughts, text and tool calls.
+fn turns(message: &Object, out: &mut TurnSink) -> Taken {
+    out.at = message.time("timestamp");
+    let id = message.text("id")?.unwrap_or_default();
+    let is_users = message.kind()? == "user";
+    let thoughts: Vec<&RawValue> = message.get("thoughts").ok().flatten().unwrap_or_default();
+    for (n, thought) in thoughts.into_iter().enumerate() {
+        let thought = Object::parse(thought.get())?;
+        let text = |key: &str| thought.text(key).map(Option::unwrap_or_default);
+        let text = [text("subject")?, text("description")?].join("\n");
+        out.turn(Role::Reasoning, text.trim(), format!("{id}/thought{n}"))?;
+    }
+    let (mut texts, mut thoughts, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut has_response, mut images) = (false, Vec::new());
+    if let Some(content) = message.raw("content") {
+        out.each_part(content, "message part", |_, part, out| {
+            match part {
+                // Most repeat the result in the call; in a history that was loaded there is no other.
+                Part::Result { key, text, failed } => {
+                    has_response = true;
+                    if let Some(key) = key.filter(|key| out.waits_for(key)) {
+                        out.result(&key, &text, failed)?;
+                    }
+                }
+                Part::Call(call) => calls.push((call, None)),
+                Part::Thought(text) => thoughts.push(text),
+                Part::Text(text) if is_users && begins_with(&text, &["<session_context>"]) => {}
+                Part::Text(text) => texts.push(text),
+                Part::Image => images.push(IMAGE.to_owned()),
+                Part::Other(_) => return part.unknown(),
+            }
+            Ok(())
+        })?;
+    }
+    out.turn(Role::Reasoning, &thoughts.join("\n"), format!("{id}/thoughts"))?;
+    // Beside a response they are a tool's.
+    if !has_response {
+        texts.append(&mut images);
+    }
+    let text = texts.join("\n");
+    if is_users {
+        let text = without_hooks(&text);
+        let (typed, files) = without_files(&text);
+        out.attached(files, &id)?;
+        out.turn(Role::User, &typed, id.clone())?;
+    } else {
+        out.turn(Role::Assistant, &text, id.clone())?;
+    }
+    let described: Vec<&RawValue> = message.get("toolCalls")?.unwrap_or_default();
+    if !described.is_empty() {
+        calls.clear();
+    }
+    for call in described {
+        let known = Object::parse(call.get()).and_then(|call| {
+            let is_error = call.text("status")?.as_deref() == Some("error");
+            calls.push((Call::of(&call)?, call.raw("result").map(|result| (result, is_error))));
+            Ok(())
+        });
+        out.count("call", known)?;
+    }
+    for (n, (call, result)) in calls.into_iter().enumerate() {
+        let key = call.key.unwrap_or_else(|| format!("{id}/call{n}"));
+        out.call(&key, &call.name, call.input, key.clone())?;
+        if let Some((result, is_error)) = result {
+            let (text, failed) = answers(result);
+            out.result(&key, &text, failed || is_error)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the responses in the result of a call say, and whether one of them failed.
+fn answers(result: &RawValue) -> (String, bool) {
+    let (mut said, mut has_failed) = (String::new(), false);
+    for part in parts(result).into_iter().flatten() {
+        match part {
+            Part::Result { text, failed, .. } => {
+                said.push_str(&text);
+                has_failed |= failed;
+            }
+            Part::Text(text) | Part::Thought(text) => said.push_str(&text),
+            _ => {}
+        }
+    }
+    (said, has_failed)
 }
 
 /// The position of a message in the file.
@@ -154,7 +219,7 @@ struct ByteRange {
 struct LoggedMessage {
     range: ByteRange,
     status: MessageStatus,
-    /// Is it in the program's current list?
+    /// It is in the program's current list.
     listed: bool,
 }
 
@@ -181,21 +246,18 @@ struct Log {
 }
 
 impl Log {
-    fn line(&mut self, line: Line, out: &mut TurnSink) -> Taken {
-        let record: Record = parse(line.text)?;
-        if let Some(patch) = record.set {
-            if let Some(messages) = patch.messages {
-                self.replace(&messages, line, out);
-            }
-            return Ok(());
+    fn take(&mut self, record: &Object, line: Line, out: &mut TurnSink) -> Taken {
+        if let Some(patch) = record.object("$set")? {
+            let messages: Option<Vec<&RawValue>> = patch.get("messages")?;
+            return messages.map_or(Ok(()), |messages| self.replace(&messages, line, out));
         }
-        if record.session_id.is_some() && record.project_hash.is_some() {
+        if let (Some(id), Some(_)) = (record.text("sessionId")?, record.text("projectHash")?) {
             self.starting = true;
-            out.report.is_sub_agent = record.session_kind.as_deref() == Some("subagent");
-            out.report.session_id = record.session_id;
+            out.report.is_sub_agent = record.text("kind")?.as_deref() == Some("subagent");
+            out.report.session_id = Some(id);
             return Ok(());
         }
-        match (record.id, &*record.kind) {
+        match (record.text("id")?, &*record.kind()?) {
             (Some(id), "user" | "gemini") => {
                 self.starting = false;
                 let range = ByteRange { offset: line.offset, length: line.text.len() as u32 };
@@ -231,29 +293,33 @@ impl Log {
     }
 
     /// `$set.messages`.
-    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut TurnSink) {
+    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut TurnSink) -> Taken {
         let starting = std::mem::take(&mut self.starting);
         let mut found = Vec::with_capacity(messages.len());
         for raw in messages {
-            match serde_json::from_str::<ListedMessage>(raw.get()) {
-                Ok(ListedMessage { id: Some(id), kind }) if kind == "user" || kind == "gemini" => {
-                    // `raw` is a part of `line`, so its position follows from the line's.
-                    let within = (raw.get().as_ptr() as usize).wrapping_sub(line.text.as_ptr() as usize);
-                    let range =
-                        ByteRange { offset: line.offset + within as u64, length: raw.get().len() as u32 };
-                    found.push((self.hasher.hash_one(&id), range));
-                }
-                Ok(ListedMessage { kind, .. }) if NOTICES.contains(&&*kind) => {}
-                Ok(ListedMessage { kind, .. }) => out.report.unknown(&format!("listed {kind}")),
-                Err(_) => out.report.unknown("listed message in another shape"),
-            }
+            let listed =
+                Object::parse(raw.get()).and_then(|message| match (message.text("id")?, message.kind()?) {
+                    (Some(id), kind) if kind == "user" || kind == "gemini" => {
+                        // `raw` is a part of `line`, so its position follows from the line's.
+                        let within = (raw.get().as_ptr() as usize).wrapping_sub(line.text.as_ptr() as usize);
+                        let length = raw.get().len() as u32;
+                        found.push((
+                            self.hasher.hash_one(&id),
+                            ByteRange { offset: line.offset + within as u64, length },
+                        ));
+                        Ok(())
+                    }
+                    (_, kind) if NOTICES.contains(&&*kind) => Ok(()),
+                    (_, kind) => unknown(kind),
+                });
+            out.count("listed message", listed)?;
         }
         let kept: HashSet<usize> = found.iter().filter_map(|(id, _)| self.by_id.get(id).copied()).collect();
         let drops = self.list.iter().any(|message| !kept.contains(message));
         let brings = kept.len() < found.len();
         if drops && !brings {
             if starting {
-                return;
+                return Ok(());
             }
             let last_kept = self.list.iter().rposition(|message| kept.contains(message));
             for taken_back in self.list.split_off(last_kept.map_or(0, |last| last + 1)) {
@@ -281,6 +347,7 @@ impl Log {
             });
         }
         self.list = list;
+        Ok(())
     }
 }
 

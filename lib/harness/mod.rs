@@ -19,6 +19,7 @@ mod cursor;
 pub mod files;
 mod gemini;
 pub mod name;
+mod object;
 mod opencode;
 mod out;
 mod parts;

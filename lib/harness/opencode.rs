@@ -8,20 +8,19 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::one_line;
+use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::ToolKind::{
     self, Edit, Own, Question, Read as Reads, Search, Shell, SubAgent, Write,
 };
 use crate::harness::spec::{
-    Answer, Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, Spec, Stored, has,
+    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored, has,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -54,7 +53,7 @@ pub(super) static SPEC: Spec = Spec {
         text: include_str!("../../examples/opencode/memory.js"),
     }]),
     next_step: None,
-    recall: Recall { answer: Answer::Plugin, resumes_whole: false, unheard: &[] },
+    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     preset: Some(Preset { name: "opencode", line: "opencode run --pure", rank: 4 }),
 };
 
@@ -111,12 +110,21 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
 /// Reads the document and passes on each message as soon as it is complete.
 struct Document<'a, 'b> {
     out: &'a mut TurnSink<'b>,
-    /// Was there a key of an export?
+    /// There was a key of an export.
     known: bool,
     /// When the session began, in milliseconds.
     created: Option<f64>,
     /// The receiver's error, which ended the reading.
     stopped: Option<Error>,
+}
+
+/// The messages.
+impl<'de> DeserializeSeed<'de> for &mut Document<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
 }
 
 impl<'de> Visitor<'de> for &mut Document<'_, '_> {
@@ -131,160 +139,97 @@ impl<'de> Visitor<'de> for &mut Document<'_, '_> {
             match &*key {
                 "info" => {
                     let info: Box<RawValue> = map.next_value()?;
-                    if let Ok(info) = serde_json::from_str::<Session>(info.get()) {
-                        self.known |= info.id.is_some();
-                        self.out.report.session_id = info.id;
-                        self.out.report.is_sub_agent = info.parent_id.is_some();
-                        self.out.report.parent = info.parent_id;
-                        self.out.report.cwd = info.directory;
-                        self.created = info.time.and_then(|time| time.created);
-                    }
+                    let taken = Object::parse(info.get()).and_then(|info| self.begin(&info));
+                    // Whatever it is, the messages follow.
+                    let _ = self.out.count("info", taken);
                 }
                 "messages" => {
                     self.known = true;
-                    map.next_value_seed(Messages(self))?;
+                    map.next_value_seed(&mut *self)?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         Ok(())
     }
-}
-
-struct Messages<'c, 'a, 'b>(&'c mut Document<'a, 'b>);
-
-impl<'de> DeserializeSeed<'de> for Messages<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Messages<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a list of messages")
-    }
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut seq: S) -> Result<(), S::Error> {
         while let Some(raw) = seq.next_element::<Box<RawValue>>()? {
-            if let Err(error) = message(&raw, self.0.created, self.0.out) {
-                self.0.stopped = Some(error);
-                return Err(serde::de::Error::custom("stopped"));
+            let taken = Object::parse(raw.get()).and_then(|said| message(&said, self.created, self.out));
+            if let Err(error) = self.out.count("message", taken) {
+                self.stopped = Some(error);
+                return Err(S::Error::custom("stopped"));
             }
         }
         Ok(())
     }
 }
 
-#[derive(Deserialize)]
-struct Session {
-    id: Option<String>,
-    #[serde(rename = "parentID")]
-    parent_id: Option<String>,
-    directory: Option<String>,
-    time: Option<Time>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    info: Info<'a>,
-    #[serde(borrow, default)]
-    parts: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Info<'a> {
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    role: String,
-    time: Option<Time>,
-    /// `true` in the reply to a compaction's request; elsewhere an object.
-    #[serde(borrow)]
-    summary: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Time {
-    created: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    id: Option<String>,
-    text: Option<String>,
-    synthetic: Option<bool>,
-    ignored: Option<bool>,
-    tool: Option<String>,
-    #[serde(rename = "callID")]
-    call_id: Option<String>,
-    #[serde(borrow)]
-    state: Option<ToolState<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ToolState<'a> {
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-    output: Option<String>,
-    error: Option<String>,
-}
-
-fn message(raw: &RawValue, begun: Option<f64>, out: &mut TurnSink) -> Result<()> {
-    let Ok(Message { info, parts }) = serde_json::from_str(raw.get()) else {
-        out.report.unknown("message in another shape");
-        return Ok(());
-    };
-    let role = match &*info.role {
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        role => {
-            out.report.unknown(&format!("message of role {role}"));
-            return Ok(());
-        }
-    };
-    if info.summary.is_some_and(|summary| summary.get() == "true") {
-        return Ok(());
+impl Document<'_, '_> {
+    fn begin(&mut self, info: &Object) -> Taken {
+        let (id, parent) = (info.text("id")?, info.text("parentID")?);
+        self.created = created(info)?;
+        self.known |= id.is_some();
+        self.out.report.is_sub_agent = parent.is_some();
+        self.out.report.parent = parent;
+        self.out.report.begins(id, info.text("directory")?);
+        Ok(())
     }
-    let created = info.time.and_then(|time| time.created);
+}
+
+/// When a session or a message was made, in milliseconds.
+fn created(info: &Object) -> Result<Option<f64>, Skip> {
+    info.object("time")?.map_or(Ok(None), |time| time.get("created"))
+}
+
+fn message(message: &Object, begun: Option<f64>, out: &mut TurnSink) -> Taken {
+    let info = message.object("info")?.ok_or(Skip::Shape)?;
+    let is_users = match &*info.text("role")?.unwrap_or_default() {
+        "user" => true,
+        "assistant" => false,
+        role => return unknown(format!("of role {role}")),
+    };
+    let created = created(&info)?;
     // A fork begins with copies of its parent's messages, which keep their times.
-    if let (Some(created), Some(begun)) = (created, begun)
-        && created < begun
-    {
+    let is_copy = created.zip(begun).is_some_and(|(created, begun)| created < begun);
+    // `true` in the reply to a compaction's request; elsewhere an object.
+    if is_copy || info.is("summary") {
         return Ok(());
     }
-    let at = created.and_then(|ms| Timestamp::from_millisecond(ms as i64).ok());
-    for (n, raw) in parts.into_iter().enumerate() {
-        let Ok(part) = serde_json::from_str::<Part>(raw.get()) else {
-            out.report.unknown("part in another shape");
-            continue;
-        };
-        let id = part.id.unwrap_or_else(|| format!("{}/{n}", info.id));
-        match (&*part.kind, part.text) {
-            ("text", _) if part.synthetic == Some(true) || part.ignored == Some(true) => {}
-            ("text", Some(text)) if role == Role::User => out.turn(role, unquoted(&text), id, at)?,
-            ("text", Some(text)) => out.turn(role, &text, id, at)?,
-            ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id, at)?,
-            ("tool", _) => {
-                let key = part.call_id.unwrap_or_else(|| id.clone());
-                let state = part.state.unwrap_or(ToolState { input: None, output: None, error: None });
-                let input = state.input.map_or("{}", RawValue::get);
-                out.call(&key, part.tool.as_deref().unwrap_or("tool"), input, id, at)?;
-                match (state.output, state.error) {
-                    (_, Some(error)) => out.result(&key, &error, true, at)?,
-                    (Some(output), None) => out.result(&key, &output, false, at)?,
-                    (None, None) => {}
-                }
+    out.at = created.and_then(|ms| Timestamp::from_millisecond(ms as i64).ok());
+    let id = info.text("id")?.unwrap_or_default();
+    let parts: Vec<&RawValue> = message.get("parts")?.unwrap_or_default();
+    for (n, part) in parts.into_iter().enumerate() {
+        let taken = Object::parse(part.get()).and_then(|part| {
+            let id = part.text("id")?.unwrap_or_else(|| format!("{id}/{n}"));
+            self::part(&part, id, is_users, out)
+        });
+        out.count("part", taken)?;
+    }
+    Ok(())
+}
+
+fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken {
+    match (&*part.kind()?, part.text("text")?) {
+        ("text", _) if part.is("synthetic") || part.is("ignored") => {}
+        ("text", Some(text)) if is_users => out.turn(Role::User, unquoted(&text), id)?,
+        ("text", Some(text)) => out.turn(Role::Assistant, &text, id)?,
+        ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id)?,
+        ("tool", _) => {
+            let key = part.text("callID")?.unwrap_or_else(|| id.clone());
+            let state = part.object("state")?;
+            let input = state.as_ref().and_then(|state| state.raw("input"));
+            let name = part.text("tool")?;
+            out.call(&key, name.as_deref().unwrap_or("tool"), input.map_or("{}", RawValue::get), id)?;
+            let text = |key: &str| state.as_ref().map_or(Ok(None), |state| state.text(key));
+            let (output, error) = (text("output")?, text("error")?);
+            let failed = error.is_some();
+            if let Some(said) = error.or(output) {
+                out.result(&key, &said, failed)?;
             }
-            (kind, _) if OTHER.contains(&kind) => {}
-            (kind, _) => out.report.unknown(&format!("part {kind}")),
         }
+        (kind, _) if OTHER.contains(&kind) => {}
+        (kind, _) => return unknown(kind),
     }
     Ok(())
 }
@@ -292,17 +237,6 @@ fn message(raw: &RawValue, begun: Option<f64>, out: &mut TurnSink) -> Result<()>
 /// A prompt without the quotes around it.
 fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text)
-}
-
-/// What `opencode db` prints of a session.
-#[derive(Deserialize)]
-struct Row {
-    id: String,
-    parent_id: Option<String>,
-    directory: Option<String>,
-    time_updated: i64,
-    bytes: Option<u64>,
-    first: Option<String>,
 }
 
 /// The ids of parts sort by time.
@@ -324,15 +258,6 @@ fn stored(program: &str, dir: &Path) -> Result<Vec<Stored>> {
     if let Some(failure) = finished.failure() {
         return Err(failed(failure));
     }
-    let rows: Vec<Row> = serde_json::from_slice(&finished.stdout)
-        .map_err(|e| failed(format!("does not print sessions: {}", one_line(&e.to_string(), 200))))?;
-    let session = |row: Row| Stored {
-        id: row.id,
-        is_sub_agent: row.parent_id.is_some(),
-        cwd: row.directory,
-        changed: row.time_updated,
-        bytes: row.bytes.unwrap_or_default(),
-        first: row.first,
-    };
-    Ok(rows.into_iter().map(session).collect())
+    serde_json::from_slice(&finished.stdout)
+        .map_err(|e| failed(format!("does not print sessions: {}", one_line(&e.to_string(), 200))))
 }

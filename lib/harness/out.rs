@@ -1,10 +1,13 @@
 //! Collects the turns that a reader finds and passes them on in order: a call waits for its result.
 
 use crate::base::error::Result;
+use crate::harness::content::{self, Call, Part, begins_with};
+use crate::harness::object::{Skip, Taken};
 use crate::harness::recalled;
-use crate::harness::tool::{self, NO_RESULT};
+use crate::harness::tool::{self, IMAGE, NO_RESULT, ShownCall};
 use crate::harness::turn::{Role, SessionReport, ToolCall, Turn};
 use jiff::Timestamp;
+use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
@@ -23,6 +26,8 @@ pub(super) struct TurnSink<'a> {
     each: &'a mut OnTurn<'a>,
     /// The id of the last turn that was read before.
     pub(super) last: Option<&'a str>,
+    /// When what is added now was said.
+    pub(super) at: Option<Timestamp>,
     pub(super) report: SessionReport,
     /// The file looks like another program's.
     pub(super) is_foreign: bool,
@@ -33,6 +38,7 @@ pub(super) struct TurnSink<'a> {
     hasher: RandomState,
 }
 
+#[derive(Default)]
 struct PendingTurn {
     turn: Turn,
     /// The key of the result that the turn waits for.
@@ -45,6 +51,7 @@ impl<'a> TurnSink<'a> {
         TurnSink {
             each,
             last,
+            at: None,
             is_foreign: false,
             report: SessionReport::default(),
             waiting: VecDeque::new(),
@@ -55,79 +62,125 @@ impl<'a> TurnSink<'a> {
     }
 
     /// Adds a turn of text, unless it is blank.
-    pub(super) fn turn(&mut self, role: Role, text: &str, id: String, at: Option<Timestamp>) -> Result<()> {
+    pub(super) fn turn(&mut self, role: Role, text: &str, id: String) -> Result<()> {
         let text = recalled::without_sections(text);
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn =
-            Turn { role, text: text.into_owned(), id, at, cut: 0, brief: None, output: None, call: None };
-        self.put(PendingTurn { turn, key: None, recalls: false })
+        let turn = Turn { role, text: text.into_owned(), id, at: self.at, ..Turn::default() };
+        self.put(PendingTurn { turn, ..PendingTurn::default() })
     }
 
     /// Adds a tool call, with its arguments as JSON or as they are. Its turn waits in its place for the result with this key.
-    pub(super) fn call(
-        &mut self,
-        key: &str,
-        name: &str,
-        arguments: &str,
-        id: String,
-        at: Option<Timestamp>,
-    ) -> Result<()> {
-        let (call, shown) = tool::call(name, arguments);
-        let (text, brief, cut) = (shown.text, shown.brief, shown.cut);
-        let turn = Turn { role: Role::Tool, text, id, at, cut, brief, output: None, call: Some(call) };
-        self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls: shown.recalls })
+    pub(super) fn call(&mut self, key: &str, name: &str, arguments: &str, id: String) -> Result<()> {
+        let ShownCall { call, text, brief, cut, recalls } = tool::call(name, arguments);
+        let turn =
+            Turn { role: Role::Tool, text, id, at: self.at, cut, brief, output: None, call: Some(call) };
+        self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls })
     }
 
     /// Adds the result of a call. Results may come in any order.
-    pub(super) fn result(
-        &mut self,
-        key: &str,
-        text: &str,
-        failed: bool,
-        at: Option<Timestamp>,
-    ) -> Result<()> {
+    pub(super) fn result(&mut self, key: &str, text: &str, failed: bool) -> Result<()> {
         match self.waiting.iter_mut().find(|waiting| waiting.key.as_deref() == Some(key)) {
             Some(waiting) => {
-                let shown = tool::result(text, waiting.recalls);
+                let (shown, cut) = tool::result(text, waiting.recalls);
                 waiting.key = None;
-                waiting.turn.cut += shown.cut;
+                waiting.turn.cut += cut;
                 let sign = if failed { "=> failed" } else { "=>" };
                 waiting.turn.output = Some(waiting.turn.text.len());
-                waiting.turn.text.push_str(format!("\n{sign}\n{}", shown.text).trim_end());
-                self.waiting_bytes += shown.text.len();
+                waiting.turn.text.push_str(format!("\n{sign}\n{shown}").trim_end());
+                self.waiting_bytes += shown.len();
                 self.pass_on(false)
             }
             None => {
-                let shown = tool::result(text, false);
+                let (shown, cut) = tool::result(text, false);
                 let call = "[an earlier call]";
-                let text = format!("{call}\n=>\n{}", shown.text);
-                let id = format!("{key}/result");
-                let output = Some(call.len());
-                let call = Some(ToolCall::default());
-                let turn = Turn { role: Role::Tool, text, id, at, cut: shown.cut, brief: None, output, call };
-                self.put(PendingTurn { turn, key: None, recalls: false })
+                let turn = Turn {
+                    role: Role::Tool,
+                    text: format!("{call}\n=>\n{shown}"),
+                    id: format!("{key}/result"),
+                    at: self.at,
+                    cut,
+                    output: Some(call.len()),
+                    call: Some(ToolCall::default()),
+                    ..Turn::default()
+                };
+                self.put(PendingTurn { turn, ..PendingTurn::default() })
             }
         }
     }
 
+    /// Adds what a part of an assistant's message says, as the turn `id`. A call is known by its key, or else by that.
+    pub(super) fn part(&mut self, part: Part, id: String) -> Taken {
+        match part {
+            Part::Text(text) => self.turn(Role::Assistant, &text, id)?,
+            Part::Thought(text) => self.turn(Role::Reasoning, &text, id)?,
+            Part::Image => self.turn(Role::Assistant, IMAGE, id)?,
+            Part::Call(Call { key, name, input }) => {
+                self.call(key.as_deref().unwrap_or(&id), &name, input, id.clone())?;
+            }
+            Part::Result { key, text, failed } => self.result(&key.unwrap_or(id), &text, failed)?,
+            Part::Other(_) => return part.unknown(),
+        }
+        Ok(())
+    }
+
+    /// Passes on the parts of a message's content, each with its position. Those that are not known are counted as of `name`.
+    pub(super) fn each_part<'p>(
+        &mut self,
+        content: &'p RawValue,
+        name: &str,
+        mut take: impl FnMut(usize, Part<'p>, &mut TurnSink<'a>) -> Taken,
+    ) -> Taken {
+        for (n, part) in content::parts(content).into_iter().enumerate() {
+            let taken = part.and_then(|part| take(n, part, self));
+            self.count(name, taken)?;
+        }
+        Ok(())
+    }
+
+    /// What a person's message says, without the texts that begin with one of these.
+    pub(super) fn typed(&mut self, content: &RawValue, name: &str, not: &[&str]) -> Result<String, Skip> {
+        let mut texts = Vec::new();
+        self.each_part(content, name, |_, part, _| {
+            match part {
+                Part::Text(text) if begins_with(&text, not) => {}
+                Part::Text(text) => texts.push(text),
+                Part::Image => texts.push(IMAGE.to_owned()),
+                other => return other.unknown(),
+            }
+            Ok(())
+        })?;
+        Ok(texts.join("\n"))
+    }
+
     /// Adds what a person attached to the turn `id`, like the content of a file: it is material, not their words.
-    pub(super) fn attached(&mut self, text: &str, id: &str, at: Option<Timestamp>) -> Result<()> {
+    pub(super) fn attached(&mut self, text: &str, id: &str) -> Result<()> {
         if text.trim().is_empty() {
             return Ok(());
         }
         let key = format!("{id}/attached");
-        self.call(&key, ATTACHED, "", key.clone(), at)?;
-        self.result(&key, text, false, at)
+        self.call(&key, ATTACHED, "", key.clone())?;
+        self.result(&key, text, false)
     }
 
-    /// Was there any turn so far?
+    /// Counts what was skipped of a record, as of `name`.
+    pub(super) fn count(&mut self, name: &str, taken: Taken) -> Result<()> {
+        match taken {
+            Ok(()) => {}
+            Err(Skip::Stopped(error)) => return Err(error),
+            Err(Skip::Unknown(kind)) => self.report.unknown(&format!("{name} {kind}")),
+            Err(Skip::Shape | Skip::Torn) => self.report.unknown(&format!("{name} in another shape")),
+        }
+        Ok(())
+    }
+
+    /// There was no turn so far.
     pub(super) fn is_silent(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// Does a call wait for this result?
+    /// A call waits for this result.
     pub(super) fn waits_for(&self, key: &str) -> bool {
         self.waiting.iter().any(|waiting| waiting.key.as_deref() == Some(key))
     }
@@ -202,7 +255,7 @@ mod tests {
     }
 
     fn call(out: &mut TurnSink, key: &str) -> Result<()> {
-        out.call(key, key, "{}", key.into(), None)
+        out.call(key, key, "{}", key.into())
     }
 
     #[test]
@@ -210,9 +263,9 @@ mod tests {
         let (texts, report) = collected(|out| {
             call(out, "a")?;
             call(out, "b")?;
-            out.result("b", "two", true, None)?;
-            out.turn(Role::Assistant, "said", "x".into(), None)?;
-            out.result("a", "one", false, None)
+            out.result("b", "two", true)?;
+            out.turn(Role::Assistant, "said", "x".into())?;
+            out.result("a", "one", false)
         });
         assert_eq!(texts, ["[a]\n=>\none", "[b]\n=> failed\ntwo", "said"]);
         assert_eq!((report.turns, report.open_calls), (3, 0));
@@ -223,17 +276,17 @@ mod tests {
         let (texts, report) = collected(|out| {
             call(out, "a")?;
             for n in 0..PENDING {
-                out.turn(Role::User, "x", n.to_string(), None)?;
+                out.turn(Role::User, "x", n.to_string())?;
             }
             assert_eq!(out.report.turns, PENDING + 1, "passed on while the file is still being read");
-            out.result("a", "late", false, None)
+            out.result("a", "late", false)
         });
         assert_eq!(texts[0], "[a]\n=> [no result recorded]");
         assert_eq!(texts[PENDING + 1], "[an earlier call]\n=>\nlate");
         assert_eq!(report.open_calls, 1);
         let (texts, _) = collected(|out| {
             call(out, "a")?;
-            out.turn(Role::User, &"x".repeat(PENDING_BYTES), "u".into(), None)?;
+            out.turn(Role::User, &"x".repeat(PENDING_BYTES), "u".into())?;
             assert_eq!(out.report.turns, 2);
             Ok(())
         });
@@ -242,10 +295,10 @@ mod tests {
 
     #[test]
     fn blank_turns_are_dropped_and_an_error_of_the_receiver_is_returned() {
-        let (texts, _) = collected(|out| out.turn(Role::User, " \n", "x".into(), None));
+        let (texts, _) = collected(|out| out.turn(Role::User, " \n", "x".into()));
         assert!(texts.is_empty());
         let mut each = |_: Turn| Err(Error::io("enough"));
         let mut out = TurnSink::new(&mut each, None);
-        assert_eq!(out.turn(Role::User, "x", "x".into(), None).unwrap_err().message(), "enough");
+        assert_eq!(out.turn(Role::User, "x", "x".into()).unwrap_err().message(), "enough");
     }
 }

@@ -1,31 +1,6 @@
-//! What Gemini CLI and Qwen Code put into parts of messages: answers of tools, and in prompts the contents of files that
-//! they name as `@file`, and what hooks added.
+//! What Gemini CLI and Qwen Code put into prompts: the contents of files that they name as `@file`, and what hooks added.
 
-use crate::harness::content;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-
-#[derive(Deserialize)]
-struct Answer<'a> {
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-/// What a tool answered, and whether it failed.
-pub(super) fn answer(response: Option<&RawValue>) -> (String, bool) {
-    let Some(response) = response else { return (String::new(), false) };
-    let (text, failed) = match serde_json::from_str::<Answer>(response.get()) {
-        Ok(Answer { output: Some(output), .. }) => (content::text(output), false),
-        Ok(Answer { error: Some(error), .. }) => (content::text(error), true),
-        _ => (response.get().to_owned(), false),
-    };
-    let inner = text.trim().strip_prefix("<untrusted_context>");
-    let inner = inner.map(|inner| inner.strip_suffix("</untrusted_context>").unwrap_or(inner).trim());
-    (inner.map(str::to_owned).unwrap_or(text), failed)
-}
 
 /// The lines before and after the contents of `@file` references.
 const FILES_START: &str = "--- Content from referenced files ---";

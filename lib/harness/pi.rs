@@ -5,18 +5,16 @@
 //! grows. A fork begins with copies of the parent's entries, under the same ids.
 
 use crate::base::error::{Error, Result};
-use crate::harness::content::{self, known_parts};
+use crate::harness::content::{self, Call, Part};
+use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, id_fault, is_there};
-use crate::harness::source::{self, Line, Taken, each_line, parse, unknown};
+use crate::harness::source::{self, each_line};
 use crate::harness::spec::ToolKind::{self, Edit, Own, Read, Search, Shell, Write};
-use crate::harness::spec::{Answer, Capture, Format, Home, Install, Past, Recall, Spec, has};
-use crate::harness::tool::IMAGE;
+use crate::harness::spec::{Capture, Format, Home, Install, Past, Recall, RecallForm, Spec, has};
 use crate::harness::turn::Role;
-use jiff::Timestamp;
-use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[("PI_CODING_AGENT_DIR", "")], usual: ".pi/agent" };
@@ -41,7 +39,7 @@ pub(super) static SPEC: Spec = Spec {
     // An extension, which the person copies.
     install: Install::Nothing,
     next_step: None,
-    recall: Recall { answer: Answer::Plugin, resumes_whole: false, unheard: &[] },
+    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     preset: None,
 };
 
@@ -64,99 +62,68 @@ const OTHER: &[&str] = &[
 /// The longest first line, in bytes.
 const HEADER_CAP: usize = 64 << 10;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Entry<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    id: Option<String>,
-    timestamp: Option<String>,
-    cwd: Option<String>,
-    /// In the header of a fork: the parent's file.
-    parent_session: Option<String>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    role: Cow<'a, str>,
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    tool_call_id: Option<String>,
-    is_error: Option<bool>,
-    /// Of a command that the person ran.
-    command: Option<String>,
-    output: Option<String>,
-    exit_code: Option<i64>,
-}
-
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    each_line(path, "Pi", out, entry).map(drop)
+    each_line(path, "Pi", out, |entry, _, out| take(entry, out)).map(drop)
 }
 
-fn entry(line: Line, out: &mut TurnSink) -> Taken {
-    let entry: Entry = parse(line.text)?;
-    match &*entry.kind {
-        "session" if entry.cwd.is_some() => {
-            let parent = entry.parent_session.as_deref().map(Path::new);
-            out.report.parent = parent.and_then(session_id).map(str::to_owned);
-            out.report.session_id = entry.id;
-            out.report.cwd = entry.cwd;
+fn take(entry: &Object, out: &mut TurnSink) -> Taken {
+    let (kind, id) = (entry.kind()?, entry.text("id")?);
+    match &*kind {
+        "session" if entry.raw("cwd").is_some() => {
+            // In the header of a fork: the parent's file.
+            let parent = entry.text("parentSession")?;
+            out.report.parent =
+                parent.as_deref().and_then(|path| session_id(Path::new(path))).map(str::to_owned);
+            out.report.begins(id, entry.text("cwd")?);
+            Ok(())
         }
         "message" => {
-            let (Some(raw), Some(id)) = (entry.message, entry.id) else {
+            let (Some(said), Some(id)) = (entry.object("message")?, id) else {
                 return unknown("message without an id");
             };
-            let at = entry.timestamp.as_deref().and_then(|at| at.parse().ok());
-            return match serde_json::from_str(raw.get()) {
-                Ok(message) => self::message(message, id, at, out),
-                Err(_) => unknown("message in another shape"),
-            };
+            out.at = entry.time("timestamp");
+            message(&said, id, out)
         }
-        kind if OTHER.contains(&kind) => {}
-        kind => return unknown(kind),
+        kind if OTHER.contains(&kind) => Ok(()),
+        kind => unknown(kind),
     }
-    Ok(())
 }
 
-fn message(message: Message, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Taken {
-    match &*message.role {
-        "user" => user(message.content, id, at, out)?,
-        "assistant" => assistant(message.content, &id, at, out)?,
-        "toolResult" => {
-            let text = message.content.map(content::text).unwrap_or_default();
-            let key = message.tool_call_id.unwrap_or(id);
-            out.result(&key, &text, message.is_error == Some(true), at)?;
+fn message(message: &Object, id: String, out: &mut TurnSink) -> Taken {
+    let content = message.raw("content");
+    match (&*message.text("role")?.unwrap_or_default(), content) {
+        ("user", Some(content)) => user(content, id, out)?,
+        ("assistant", Some(content)) => out.each_part(content, "assistant part", |n, part, out| {
+            let id = match &part {
+                // Some services number their calls anew in each session.
+                Part::Call(Call { key: Some(key), .. }) => format!("{id}/{key}"),
+                _ => format!("{id}/{n}"),
+            };
+            out.part(part, id)
+        })?,
+        ("toolResult", _) => {
+            let text = content.map(content::text).unwrap_or_default();
+            let key = message.text("toolCallId")?.unwrap_or(id);
+            out.result(&key, &text, message.is("isError"))?;
         }
         // The person ran it, with `!`: its output is evidence, but no words of theirs.
-        "bashExecution" => {
-            let command = message.command.unwrap_or_default();
-            out.call(&id, "user's shell", &command, id.clone(), at)?;
-            let failed = message.exit_code.is_some_and(|code| code != 0);
-            out.result(&id, &message.output.unwrap_or_default(), failed, at)?;
+        ("bashExecution", _) => {
+            let command = message.text("command")?.unwrap_or_default();
+            out.call(&id, "user's shell", &command, id.clone())?;
+            let failed = message.get("exitCode")?.is_some_and(|code: i64| code != 0);
+            out.result(&id, &message.text("output")?.unwrap_or_default(), failed)?;
         }
-        "custom" | "branchSummary" | "compactionSummary" => {}
-        role => return unknown(format!("message of role {role}")),
+        ("user" | "assistant" | "custom" | "branchSummary" | "compactionSummary", _) => {}
+        (role, _) => return unknown(format!("message of role {role}")),
     }
     Ok(())
 }
 
-fn user(content: Option<&RawValue>, id: String, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    let mut texts = Vec::new();
-    for (_, part) in known_parts(content, "user part", &mut out.report) {
-        match (&*part.kind, part.text) {
-            ("text", Some(text)) => texts.push(text),
-            ("image", _) => texts.push(IMAGE.to_owned()),
-            (kind, _) => out.report.unknown(&format!("user part {kind}")),
-        }
-    }
-    let text = texts.join("\n");
+fn user(content: &RawValue, id: String, out: &mut TurnSink) -> Taken {
+    let text = out.typed(content, "user part", &[])?;
     let (files, typed) = without_files(&text);
-    out.attached(files, &id, at)?;
-    out.turn(Role::User, typed, id, at)
+    out.attached(files, &id)?;
+    Ok(out.turn(Role::User, typed, id)?)
 }
 
 /// `@file` arguments stand before what was typed, as `<file name="…">` elements: those, and the rest.
@@ -168,26 +135,6 @@ fn without_files(text: &str) -> (&str, &str) {
         rest = &rest[end + END.len()..];
     }
     text.split_at(text.len() - rest.len())
-}
-
-fn assistant(content: Option<&RawValue>, id: &str, at: Option<Timestamp>, out: &mut TurnSink) -> Result<()> {
-    for (n, part) in known_parts(content, "assistant part", &mut out.report) {
-        let turn = format!("{id}/{n}");
-        match (&*part.kind, part.text, part.thinking) {
-            ("text", Some(text), _) => out.turn(Role::Assistant, &text, turn, at)?,
-            ("thinking", _, Some(text)) => out.turn(Role::Reasoning, &text, turn, at)?,
-            ("toolCall", ..) => {
-                let key = part.id.unwrap_or(turn);
-                let input = part.input.map_or("{}", RawValue::get);
-                // Some services number their calls anew in each session.
-                let turn = format!("{id}/{key}");
-                out.call(&key, part.name.as_deref().unwrap_or("tool"), input, turn, at)?;
-            }
-            ("text" | "thinking", ..) => {}
-            (kind, ..) => out.report.unknown(&format!("assistant part {kind}")),
-        }
-    }
-    Ok(())
 }
 
 /// The id in the name of a session's file.
@@ -209,11 +156,14 @@ fn session(path: &Path) -> Result<Ended> {
     let mut reader = source::open(path, "a Pi session")?;
     let mut first = Vec::new();
     source::next_line(&mut reader, &mut first, HEADER_CAP).map_err(|e| source::failed(path, &e))?;
-    match serde_json::from_slice(&first) {
-        Ok(Entry { kind, cwd: Some(cwd), .. }) if kind == "session" => {
+    let first: Value = serde_json::from_slice(&first).unwrap_or_default();
+    match first["cwd"].as_str().filter(|_| first["type"] == "session") {
+        Some(cwd) => {
             let cwd = Some(PathBuf::from(cwd)).filter(|cwd| cwd.is_absolute());
             Ok(Ended::Session { path: path.to_owned(), id: id.to_owned(), cwd })
         }
-        _ => Err(Error::io(format!("\"{}\" does not begin like a session of Pi", path.display())).hint(FORM)),
+        None => {
+            Err(Error::io(format!("\"{}\" does not begin like a session of Pi", path.display())).hint(FORM))
+        }
     }
 }

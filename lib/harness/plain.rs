@@ -51,7 +51,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
         }
         if piece.len() >= PIECE || ended || border == Some(offset) {
             let kept = recalled::without_notes(&piece);
-            out.turn(Role::Document, &kept, piece_id(offset, &hash), None)?;
+            out.turn(Role::Document, &kept, piece_id(offset, &hash))?;
             // A note counts as going on to the end of the file.
             if ended || kept.len() != piece.len() {
                 return Ok(());

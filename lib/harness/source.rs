@@ -1,10 +1,11 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
+use crate::base::text::counted;
+use crate::harness::object::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
 use memchr::memchr;
-use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -47,54 +48,23 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// Why a reader takes nothing from a line.
-pub(super) enum Skip {
-    /// A record of an unknown kind or shape.
-    Unknown(String),
-    /// Not JSON.
-    Torn,
-    /// The receiver wants no more.
-    Stopped(Error),
-}
-
-impl From<Error> for Skip {
-    fn from(error: Error) -> Skip {
-        Skip::Stopped(error)
-    }
-}
-
-/// `Ok`: a record of the expected program, with or without a turn.
-pub(super) type Taken = Result<(), Skip>;
-
-pub(super) fn unknown(kind: impl Into<String>) -> Taken {
-    Err(Skip::Unknown(kind.into()))
-}
-
 /// A line of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Line<'a> {
     pub(super) text: &'a str,
     /// Its position in the file, in bytes.
     pub(super) offset: u64,
-    /// Is this exactly what the file contains? Not if invalid UTF-8 was replaced.
+    /// The file contains exactly this: no invalid UTF-8 was replaced.
     pub(super) exact: bool,
 }
 
-/// Parses a line.
-pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, Skip> {
-    serde_json::from_str(line).map_err(|e| match e.classify() {
-        serde_json::error::Category::Data => Skip::Unknown("(another shape)".to_owned()),
-        _ => Skip::Torn,
-    })
-}
-
-/// Passes every line of a JSON Lines file of `program` to `take` and counts the results. A file without a known record
-/// is an error, unless it is the incomplete first line of one.
+/// Passes the record of every line of a JSON Lines file of `program` to `take`, and counts the results. A file without a
+/// known record is an error, unless it is the incomplete first line of one.
 pub(super) fn each_line(
     path: &Path,
     program: &str,
     out: &mut TurnSink,
-    mut take: impl FnMut(Line, &mut TurnSink) -> Taken,
+    mut take: impl FnMut(&Object, Line, &mut TurnSink) -> Taken,
 ) -> Result<Reader> {
     let mut reader = open(path, &format!("a {program} session"))?;
     let mut buffer = Vec::new();
@@ -113,18 +83,17 @@ pub(super) fn each_line(
             out.report.too_long += 1;
             continue;
         }
-        let text = match std::str::from_utf8(&buffer) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(&buffer),
-        };
+        let text = String::from_utf8_lossy(&buffer);
         if text.trim().is_empty() {
             continue;
         }
         lines += 1;
         let exact = matches!(text, Cow::Borrowed(_));
-        match take(Line { text: &text, offset: start, exact }, out) {
+        let line = Line { text: &text, offset: start, exact };
+        match Object::parse(&text).and_then(|record| take(&record, line, out)) {
             Ok(()) => known += 1,
             Err(Skip::Unknown(kind)) => out.report.unknown(&kind),
+            Err(Skip::Shape) => out.report.unknown("(another shape)"),
             Err(Skip::Torn) => {
                 out.report.torn += 1;
                 torn_start = lines == 1 && !found.ended && exact && text.starts_with('{');
@@ -139,8 +108,9 @@ pub(super) fn each_line(
     }
     out.is_foreign = true;
     let what = match (is_silent, lines) {
-        (true, _) if messages == 1 => format!("has 1 message, none of which {program} wrote"),
-        (true, _) => format!("has {messages} messages, none of which {program} wrote"),
+        (true, _) => {
+            format!("has {}, none of which {program} wrote", counted(messages, "message", "messages"))
+        }
         (_, 0) => "contains only white space".to_owned(),
         (_, 1) => format!("is one line that is not a {program} record"),
         _ => format!("has {lines} lines, and none is a {program} record"),
@@ -151,7 +121,7 @@ pub(super) fn each_line(
 pub(super) struct LineRead {
     /// Bytes consumed, including the newline; 0 at the end of the file.
     pub(super) length: u64,
-    /// Did it end with a newline?
+    /// It ended with a newline.
     ended: bool,
     pub(super) too_long: bool,
 }

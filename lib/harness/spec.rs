@@ -4,6 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::out::{ATTACHED, TurnSink};
 use crate::harness::payload::{Ended, Payload};
+use serde::Deserialize;
 use serde_json::Value;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ pub struct Spec {
     pub capture: Capture,
     pub past: Past,
     /// What its hooks report.
-    pub events: &'static [Event],
+    pub events: &'static [HookEvent],
     pub install: Install,
     /// What a person has to do in the program once the hooks are installed.
     pub next_step: Option<&'static str>,
@@ -57,7 +58,7 @@ impl Home {
 #[derive(Debug)]
 pub struct Format {
     pub(super) read: fn(&Path, &mut TurnSink) -> Result<()>,
-    /// Does this record show that a file is one of this program's?
+    /// Whether a record shows that a file is one of this program's.
     pub(super) is_record: fn(&Value) -> bool,
     pub tools: &'static [(ToolKind, &'static [&'static str])],
     /// The shell stays in the directory that a command went to.
@@ -96,7 +97,7 @@ impl Format {
     }
 }
 
-/// For `is_record`: has it all of these keys?
+/// For `is_record`: the record has all of these keys.
 pub(super) fn has(record: &Value, keys: &[&str]) -> bool {
     keys.iter().all(|key| record.get(key).is_some())
 }
@@ -149,43 +150,42 @@ pub enum Past {
     /// Files below a directory; `*` stands for any name or part of one.
     Files(Home, &'static [&'static str]),
     /// Copies of sessions that are kept elsewhere: what they say of them.
-    Copies(Home, &'static str, fn(&Path) -> Option<Copied>),
+    Copies(Home, &'static str, fn(&Path) -> Option<Stored>),
     /// A file shows that there are some, and the program of its `readCommand` is asked.
     Asked(Home, &'static str, fn(&str, &Path) -> Result<Vec<Stored>>),
 }
 
-/// What a copy says of its session.
-pub struct Copied {
-    pub first_prompt: Option<String>,
-    pub cwd: Option<String>,
-}
-
-/// What a program says of a session that it keeps.
+/// What is said of a session that its program keeps elsewhere: by a copy, or by the program.
+#[derive(Deserialize)]
 pub struct Stored {
     pub id: String,
-    pub is_sub_agent: bool,
+    /// Of a sub-agent.
+    #[serde(rename = "parent_id")]
+    pub parent: Option<String>,
+    #[serde(rename = "directory")]
     pub cwd: Option<String>,
     /// When it last changed, in milliseconds since 1970.
+    #[serde(rename = "time_updated")]
     pub changed: i64,
-    pub bytes: u64,
+    pub bytes: Option<u64>,
     /// Its beginning.
     pub first: Option<String>,
 }
 
 /// What a hook reports.
-pub struct Event {
+pub struct HookEvent {
     pub name: &'static str,
     pub when: When,
     /// How long the program waits for our hook, in its own unit. None: we put no hook there, but understand one.
     pub timeout: Option<u64>,
 }
 
-pub(super) const fn hook(name: &'static str, when: When, timeout: u64) -> Event {
-    Event { name, when, timeout: Some(timeout) }
+pub(super) const fn hook(name: &'static str, when: When, timeout: u64) -> HookEvent {
+    HookEvent { name, when, timeout: Some(timeout) }
 }
 
-pub(super) const fn understood(name: &'static str, when: When) -> Event {
-    Event { name, when, timeout: None }
+pub(super) const fn understood(name: &'static str, when: When) -> HookEvent {
+    HookEvent { name, when, timeout: None }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,7 +261,7 @@ pub struct OwnFile {
 
 /// What `memory-recall` has to know.
 pub struct Recall {
-    pub answer: Answer,
+    pub form: RecallForm,
     /// A resumed session has all that it was given.
     pub resumes_whole: bool,
     /// Starts of these sources run the hook, and what it says does not reach the model.
@@ -270,7 +270,7 @@ pub struct Recall {
 
 /// The form in which the program takes what a hook gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum RecallForm {
     /// `hookSpecificOutput.additionalContext`
     HookOutput,
     /// The text under this key.
@@ -297,7 +297,7 @@ impl fmt::Debug for Spec {
 }
 
 impl Spec {
-    /// Is it used here?
+    /// It is used here.
     pub fn is_here(&self, env: &Env) -> bool {
         self.home.dir(env).is_some_and(|dir| dir.is_dir())
     }

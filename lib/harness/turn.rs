@@ -41,7 +41,7 @@ impl fmt::Display for Role {
 }
 
 /// One message, thought or tool call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Turn {
     pub role: Role,
     pub text: String,
@@ -106,6 +106,12 @@ pub struct SessionReport {
 }
 
 impl SessionReport {
+    /// What a record says of its session. The first counts.
+    pub(super) fn begins(&mut self, session_id: Option<String>, cwd: Option<String>) {
+        self.session_id = self.session_id.take().or(session_id);
+        self.cwd = self.cwd.take().or(cwd);
+    }
+
     /// Counts a record of an unknown kind.
     pub(super) fn unknown(&mut self, kind: &str) {
         let kind = crate::base::text::one_line(kind, KIND_CHARS);

@@ -70,7 +70,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
             false => serde_json::from_slice(&buffer).map_err(|e| reason(&e)).and_then(complete),
         };
         match turn {
-            Ok((turn, at)) => add(turn, at, &mut ids, out)?,
+            Ok(turn) => add(turn, &mut ids, out)?,
             Err(why) => {
                 let what = format!("\"{}\", line {number}, is not a turn: {why}", path.display());
                 return Err(Error::io(what)
@@ -91,28 +91,25 @@ fn reason(error: &serde_json::Error) -> String {
     text.rsplit_once(" at line ").map_or(text.clone(), |(reason, _)| reason.to_owned())
 }
 
-/// The turn and its time, if it has what its role needs.
-fn complete(turn: TurnLine) -> Result<(TurnLine, Option<Timestamp>), String> {
-    let at = match turn.time.as_deref() {
-        None => None,
-        Some(text) => match text.parse() {
-            Ok(at) => Some(at),
-            Err(_) => return Err(format!("\"{}\" is not an RFC 3339 time", one_line(text, 80))),
-        },
-    };
+/// A turn that has what its role needs.
+fn complete(turn: TurnLine) -> Result<TurnLine, String> {
+    if let Some(time) = turn.time.as_deref().filter(|time| time.parse::<Timestamp>().is_err()) {
+        return Err(format!("\"{}\" is not an RFC 3339 time", one_line(time, 80)));
+    }
     match turn.role {
         LineRole::Tool if turn.tool.is_none() => Err("missing field `tool`".to_owned()),
-        LineRole::Tool => Ok((turn, at)),
+        LineRole::Tool => Ok(turn),
         _ if turn.text.is_none() => Err("missing field `text`".to_owned()),
         _ if turn.tool.is_some() || turn.input.is_some() || turn.failed.is_some() => {
             Err("`tool`, `input` and `failed` are only for the role tool".to_owned())
         }
-        _ => Ok((turn, at)),
+        _ => Ok(turn),
     }
 }
 
-fn add(turn: TurnLine, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
+fn add(turn: TurnLine, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     let text = turn.text.unwrap_or_default();
+    out.at = turn.time.and_then(|time| time.parse().ok());
     let role = match turn.role {
         LineRole::User => Role::User,
         LineRole::Assistant => Role::Assistant,
@@ -120,10 +117,9 @@ fn add(turn: TurnLine, at: Option<Timestamp>, ids: &mut Ids, out: &mut TurnSink)
         LineRole::Tool => {
             let (tool, input) = (turn.tool.unwrap_or_default(), turn.input.map_or("{}", RawValue::get));
             let key = turn.id.unwrap_or_else(|| ids.next(Role::Tool, &format!("{tool} {input}\n{text}")));
-            out.call(&key, &tool, input, key.clone(), at)?;
-            return out.result(&key, &text, turn.failed == Some(true), at);
+            out.call(&key, &tool, input, key.clone())?;
+            return out.result(&key, &text, turn.failed == Some(true));
         }
     };
-    let id = turn.id.unwrap_or_else(|| ids.next(role, &text));
-    out.turn(role, &text, id, at)
+    out.turn(role, &text, turn.id.unwrap_or_else(|| ids.next(role, &text)))
 }

@@ -1,6 +1,7 @@
 //! The sessions that lie on this machine already (`memory-capture --past`): which of them are a person's, and neither
 //! consumed nor queued.
 
+use crate::base::command_line::program;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::name_of_url;
@@ -9,8 +10,8 @@ use crate::config::memory::MemoryConfig;
 use crate::harness::files::matching;
 use crate::harness::name::Harness;
 use crate::harness::payload::id_fault;
-use crate::harness::spec::{Copied, Format, Home, Past as Kept, Spec, Stored};
-use crate::harness::turn::{Role, SessionReport, Turn};
+use crate::harness::spec::{Home, Past as Kept, Spec, Stored};
+use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, HARNESSES};
 use crate::memory::capture::context;
 use crate::store::batch::{Batches, bears_an_id};
@@ -21,6 +22,7 @@ use crate::store::place::Root;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 /// How far back sessions are looked for.
@@ -44,21 +46,15 @@ impl std::str::FromStr for Period {
         if text == "all" {
             return Ok(Period::All);
         }
-        let unit = text.chars().last().ok_or_else(wrong)?;
-        let hours = match unit {
-            'h' => 1,
-            'd' => 24,
-            'w' => 7 * 24,
-            _ => return Err(wrong()),
-        };
-        let digits = &text[..text.len() - unit.len_utf8()];
+        let (digits, hours) = [("h", 1), ("d", 24), ("w", 7 * 24)]
+            .into_iter()
+            .find_map(|(unit, hours)| Some((text.strip_suffix(unit)?, hours)))
+            .ok_or_else(wrong)?;
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let number = digits.parse::<i64>().ok().filter(|number| is_number && *number > 0);
-        let hours = number.and_then(|number| number.checked_mul(hours)).ok_or_else(wrong)?;
-        match hours <= LONGEST_DAYS * 24 {
-            true => Ok(Period::Last(SignedDuration::from_hours(hours))),
-            false => Err(wrong()),
-        }
+        let hours = number.and_then(|number| number.checked_mul(hours));
+        let hours = hours.filter(|hours| *hours <= LONGEST_DAYS * 24).ok_or_else(wrong)?;
+        Ok(Period::Last(SignedDuration::from_hours(hours)))
     }
 }
 
@@ -77,6 +73,14 @@ pub struct PastSession {
 }
 
 impl PastSession {
+    /// One that its program prints, as far as it is known so far.
+    fn by_id(spec: &Spec, id: &str, at: Timestamp, bytes: u64) -> PastSession {
+        let harness = Harness::of(spec);
+        let retrieval = Retrieval::by_id(harness, id.to_owned());
+        let shown = usize::try_from(bytes).unwrap_or(usize::MAX);
+        PastSession { harness, retrieval, context: Context::default(), at, bytes, shown }
+    }
+
     pub fn entry(&self, timestamp: Timestamp) -> QueueEntry {
         let context = Context { past: true, ..self.context.clone() };
         let (harness, retrieval) = (self.harness, self.retrieval.clone());
@@ -107,31 +111,27 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    /// The key in JSON.
-    pub fn key(self) -> &'static str {
+    /// The key in JSON, and the words for a person.
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            LeftOut::Consumed => "consumed",
-            LeftOut::Waiting => "waiting",
-            LeftOut::Failed => "failed",
-            LeftOut::SubAgent => "subAgent",
-            LeftOut::Ours => "ours",
-            LeftOut::Silent => "silent",
-            LeftOut::Unreadable => "unreadable",
+            LeftOut::Consumed => ("consumed", "consumed already"),
+            LeftOut::Waiting => ("waiting", "in the queue already"),
+            LeftOut::Failed => ("failed", "in inbox/.failed"),
+            LeftOut::SubAgent => ("subAgent", "of sub-agents"),
+            LeftOut::Ours => ("ours", "of the memory programs themselves"),
+            LeftOut::Silent => ("silent", "without a word of a person"),
+            LeftOut::Unreadable => ("unreadable", "unreadable"),
         }
+    }
+
+    pub fn key(self) -> &'static str {
+        self.words().0
     }
 }
 
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LeftOut::Consumed => "consumed already",
-            LeftOut::Waiting => "in the queue already",
-            LeftOut::Failed => "in inbox/.failed",
-            LeftOut::SubAgent => "of sub-agents",
-            LeftOut::Ours => "of the memory programs themselves",
-            LeftOut::Silent => "without a word of a person",
-            LeftOut::Unreadable => "unreadable",
-        })
+        f.write_str(self.words().1)
     }
 }
 
@@ -158,76 +158,75 @@ type Seen = std::result::Result<PastSession, LeftOut>;
 
 impl Search<'_> {
     pub fn run(&self) -> Result<Past> {
-        let known = Known::load(self.root)?;
+        let known = KnownSessions::load(self.root)?;
         let mut past = Past::default();
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
-        let mut unreadable = Vec::new();
-        let mut take = |seen: Seen| match seen {
-            Err(why) => *past.left_out.entry(why).or_default() += 1,
-            Ok(session) => {
-                let id = session.entry(session.at).thread_id().unwrap_or_default().to_owned();
-                let key = (session.harness, id);
-                if found.get(&key).is_none_or(|other| other.shown < session.shown) {
-                    found.insert(key, session);
-                }
-            }
-        };
         for spec in HARNESSES.iter().filter(|spec| self.only.is_none_or(|only| only == Harness::of(spec))) {
-            match &spec.past {
-                Kept::Files(home, patterns) => {
-                    for pattern in *patterns {
-                        self.each_file(home, pattern, |file| {
-                            take(self.session(spec, &file, &known, &mut unreadable));
-                        });
-                    }
-                }
-                Kept::Copies(home, pattern, copied) => {
-                    self.each_file(home, pattern, |file| take(self.copy(spec, file, &known, *copied)));
-                }
-                Kept::Asked(home, sign, stored) => {
-                    let dir = home.dir(self.env).filter(|dir| dir.join(sign).is_file());
-                    match dir.map_or(Ok(Vec::new()), |dir| stored(&self.program(spec), &dir)) {
-                        Ok(all) => all.into_iter().for_each(|one| {
-                            let at =
-                                Timestamp::from_millisecond(one.changed).unwrap_or(Timestamp::UNIX_EPOCH);
-                            if self.is_within(at) {
-                                take(stored_session(spec, one, at, &known));
-                            }
-                        }),
-                        Err(error) => unreadable.push(format!(
-                            "{}'s sessions are left out: {}",
-                            spec.title,
-                            error.line()
-                        )),
+            for seen in self.of_program(spec, &known, &mut past.unreadable) {
+                match seen {
+                    Err(why) => *past.left_out.entry(why).or_default() += 1,
+                    Ok(session) => {
+                        let id = session.entry(session.at).thread_id().unwrap_or_default().to_owned();
+                        let key = (session.harness, id);
+                        if found.get(&key).is_none_or(|other| other.shown < session.shown) {
+                            found.insert(key, session);
+                        }
                     }
                 }
             }
         }
-        past.unreadable = unreadable;
         past.sessions = found.into_values().collect();
         past.sessions.sort_by_cached_key(|session| (session.at, session.place()));
         Ok(past)
     }
 
-    /// The files of a pattern that changed within the period.
-    fn each_file(&self, home: &Home, pattern: &str, mut take: impl FnMut(SessionFile)) {
-        for path in home.dir(self.env).into_iter().flat_map(|dir| matching(dir, pattern)) {
-            let Some(metadata) = path.metadata().ok().filter(|metadata| metadata.is_file()) else { continue };
-            let Some(at) = metadata.modified().ok().and_then(|at| Timestamp::try_from(at).ok()) else {
-                continue;
-            };
-            if self.is_within(at) {
-                take(SessionFile { path, bytes: metadata.len(), at });
+    fn of_program(&self, spec: &Spec, known: &KnownSessions, unreadable: &mut Vec<String>) -> Vec<Seen> {
+        match &spec.past {
+            Kept::Files(home, patterns) => {
+                let files = patterns.iter().flat_map(|pattern| self.files(home, pattern));
+                files.map(|file| in_file(spec, &file, known, unreadable)).collect()
+            }
+            Kept::Copies(home, pattern, copied) => {
+                let files = self.files(home, pattern).into_iter();
+                let copy = |file: SessionFile| {
+                    let session = PastSession::by_id(spec, file.stem(), file.at, file.bytes);
+                    kept_elsewhere(session, known, || copied(&file.path).ok_or(LeftOut::Unreadable))
+                };
+                files.map(copy).collect()
+            }
+            Kept::Asked(home, sign, stored) => {
+                let dir = home.dir(self.env).filter(|dir| dir.join(sign).is_file());
+                let all = dir.map_or(Ok(Vec::new()), |dir| stored(&self.program(spec), &dir));
+                let all = all.unwrap_or_else(|error| {
+                    unreadable.push(format!("{}'s sessions are left out: {}", spec.title, error.line()));
+                    Vec::new()
+                });
+                let session = |one: Stored| {
+                    let at = Timestamp::from_millisecond(one.changed).unwrap_or(Timestamp::UNIX_EPOCH);
+                    let session = PastSession::by_id(spec, &one.id, at, one.bytes.unwrap_or_default());
+                    self.is_within(at).then(|| kept_elsewhere(session, known, || Ok(one)))
+                };
+                all.into_iter().filter_map(session).collect()
             }
         }
+    }
+
+    /// The files of a pattern that changed within the period.
+    fn files(&self, home: &Home, pattern: &str) -> Vec<SessionFile> {
+        let paths = home.dir(self.env).map(|dir| matching(dir, pattern)).unwrap_or_default();
+        let file = |path: PathBuf| {
+            let metadata = path.metadata().ok().filter(Metadata::is_file)?;
+            let at = Timestamp::try_from(metadata.modified().ok()?).ok()?;
+            self.is_within(at).then(|| SessionFile { path, bytes: metadata.len(), at })
+        };
+        paths.into_iter().filter_map(file).collect()
     }
 
     /// The program that reads a session.
     fn program(&self, spec: &Spec) -> String {
         let command = self.config.harnesses.get(spec.name).map_or("", |known| known.read_command.as_str());
-        let program = shlex::split(command).and_then(|words| words.into_iter().next());
-        program.unwrap_or_else(|| spec.name.to_owned())
+        program(command).unwrap_or_else(|| spec.name.to_owned())
     }
 
     fn is_within(&self, at: Timestamp) -> bool {
@@ -236,95 +235,72 @@ impl Search<'_> {
             Period::Last(period) => self.env.now().duration_since(at) <= period,
         }
     }
-
-    /// The session in a file.
-    fn session(&self, spec: &Spec, file: &SessionFile, known: &Known, unreadable: &mut Vec<String>) -> Seen {
-        let of = |id: &str| PastSession {
-            harness: Harness::of(spec),
-            retrieval: Retrieval::in_file(Harness::of(spec), file.path.clone(), id.to_owned()),
-            context: Context::default(),
-            at: file.at,
-            bytes: file.bytes,
-            shown: 0,
-        };
-        // Most sessions on a machine are known. Where the file's name tells that, it is not read.
-        let stem = file.stem();
-        known.left_out(&of(stem))?;
-        let read = read(&spec.format, &file.path).map_err(|error| {
-            unreadable.push(error.line());
-            LeftOut::Unreadable
-        })?;
-        let report = read.report;
-        let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none()).unwrap_or(stem);
-        if id_fault(id).is_some() {
-            return Err(LeftOut::Unreadable);
-        }
-        let session = PastSession { shown: read.shown, ..of(id) };
-        known.left_out(&session)?;
-        if report.is_sub_agent {
-            return Err(LeftOut::SubAgent);
-        }
-        let cwd = report.cwd.map(PathBuf::from);
-        if read.is_ours || cwd.as_deref().is_some_and(was_for_a_command) {
-            return Err(LeftOut::Ours);
-        }
-        if !read.has_person {
-            return Err(LeftOut::Silent);
-        }
-        let mut context = context(cwd);
-        // The directory may be gone, and the session may say what it was a checkout of.
-        context.repo = context.repo.or_else(|| name_of_url(&report.remote?));
-        let session = PastSession { context, ..session };
-        // What the queue would refuse is no session that can be had.
-        session.entry(session.at).check().map_err(|_| LeftOut::Unreadable)?;
-        Ok(session)
-    }
-
-    /// A session that is kept elsewhere, with a copy here.
-    fn copy(
-        &self,
-        spec: &Spec,
-        file: SessionFile,
-        known: &Known,
-        copied: fn(&Path) -> Option<Copied>,
-    ) -> Seen {
-        let session = printed(spec, file.stem(), file.at, file.bytes)?;
-        known.left_out(&session)?;
-        let copy = copied(&file.path).ok_or(LeftOut::Unreadable)?;
-        let first = copy.first_prompt.ok_or(LeftOut::Silent)?;
-        persons(session, Some(&first), copy.cwd)
-    }
 }
 
-/// A session in the program's own store.
-fn stored_session(spec: &Spec, stored: Stored, at: Timestamp, known: &Known) -> Seen {
-    let session = printed(spec, &stored.id, at, stored.bytes)?;
+/// The session in a file.
+fn in_file(spec: &Spec, file: &SessionFile, known: &KnownSessions, unreadable: &mut Vec<String>) -> Seen {
+    let of = |id: &str| {
+        let retrieval = Retrieval::in_file(Harness::of(spec), file.path.clone(), id.to_owned());
+        PastSession { retrieval, ..PastSession::by_id(spec, id, file.at, file.bytes) }
+    };
+    // Most sessions on a machine are known. Where the file's name tells that, it is not read.
+    known.left_out(&of(file.stem()))?;
+    let (mut first, mut shown) = (None, 0);
+    let report = harness::read(&spec.format, &file.path, &mut |turn: Turn| {
+        let output = turn.output.map_or(0, |at| turn.text.len() - at);
+        let input = turn.brief.as_ref().map_or(turn.text.len() - output, String::len);
+        shown += input + output.min(SHOWN_OUTPUT) + AROUND_TURN;
+        if turn.role == Role::User && first.is_none() {
+            first = Some(turn.text);
+        }
+        Ok(())
+    });
+    let report = report.map_err(|error| {
+        unreadable.push(error.line());
+        LeftOut::Unreadable
+    })?;
+    let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none());
+    let session = PastSession { shown, ..of(id.unwrap_or(file.stem())) };
     known.left_out(&session)?;
-    if stored.is_sub_agent {
-        return Err(LeftOut::SubAgent);
-    }
-    let session = persons(session, stored.first.as_deref(), stored.cwd)?;
-    if stored.bytes == 0 { Err(LeftOut::Silent) } else { Ok(session) }
+    persons(session, report.is_sub_agent, first, report.cwd, report.remote)
 }
 
 /// A session that its program prints.
-fn printed(spec: &Spec, id: &str, at: Timestamp, bytes: u64) -> Seen {
-    if id_fault(id).is_some() {
-        return Err(LeftOut::Unreadable);
-    }
-    let harness = Harness::of(spec);
-    let retrieval = Retrieval::by_id(harness, id.to_owned());
-    let shown = usize::try_from(bytes).unwrap_or(usize::MAX);
-    Ok(PastSession { harness, retrieval, context: Context::default(), at, bytes, shown })
+fn kept_elsewhere(
+    session: PastSession,
+    known: &KnownSessions,
+    stored: impl FnOnce() -> std::result::Result<Stored, LeftOut>,
+) -> Seen {
+    known.left_out(&session)?;
+    let Stored { parent, cwd, first, .. } = stored()?;
+    persons(session, parent.is_some(), first, cwd, None)
 }
 
-/// The session with its directory, unless it was one of our own commands.
-fn persons(session: PastSession, first: Option<&str>, cwd: Option<String>) -> Seen {
+/// The session with its context, if it is a person's. `first` is what they typed first.
+fn persons(
+    session: PastSession,
+    is_sub_agent: bool,
+    first: Option<String>,
+    cwd: Option<String>,
+    remote: Option<String>,
+) -> Seen {
     let cwd = cwd.map(PathBuf::from);
-    if first.is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command) {
+    if is_sub_agent {
+        return Err(LeftOut::SubAgent);
+    }
+    if first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command) {
         return Err(LeftOut::Ours);
     }
-    Ok(PastSession { context: context(cwd), ..session })
+    if first.is_none() {
+        return Err(LeftOut::Silent);
+    }
+    let mut context = context(cwd);
+    // The directory may be gone, and the session may say what it was a checkout of.
+    context.repo = context.repo.or_else(|| name_of_url(&remote?));
+    let session = PastSession { context, ..session };
+    // What the queue would refuse is no session that can be had.
+    session.entry(session.at).check().map_err(|_| LeftOut::Unreadable)?;
+    Ok(session)
 }
 
 /// A file that may be a session.
@@ -341,31 +317,9 @@ impl SessionFile {
     }
 }
 
-/// What a file says about its session.
-struct ReadSession {
-    report: SessionReport,
-    is_ours: bool,
-    has_person: bool,
-    shown: usize,
-}
-
 /// What stands around a turn in a prompt takes so many bytes, about, and what is shown of a tool's output at most.
 const AROUND_TURN: usize = 90;
 const SHOWN_OUTPUT: usize = 2500;
-
-fn read(format: &Format, path: &Path) -> Result<ReadSession> {
-    let (mut has_person, mut is_ours, mut shown) = (false, false, 0);
-    let report = harness::read(format, path, &mut |turn: Turn| {
-        if turn.role == Role::User && !std::mem::replace(&mut has_person, true) {
-            is_ours = bears_an_id(&turn.text);
-        }
-        let output = turn.output.map_or(0, |at| turn.text.len() - at);
-        let input = turn.brief.as_ref().map_or(turn.text.len() - output, String::len);
-        shown += input + output.min(SHOWN_OUTPUT) + AROUND_TURN;
-        Ok(())
-    })?;
-    Ok(ReadSession { report, is_ours, has_person, shown })
-}
 
 /// The empty directory of an LLM command of ours, which is removed after the call.
 fn was_for_a_command(cwd: &Path) -> bool {
@@ -377,14 +331,14 @@ fn was_for_a_command(cwd: &Path) -> bool {
 }
 
 /// What the store knows of sessions already.
-struct Known {
+struct KnownSessions {
     consumed: Sessions,
     /// The entries in the queue and around it, by the mark in their names that all entries for a session share.
     entries: HashMap<String, Vec<(PathBuf, LeftOut)>>,
 }
 
-impl Known {
-    fn load(root: &Root) -> Result<Known> {
+impl KnownSessions {
+    fn load(root: &Root) -> Result<KnownSessions> {
         let inbox = root.inbox();
         let mut dirs = vec![
             (inbox.join(".processed"), LeftOut::Consumed),
@@ -404,7 +358,7 @@ impl Known {
                 }
             }
         }
-        Ok(Known { consumed: Sessions::load(root)?, entries })
+        Ok(KnownSessions { consumed: Sessions::load(root)?, entries })
     }
 
     /// An error if the session is not queued again.

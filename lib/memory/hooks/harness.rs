@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lookup::beside;
 use crate::harness::files::matching;
-use crate::harness::spec::{Event, Install, OwnFile, Settings, Spec, When};
+use crate::harness::spec::{HookEvent, Install, OwnFile, Settings, Spec, When};
 use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
 use crate::memory::hooks::settings::Hook;
 use jsonc_parser::cst::CstInputValue as Json;
@@ -52,7 +52,7 @@ pub(super) const MARK: &str = "agent-memory";
 pub(super) const CAP: u64 = 4 << 20;
 
 /// What an event's hook runs.
-fn program(event: &Event) -> HookProgram {
+fn program(event: &HookEvent) -> HookProgram {
     if event.when == When::End { HookProgram::Capture } else { HookProgram::Recall }
 }
 
@@ -70,7 +70,7 @@ pub fn runs_in(spec: &Spec, program: HookProgram) -> bool {
 /// The hooks of a harness as they are to be.
 pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Hook> {
     let text = |text: &str| Json::String(text.to_owned());
-    let hook = |event: &Event| {
+    let hook = |event: &HookEvent| {
         let program = program(event);
         let path = programs.path(program);
         let quoted = shlex::try_quote(path).unwrap_or_else(|_| path.into());

@@ -6,7 +6,7 @@ use crate::base::text::border;
 use crate::base::{deadline::Deadline, file, repository};
 use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
-use crate::harness::spec::{Answer, Spec};
+use crate::harness::spec::{RecallForm, Spec};
 use crate::memory::recall::clear::clear;
 use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching};
 use crate::memory::recall::reader::{Event, History, form, hear};
@@ -120,7 +120,7 @@ impl Hook<'_> {
     /// The section where the program has forgotten it, or never had it; what has changed of the notes that the session has had;
     /// and those that clearly answer the prompt.
     fn prompt(&self, prompt: &str, session: &mut Session) -> Result<String> {
-        let section = match session.has_section || self.spec.recall.answer == Answer::Plugin {
+        let section = match session.has_section || self.spec.recall.form == RecallForm::Plugin {
             true => String::new(),
             false => self.section(session, false, MOST - 2 * PROMPT_BYTES)?,
         };

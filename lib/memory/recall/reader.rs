@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::harness::HARNESSES;
-use crate::harness::spec::{Answer, Spec, When};
+use crate::harness::spec::{RecallForm, Spec, When};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
@@ -84,12 +84,12 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
 
 /// The answer in the form that the program takes.
 pub(super) fn form(spec: &Spec, event: &str, text: &str) -> String {
-    let json = match spec.recall.answer {
-        Answer::HookOutput => {
+    let json = match spec.recall.form {
+        RecallForm::HookOutput => {
             json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
         }
-        Answer::Key(key) => json!({key: text}),
-        Answer::Plugin => return text.to_owned() + "\n",
+        RecallForm::Key(key) => json!({key: text}),
+        RecallForm::Plugin => return text.to_owned() + "\n",
     };
     json.to_string() + "\n"
 }
