@@ -542,6 +542,30 @@ fn leftovers_of_killed_programs_are_reported_and_removed() {
 }
 
 #[test]
+fn a_change_that_a_killed_program_left_is_reported_without_fix_and_completed_with_it() {
+    let store = healthy();
+    let change = store.put(".agent-memory/change.json", r#"{"revisions": [], "merge": null}"#);
+    // A program may be at it.
+    assert_eq!(findings(&store), Vec::<Vec<String>>::new());
+    age(&change, HOUR);
+    let (what, mend) = only(&store);
+    assert_eq!(
+        what,
+        "warning .agent-memory/change.json a program was killed while it changed several notes, and not all are written"
+    );
+    assert_eq!(mend, "the next program that changes a note completes it; so does memory-doctor --fix");
+    assert!(change.exists());
+    store.out("memory-doctor", &["--fix"]);
+    assert!(!change.exists());
+    // One that cannot be read stops every program that changes a note.
+    let change = store.put(".agent-memory/change.json", "half");
+    let (what, mend) = only(&store);
+    assert!(what.starts_with("error .agent-memory/change.json no note can be changed: "), "{what}");
+    assert!(mend.starts_with("move it away"), "{mend}");
+    assert!(change.exists());
+}
+
+#[test]
 fn a_store_that_others_can_read_is_a_warning() {
     let store = healthy();
     set_mode(&store.root(), 0o755);

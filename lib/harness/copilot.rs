@@ -160,10 +160,7 @@ fn result(data: &Object, out: &mut TurnSink) -> Taken {
 /// The keys of a hook's JSON are in camelCase. It does not name the event, but each has keys of its own; and only at the
 /// end of a turn does it name the file.
 fn session(payload: &Payload, env: &Env) -> Result<Ended> {
-    let id = match payload.text("sessionId")? {
-        None => payload.id("session_id")?,
-        Some(_) => payload.id("sessionId")?,
-    };
+    let id = payload.id(if payload.has("sessionId") { "sessionId" } else { "session_id" })?;
     for (key, event) in [
         ("source", "sessionStart"),
         ("prompt", "userPromptSubmitted"),
@@ -175,10 +172,7 @@ fn session(payload: &Payload, env: &Env) -> Result<Ended> {
             return Ok(Ended::Nothing(why));
         }
     }
-    let named = match payload.absolute("transcriptPath")? {
-        None => payload.absolute("transcript_path")?,
-        named => named,
-    };
+    let named = payload.absolute("transcriptPath")?.or(payload.absolute("transcript_path")?);
     let kept = || HOME.dir(env).map(|home| home.join("session-state").join(id).join("events.jsonl"));
     let Some(path) = named.or_else(kept) else {
         return Ok(Ended::Nothing("the session has no transcript, because $HOME is not set".to_owned()));

@@ -42,7 +42,13 @@ impl Payload {
         }
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    /// The name or id of the sub-agent that reports, if it is none of the session itself.
+    pub fn sub_agent(&self) -> Result<Option<&str>> {
+        let mut texts = ["agent_id", "agentId", "parentAgentId"].iter().map(|key| self.text(key));
+        texts.find(|text| !matches!(text, Ok(None))).unwrap_or(Ok(None))
+    }
+
+    pub fn has(&self, key: &str) -> bool {
         self.0.get(key).is_some_and(|value| !value.is_null())
     }
 
@@ -61,7 +67,7 @@ impl Payload {
     }
 
     /// The first element of a list of strings.
-    pub(super) fn first(&self, key: &str) -> Result<Option<&str>> {
+    pub fn first(&self, key: &str) -> Result<Option<&str>> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Array(values)) => match values.first() {
@@ -103,7 +109,7 @@ pub(super) fn sub_agents(path: &Path) -> Ended {
     Ended::Nothing(format!("\"{}\" is a sub-agent's transcript", path.display()))
 }
 
-/// Is the directory so many levels above the file called that?
+/// The directory so many levels above the file is called that.
 pub(super) fn is_below(path: &Path, levels: usize, name: &str) -> bool {
     path.ancestors().nth(levels).and_then(Path::file_name).is_some_and(|dir| dir == name)
 }

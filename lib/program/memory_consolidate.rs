@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, Rule, Words, count, flag, path};
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
-use crate::base::text::whole_lines;
+use crate::base::text::{counted, whole_lines};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::Change;
@@ -13,7 +13,7 @@ use crate::memory::consolidate::work::{Action, Waiting};
 use crate::memory::pipeline::runner::{Host, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
-use crate::program::notes::{CONFIG, counted, piped_in};
+use crate::program::notes::{CONFIG, piped_in};
 use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, quoted, tell_parts_left};
 use crate::store::batch::Batches;
 use crate::store::change::Preview;

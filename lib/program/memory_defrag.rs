@@ -2,6 +2,7 @@
 
 use crate::base::cli::{self, About, Args, Context, Rule, flag, path};
 use crate::base::error::{Error, Result};
+use crate::base::text::counted;
 use crate::memory::defrag::Defrag;
 use crate::memory::defrag::host::{DefragHost, Summary};
 use crate::memory::defrag::plan::Planned;
@@ -10,7 +11,7 @@ use crate::memory::defrag::undo::{self, Undone};
 use crate::memory::pipeline::runner::Runner;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
-use crate::program::notes::{CONFIG, counted};
+use crate::program::notes::CONFIG;
 use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, quoted, tell_parts_left};
 use crate::store::batch::Batches;
 use crate::store::change::Preview;

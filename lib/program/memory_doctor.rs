@@ -4,13 +4,13 @@
 
 use crate::base::cli::{self, About, Args, Context, flag};
 use crate::base::error::Result;
-use crate::base::text::in_line;
+use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
 use crate::config::memory::search::files;
 use crate::memory::doctor::{
-    self, CHECKS, Check, CheckContext, Checker, Finding, HarnessState, Report, Severity,
+    self, CHECKS, Check, CheckContext, Checker, Finding, Findings, HarnessState, Report, Severity,
 };
-use crate::program::notes::{CONFIG, Store, counted};
+use crate::program::notes::{CONFIG, Store};
 use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
@@ -31,7 +31,11 @@ pub(super) const ABOUT: About = About {
 };
 
 /// Everything but the notes that is looked at.
-const EVERYTHING: &[&[Checker]] = &[CHECKS, &[check::look]];
+const EVERYTHING: &[&[Checker]] = &[CHECKS, &[timers]];
+
+fn timers(cx: &CheckContext, to: &mut Findings) {
+    to.all.extend(check::look(cx));
+}
 
 /// How many findings of a kind are printed.
 const SHOWN: usize = 5;
@@ -54,18 +58,17 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("running now: {}", holder.trim()));
     }
-    let harnesses = doctor::states(&patient);
     if cx.json {
         cx.stdout.json(&json!({
-            "findings": report.findings.iter().chain(&mended.findings).collect::<Vec<_>>(),
+            "findings": report.findings.iter().chain(&mended.findings.all).collect::<Vec<_>>(),
             "errors": report.count(Severity::Error),
             "warnings": report.count(Severity::Warning),
             "notes": report.notes,
-            "harnesses": harnesses,
+            "harnesses": report.harnesses,
         }))?;
     } else {
         let is_table = cx.stdout.is_terminal();
-        for [severity, file, what, mend] in rows(&mended.findings, &report, &harnesses, &store.root) {
+        for [severity, file, what, mend] in rows(&mended.findings.all, &report, &store.root) {
             cx.stdout.line(&match is_table {
                 true => format!("{severity:7}  {file}  {what}  {mend}"),
                 false => format!("{severity}\t{file}\t{what}\t{mend}"),
@@ -86,7 +89,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
 }
 
 /// The findings for people, and for `grep`.
-fn rows(mended: &[Finding], report: &Report, harnesses: &[HarnessState], root: &Root) -> Vec<[String; 4]> {
+fn rows(mended: &[Finding], report: &Report, root: &Root) -> Vec<[String; 4]> {
     let mut rows: Vec<[String; 4]> = mended.iter().map(|finding| row("fixed", finding, root)).collect();
     // How many there are of a kind, and how many were looked at.
     let mut of_kind: BTreeMap<(Severity, Check), (usize, usize)> = BTreeMap::new();
@@ -108,8 +111,8 @@ fn rows(mended: &[Finding], report: &Report, harnesses: &[HarnessState], root: &
             rows.push([severity, "…", &more, "memory-doctor --json lists all"].map(str::to_owned));
         }
     }
-    rows.extend(harnesses.iter().map(|state| {
-        let mend = if state.is_whole() { "nothing to do" } else { "memory-install-hooks" };
+    rows.extend(report.harnesses.iter().map(|state: &HarnessState| {
+        let mend = if state.is_whole { "nothing to do" } else { "memory-install-hooks" };
         ["info", &in_line(&state.file.to_string_lossy()), &state.line(), mend].map(str::to_owned)
     }));
     rows

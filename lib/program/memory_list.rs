@@ -4,10 +4,10 @@ use crate::base::cli::{self, About, Args, Context, Rule, count, flag, one_of, va
 use crate::base::error::Result;
 use crate::base::repository;
 use crate::base::stderr;
-use crate::base::text::{disarmed, one_line};
+use crate::base::text::{counted, disarmed, one_line};
 use crate::memory::search::{Found, Index, Query, Wanted};
 use crate::memory::service::{Filter, belongs_to};
-use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, counted, named_repo, wanted_tag};
+use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, named_repo, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;

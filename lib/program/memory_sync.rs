@@ -4,6 +4,7 @@ use crate::base::cli::{self, About, Args, Context, Progress, Words, flag, path, 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::base::text::counted;
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
@@ -11,7 +12,7 @@ use crate::memory::sync::remote::shown;
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{Outcome, Report, Request, sync};
 use crate::memory::waiting;
-use crate::program::notes::{CONFIG, Store, counted};
+use crate::program::notes::{CONFIG, Store};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use crate::store::topics::Topics;

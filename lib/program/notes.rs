@@ -124,11 +124,6 @@ pub(super) fn warn_waiting(proposal: &Proposal, cx: &Context) {
     ));
 }
 
-/// `1 note`, `2 notes`
-pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
-
 /// Can a question be put to a person?
 pub(super) fn can_ask(cx: &Context) -> bool {
     !cx.json && cx.stdout.is_terminal() && std::io::stdin().is_terminal()

@@ -62,6 +62,12 @@ pub(super) fn is_begun(root: &Root) -> bool {
     root.state().join(BEGUN).exists()
 }
 
+/// The file of such a change, if there is one; an error if it cannot be carried on.
+pub fn unfinished(root: &Root) -> Option<(PathBuf, Result<()>)> {
+    let path = root.state().join(BEGUN);
+    is_begun(root).then(|| (path.clone(), load(&path).map(drop)))
+}
+
 /// The merge whose files are written and that no branch may have yet.
 pub(super) fn merged(root: &Root) -> Result<Option<Begun>> {
     let path = root.state().join(MERGED);

@@ -21,11 +21,7 @@ pub fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
         return Err(Error::usage(format!("a session of {} is not captured by a hook", spec.name)));
     };
     let payload = Payload::parse(bytes)?;
-    let agent = match payload.text("agent_id")? {
-        None => payload.text("agentId")?,
-        agent => agent,
-    };
-    if let Some(agent) = agent {
+    if let Some(agent) = payload.sub_agent()? {
         return Ok(Ended::Nothing(format!(
             "\"{agent}\" is a sub-agent; its session is queued when the session ends"
         )));

@@ -2,6 +2,8 @@
 
 use crate::base::text::one_line;
 use crate::memory::redact::Redactor;
+use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::{Serialize, Serializer};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +25,7 @@ pub enum Severity {
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
     Store,
+    Change,
     Config,
     LlmCommand,
     Schema,
@@ -79,21 +82,73 @@ fn text_of<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_str(&path.to_string_lossy())
 }
 
+/// What the checks have found.
+#[derive(Default)]
+pub struct Findings {
+    pub all: Vec<Finding>,
+    pub(super) harnesses: Vec<HarnessState>,
+}
+
+impl Findings {
+    pub(super) fn error(
+        &mut self,
+        check: Check,
+        file: &Path,
+        what: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        let severity = Severity::Error;
+        self.all.push(Finding { severity, ..Finding::warning(check, file, what, mend) });
+    }
+
+    pub(super) fn warning(
+        &mut self,
+        check: Check,
+        file: &Path,
+        what: impl Into<String>,
+        mend: impl Into<String>,
+    ) {
+        self.all.push(Finding::warning(check, file, what, mend));
+    }
+
+    pub(super) fn append(&mut self, mut other: Findings) {
+        self.all.append(&mut other.all);
+        self.harnesses.append(&mut other.harnesses);
+    }
+}
+
+/// A harness that is used here, for the person to see that all is well.
+#[derive(Debug, Serialize)]
+pub struct HarnessState {
+    pub(super) harness: &'static str,
+    /// The settings file.
+    #[serde(serialize_with = "text_of")]
+    pub file: PathBuf,
+    /// All hooks are there.
+    #[serde(rename = "hooks")]
+    pub is_whole: bool,
+    #[serde(rename = "lastCapture")]
+    pub(super) last_capture: Option<Timestamp>,
+    /// The same, as a day here.
+    #[serde(skip)]
+    pub(super) last_day: Option<Date>,
+}
+
+impl HarnessState {
+    pub fn line(&self) -> String {
+        let hooks = if self.is_whole { "its hooks are installed" } else { "hooks are missing" };
+        let last = self.last_day.map_or("never captured".to_owned(), |day| format!("last captured on {day}"));
+        format!("{}: {hooks}, {last}", self.harness)
+    }
+}
+
 impl Finding {
-    fn new(severity: Severity, check: Check, file: &Path, what: String, mend: &str) -> Finding {
-        let mend = mend.to_owned();
-        Finding { severity, check, file: file.to_path_buf(), what, mend, fixed: false }
+    pub fn warning(check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) -> Finding {
+        let (what, mend) = (what.into(), mend.into());
+        Finding { severity: Severity::Warning, check, file: file.to_path_buf(), what, mend, fixed: false }
     }
 
-    pub(super) fn error(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
-        Finding::new(Severity::Error, check, file, what.into(), mend)
-    }
-
-    pub fn warning(check: Check, file: &Path, what: impl Into<String>, mend: &str) -> Finding {
-        Finding::new(Severity::Warning, check, file, what.into(), mend)
-    }
-
-    /// Does `--fix` handle findings of this check?
+    /// `--fix` handles findings of this check.
     pub fn is_fixable(&self) -> bool {
         matches!(self.check, Check::Name | Check::Promoted | Check::Leftover | Check::GitLock)
     }

@@ -4,7 +4,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings};
 use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
 use crate::memory::doctor::{history, store};
 use crate::store::change::Change;
@@ -20,7 +20,7 @@ const PER_CHANGE: usize = 50;
 #[derive(Default)]
 pub struct Fixes {
     /// What was done, each marked as fixed.
-    pub findings: Vec<Finding>,
+    pub findings: Findings,
     /// The notes that were changed.
     pub notes: Vec<Note>,
     /// Why it stopped before the end.
@@ -30,12 +30,12 @@ pub struct Fixes {
 /// If there is nothing to fix, no file is touched and no store is created.
 pub fn fix(cx: &CheckContext) -> Fixes {
     let mut fixes = Fixes::default();
-    fixes.findings.extend(store::sweep(cx.root));
+    store::sweep(cx.root, &mut fixes.findings);
     // The history first: the notes that are fixed are committed.
-    let removed = history::remove_locks(cx).map(|removed| fixes.findings.extend(removed));
+    let removed = history::remove_locks(cx, &mut fixes.findings);
     let notes = fix_notes(cx, &mut fixes);
     fixes.error = removed.and(notes).err();
-    for finding in &mut fixes.findings {
+    for finding in &mut fixes.findings.all {
         finding.fixed = true;
         finding.clean(&cx.redactor);
     }
@@ -55,7 +55,7 @@ fn fix_notes(cx: &CheckContext, fixes: &mut Fixes) -> Result<()> {
             fix_note(facts, &change, &mut fixed)?;
         }
         change.write()?;
-        fixes.findings.append(&mut fixed.findings);
+        fixes.findings.append(fixed.findings);
         fixes.notes.append(&mut fixed.notes);
     }
     Ok(())
@@ -80,7 +80,7 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
         if entry.update(|meta| meta.status = status).is_ok() {
             note = change.put(Some(&note), note.place, &note.name(), entry)?;
             let done = format!("its status is now {status}");
-            fixes.findings.push(Finding::warning(Check::Promoted, &facts.shown, what, &done));
+            fixes.findings.warning(Check::Promoted, &facts.shown, what, done);
             is_fixed = true;
         }
     }
@@ -93,7 +93,7 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
             false => "renamed".to_owned(),
         };
         let what = "its name did not match its front matter";
-        fixes.findings.push(Finding::warning(Check::Name, &facts.shown, what, &done));
+        fixes.findings.warning(Check::Name, &facts.shown, what, done);
         is_fixed = true;
     }
     if is_fixed {
@@ -102,7 +102,7 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
     Ok(())
 }
 
-/// Is the new name free, or that of the file itself on a file system that ignores case?
+/// The new name is free, or that of the file itself on a file system that ignores case.
 fn is_free(new: &Path, old: &Path) -> bool {
     new.symlink_metadata().is_err() || file::is_same(new, old)
 }

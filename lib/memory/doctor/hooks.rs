@@ -3,106 +3,61 @@
 
 use crate::harness::spec::Spec;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings, HarnessState};
 use crate::memory::hooks::found;
-use crate::memory::hooks::status::{Hooks, Status, status};
+use crate::memory::hooks::status::status;
 use crate::store::batch::Batches;
 use crate::store::journal::Journal;
-use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// A harness that is used at all captures more often.
 const SILENT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
     let last = last_captures(cx);
-    found(cx.env).into_iter().flat_map(|spec| of(spec, &last, cx)).collect()
+    for spec in found(cx.env) {
+        of(spec, last.get(spec.name).copied(), cx, to);
+    }
 }
 
-fn of(spec: &Spec, last: &BTreeMap<String, Timestamp>, cx: &CheckContext) -> Vec<Finding> {
-    let mend = format!("memory-install-hooks --harness {}", spec.name);
-    let Status { file, hooks, gone, unreadable } = match status(spec, cx.env) {
+fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, to: &mut Findings) {
+    let title = spec.title;
+    let status = match status(spec, cx.env) {
         Ok(Some(status)) => status,
-        Ok(None) => return Vec::new(),
+        Ok(None) => return,
         Err(error) => {
             let file = spec.home.dir(cx.env).unwrap_or_default();
-            let what = format!("the hooks of {} cannot be checked: {}", spec.title, error.message());
-            return vec![Finding::warning(Check::Hooks, &file, what, "correct the file")];
+            let what = format!("the hooks of {title} cannot be checked: {}", error.message());
+            return to.warning(Check::Hooks, &file, what, "correct the file");
         }
     };
-    let warning = |what: String, mend: &str| Finding::warning(Check::Hooks, &file, what, mend);
-    let mut findings = Vec::new();
-    let seen = last.get(spec.name).map(|at| cx.env.day(*at));
-    let seen_words =
-        seen.map_or("it never captured anything".to_owned(), |day| format!("it last captured on {day}"));
-    if let Hooks::Missing(programs) = &hooks {
-        let what = format!("{} has no hook that runs {}; {seen_words}", spec.title, programs.join(" or "));
-        findings.push(warning(what, &mend));
+    let mend = format!("memory-install-hooks --harness {}", spec.name);
+    let last_day = last_capture.map(|at| cx.env.day(at));
+    let seen =
+        last_day.map_or("it never captured anything".to_owned(), |day| format!("it last captured on {day}"));
+    if !status.missing.is_empty() {
+        let what = format!("{title} has no hook that runs {}; {seen}", status.missing.join(" or "));
+        to.warning(Check::Hooks, &status.file, what, mend.as_str());
     }
-    for program in &gone {
-        let what =
-            format!("the hooks of {} run \"{program}\", which does not exist; {seen_words}", spec.title);
-        findings.push(warning(what, &mend));
+    for program in &status.gone {
+        let what = format!("the hooks of {title} run \"{program}\", which does not exist; {seen}");
+        to.warning(Check::Hooks, &status.file, what, mend.as_str());
     }
-    if let Some(why) = unreadable {
-        let what = format!("{} cannot read its settings, so no hook runs: {why}", spec.title);
-        findings.push(warning(what, "correct the file"));
+    if let Some(why) = &status.unreadable {
+        let what = format!("{title} cannot read its settings, so no hook runs: {why}");
+        to.warning(Check::Hooks, &status.file, what, "correct the file");
     }
-    if let (true, Some(at)) = (findings.is_empty(), last.get(spec.name)) {
-        let since = cx.env.now().duration_since(*at);
-        if since > SILENT {
-            let what =
-                format!("{} has its hooks, but {seen_words}, {} days ago", spec.title, since.as_hours() / 24);
-            let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
-            findings.push(warning(what, mend));
-        }
+    let is_whole = status.is_whole();
+    let silence = last_capture.map(|at| cx.env.now().duration_since(at)).filter(|since| *since > SILENT);
+    if let Some(since) = silence.filter(|_| is_whole) {
+        let what = format!("{title} has its hooks, but {seen}, {} days ago", since.as_hours() / 24);
+        let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
+        to.warning(Check::Hooks, &status.file, what, mend);
     }
-    findings
-}
-
-/// A harness that is used here, for the person to see that all is well.
-#[derive(Debug, Serialize)]
-pub struct HarnessState {
-    harness: &'static str,
-    /// The settings file.
-    pub file: PathBuf,
-    /// All hooks are there.
-    hooks: bool,
-    #[serde(rename = "lastCapture")]
-    last_capture: Option<Timestamp>,
-    /// The same, as a day here.
-    #[serde(skip)]
-    last_day: Option<Date>,
-}
-
-impl HarnessState {
-    pub fn is_whole(&self) -> bool {
-        self.hooks
-    }
-
-    pub fn line(&self) -> String {
-        let hooks = if self.hooks { "its hooks are installed" } else { "hooks are missing" };
-        let last = match self.last_day {
-            Some(day) => format!("last captured on {day}"),
-            None => "never captured".to_owned(),
-        };
-        format!("{}: {hooks}, {last}", self.harness)
-    }
-}
-
-pub fn states(cx: &CheckContext) -> Vec<HarnessState> {
-    let last = last_captures(cx);
-    let state = |spec: &'static Spec| {
-        let status = status(spec, cx.env).ok().flatten()?;
-        let hooks = status.hooks == Hooks::All && status.gone.is_empty() && status.unreadable.is_none();
-        let last_capture = last.get(spec.name).copied();
-        let last_day = last_capture.map(|at| cx.env.day(at));
-        Some(HarnessState { harness: spec.name, file: status.file, hooks, last_capture, last_day })
-    };
-    found(cx.env).into_iter().filter_map(state).collect()
+    let (harness, file) = (spec.name, status.file);
+    to.harnesses.push(HarnessState { harness, file, is_whole, last_capture, last_day });
 }
 
 /// By harness, from the names of all queue entries that are still there, whatever became of them.

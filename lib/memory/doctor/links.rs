@@ -1,6 +1,6 @@
 //! References between notes: links, aliases and `supersededBy`.
 
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Place;
@@ -9,13 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// For how many broken links a similar id is suggested: each takes a comparison with all ids.
 const SUGGESTIONS: usize = 20;
 
-pub(super) fn check(notes: &CheckedNotes) -> Vec<Finding> {
+pub(super) fn check(notes: &CheckedNotes, to: &mut Findings) {
     let graph = LinkGraph::of(notes);
-    let mut findings = Vec::new();
-    graph.links(&mut findings);
-    graph.aliases(&mut findings);
-    graph.successors(&mut findings);
-    findings
+    graph.links(to);
+    graph.aliases(to);
+    graph.successors(to);
 }
 
 /// All ids, and the notes that have them.
@@ -48,7 +46,7 @@ impl<'a> LinkGraph<'a> {
         self.own.contains_key(id) || self.aliases.contains_key(id) || self.unreadable.contains(id)
     }
 
-    fn links(&self, findings: &mut Vec<Finding>) {
+    fn links(&self, to: &mut Findings) {
         let mut suggestions = SUGGESTIONS;
         for note in self.notes {
             for id in note.links.iter().filter(|id| !self.knows(id)) {
@@ -59,7 +57,7 @@ impl<'a> LinkGraph<'a> {
                     None => "remove the link, or link to an existing note".to_owned(),
                 };
                 let what = format!("its link [[{id}]] points to no note");
-                findings.push(Finding::error(Check::Link, &note.shown, what, &mend));
+                to.error(Check::Link, &note.shown, what, mend);
             }
         }
     }
@@ -89,7 +87,7 @@ impl<'a> LinkGraph<'a> {
 
     /// An alias is the id of a note that was merged into this one. The archived note with that id, and archived
     /// notes with that alias, must lead to the same successor, or links are ambiguous.
-    fn aliases(&self, findings: &mut Vec<Finding>) {
+    fn aliases(&self, to: &mut Findings) {
         for (alias, notes) in &self.aliases {
             let own = self.own.get(alias).copied();
             let successors: BTreeSet<&EntryId> = notes
@@ -110,17 +108,17 @@ impl<'a> LinkGraph<'a> {
                 }
             };
             let mend = "remove the alias from the front matter of all notes but one";
-            findings.push(Finding::error(Check::Alias, &first.shown, what, mend));
+            to.error(Check::Alias, &first.shown, what, mend);
         }
     }
 
-    fn successors(&self, findings: &mut Vec<Finding>) {
+    fn successors(&self, to: &mut Findings) {
         for note in self.notes {
             let Some(next) = &note.superseded_by else { continue };
             if note.place == Place::Topics {
                 let what = format!("is in use, but its front matter says that {next} supersedes it");
                 let mend = format!("memory-remove {} archives it; or remove supersededBy", note.id);
-                findings.push(Finding::warning(Check::SupersededBy, &note.shown, what, &mend));
+                to.warning(Check::SupersededBy, &note.shown, what, mend);
                 continue;
             }
             let what = if !self.knows(next) {
@@ -131,7 +129,7 @@ impl<'a> LinkGraph<'a> {
                 continue;
             };
             let mend = "name an existing note, or remove supersededBy from the front matter";
-            findings.push(Finding::error(Check::SupersededBy, &note.shown, what, mend));
+            to.error(Check::SupersededBy, &note.shown, what, mend);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The health check of the store (US-009): what is broken, what is out of order, and what can be fixed without risk.
 //!
-//! A check changes nothing. Each is a function from the context to its findings. The notes alone are read once for
-//! all checks that need them.
+//! A check changes nothing: it adds what it finds. The notes alone are read once for all checks that need them.
 
 mod context;
 mod finding;
@@ -17,18 +16,19 @@ mod targets;
 mod text;
 
 pub use crate::memory::doctor::context::CheckContext;
-pub use crate::memory::doctor::finding::{Check, Finding, Severity};
+pub use crate::memory::doctor::finding::{Check, Finding, Findings, HarnessState, Severity};
 pub use crate::memory::doctor::fix::{Fixes, fix};
-pub use crate::memory::doctor::hooks::{HarnessState, states};
 
-use crate::memory::doctor::notes::Known;
+use crate::memory::doctor::notes::DoctorCache;
+use crate::store::persistence::Place;
 
 /// A check of something other than the notes.
-pub type Checker = fn(&CheckContext) -> Vec<Finding>;
+pub type Checker = fn(&CheckContext, &mut Findings);
 
 /// All checks of this module but those of the notes.
 pub const CHECKS: &[Checker] = &[
     store::directory,
+    store::change,
     store::leftovers,
     store::review,
     store::recall,
@@ -45,15 +45,17 @@ pub const CHECKS: &[Checker] = &[
 pub struct Report {
     /// The worst first.
     pub findings: Vec<Finding>,
+    /// The harnesses that are used here.
+    pub harnesses: Vec<HarnessState>,
     /// How many readable notes are in use.
     pub notes: usize,
-    known: Known,
+    cache: DoctorCache,
 }
 
 impl Report {
     /// Remembers which notes need not be read again. To be called when the answer is out; it does not depend on this.
     pub fn remember(&self) {
-        self.known.keep_up();
+        self.cache.keep_up();
     }
 
     pub fn count(&self, severity: Severity) -> usize {
@@ -63,21 +65,26 @@ impl Report {
 
 /// Runs all checks. `checks` run while the notes are read, because git takes its time.
 pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
-    let all = || checks.iter().flat_map(|check| check(cx)).collect::<Vec<_>>();
-    let (mut findings, mut checked) = std::thread::scope(|scope| {
+    let all = || {
+        let mut found = Findings::default();
+        checks.iter().for_each(|check| check(cx, &mut found));
+        found
+    };
+    let (mut found, mut checked) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, all);
         let checked = notes::check(cx);
         // If no thread can be started, this one does the work.
-        let findings = thread.map_or_else(|_| all(), |thread| thread.join().unwrap_or_default());
-        (findings, checked)
+        (thread.map_or_else(|_| all(), |thread| thread.join().unwrap_or_default()), checked)
     });
-    findings.extend(links::check(&checked));
-    findings.extend(targets::sections(cx, &checked.pool));
-    findings.extend(checked.findings());
+    found.append(std::mem::take(&mut checked.findings));
+    links::check(&checked, &mut found);
+    targets::sections(cx, &checked.pool, &mut found);
+    let Findings { all: mut findings, harnesses } = found;
     for finding in &mut findings {
         finding.clean(&cx.redactor);
     }
     findings.sort();
     findings.dedup();
-    Report { findings, notes: checked.in_use(), known: checked.known }
+    let notes = checked.notes.iter().filter(|note| note.place == Place::Topics).count();
+    Report { findings, harnesses, notes, cache: checked.cache }
 }

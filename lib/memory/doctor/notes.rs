@@ -3,9 +3,8 @@
 use crate::base::file;
 use crate::base::text::{folded, one_line};
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings};
 use crate::memory::doctor::text::{TextFacts, open_cache};
-use crate::memory::record::Danger;
 use crate::memory::section::{self, Candidate, Pool};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
 use crate::store::index::{LEAST, NoteCache, NoteView, record};
@@ -39,7 +38,7 @@ pub(super) struct NoteFacts {
     /// The name that follows from the front matter, if the file has another.
     pub(super) right_name: Option<String>,
     pub(super) is_out_of_step: bool,
-    findings: Vec<Finding>,
+    findings: Findings,
 }
 
 /// The result of reading and checking all notes.
@@ -49,37 +48,22 @@ pub(super) struct CheckedNotes {
     pub(super) unreadable_ids: Vec<EntryId>,
     /// What the targets would show.
     pub(super) pool: Pool,
-    /// About files that cannot be used, and about the directories.
-    findings: Vec<Finding>,
-    pub(super) known: Known,
+    pub(super) findings: Findings,
+    pub(super) cache: DoctorCache,
 }
 
 /// What was known of the notes, and what is known now.
-pub(super) struct Known {
+pub(super) struct DoctorCache {
     cache: NoteCache,
     records: Vec<Vec<u8>>,
 }
 
-impl Known {
+impl DoctorCache {
     /// Writes the cache anew if so much differs that the next run gains by it.
     pub(super) fn keep_up(&self) {
         if self.cache.is_outdated(LEAST) {
             let _ = self.cache.write(self.records.len(), &self.records.concat(), &[]);
         }
-    }
-}
-
-impl CheckedNotes {
-    pub(super) fn in_use(&self) -> usize {
-        self.notes.iter().filter(|note| note.place == Place::Topics).count()
-    }
-
-    /// About single notes, and about their names.
-    pub(super) fn findings(&mut self) -> Vec<Finding> {
-        let mut findings = std::mem::take(&mut self.findings);
-        findings.extend(names(&self.notes));
-        self.notes.iter_mut().for_each(|note| findings.append(&mut note.findings));
-        findings
     }
 }
 
@@ -119,7 +103,7 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
         )
     };
     let both = [Place::Topics, Place::Archive];
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     let scan = topics.scan_with(&both, each).unwrap_or_else(|_| {
         // One of the two directories cannot be read: check the other.
         let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
@@ -131,7 +115,7 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
                 }
                 Err(error) => {
                     let (dir, mend) = (topics.dir(place), "make it a directory that you can read");
-                    findings.push(Finding::error(Check::Store, &dir, error.message(), mend));
+                    findings.error(Check::Store, &dir, error.message(), mend);
                 }
             }
         }
@@ -144,8 +128,10 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
         records.extend(record);
     }
     pool.fill(candidates.into_iter());
-    let known = Known { cache, records };
-    let mut checked = CheckedNotes { notes, unreadable_ids: Vec::new(), pool, findings, known };
+    notes.iter_mut().for_each(|note: &mut NoteFacts| findings.append(std::mem::take(&mut note.findings)));
+    names(&notes, &mut findings);
+    let cache = DoctorCache { cache, records };
+    let mut checked = CheckedNotes { notes, unreadable_ids: Vec::new(), pool, findings, cache };
     for file in &scan.broken {
         let name = file.path.file_name().unwrap_or_default().to_string_lossy();
         checked.unreadable_ids.extend(EntryId::at_end_of(&name));
@@ -171,18 +157,18 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
             let text = TextFacts::of(&note, cx);
             let mut facts = facts(&NoteView::without_text(note), text, cx);
             // `--fix` does nothing here until there is one note with this id.
-            facts.findings.retain(|finding| !finding.is_fixable());
-            checked.findings.append(&mut facts.findings);
+            facts.findings.all.retain(|finding| !finding.is_fixable());
+            checked.findings.append(facts.findings);
             let what = format!("has the same id, {id}, as \"{}\"", twin.unwrap_or_default());
             let mend = "merge the two by hand, then remove one";
-            checked.findings.push(Finding::error(Check::DuplicateId, &facts.shown, what, mend));
+            checked.findings.error(Check::DuplicateId, &facts.shown, what, mend);
         }
         Err(Some(Broken { why, .. })) => {
             let mend = "correct it in an editor; until then it is ignored";
-            checked.findings.push(Finding::error(Check::Schema, &file.path, why, mend));
+            checked.findings.error(Check::Schema, &file.path, why, mend);
             if let Ok(bytes) = file::read(&file.path, CAP) {
                 let kinds = cx.redactor.kinds(&String::from_utf8_lossy(&bytes));
-                checked.findings.extend(of_secrets(&kinds, &file.path));
+                of_secrets(&kinds, &file.path, &mut checked.findings);
             }
         }
     }
@@ -199,26 +185,47 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
     };
     let right_name = Some(meta.file_name()).filter(|name| path.file_name() != Some(name.as_ref()));
     let is_out_of_step = is_in_use && is_out_of_step(meta);
-    let mut findings = Vec::new();
-    findings.extend(of_secrets(&secrets, &shown));
+    let mut findings = Findings::default();
+    of_secrets(&secrets, &shown, &mut findings);
     check_schema(meta, &shown, &mut findings);
     if let Some(name) = &right_name {
         let what = match shown == *path {
             true => format!("its front matter asks for the name \"{name}\""),
             false => "its name does not match its title and tags".to_owned(),
         };
-        findings.push(Finding::warning(Check::Name, &shown, what, "memory-doctor --fix renames it"));
+        findings.warning(Check::Name, &shown, what, "memory-doctor --fix renames it");
     }
     if is_out_of_step {
         let what = format!("is {} and {}; hot notes are promoted, others are not", meta.status, meta.tier);
-        let mend = "memory-doctor --fix adapts the status to the tier";
-        findings.push(Finding::warning(Check::Promoted, &shown, what, mend));
+        findings.warning(Check::Promoted, &shown, what, "memory-doctor --fix adapts the status to the tier");
     }
     if is_in_use {
-        findings.extend(oversized(lines, &shown));
-        findings.extend(stale(meta, path, &shown, cx));
-        findings.extend(expired(meta, &shown, cx));
-        findings.extend(dangers.into_iter().map(|danger| of_danger(&danger, &meta.id, &shown)));
+        if lines > LINES {
+            let what = format!("has {lines} lines; notes should have at most {LINES}");
+            findings.warning(Check::Oversized, &shown, what, "split it by hand, or run memory-defrag");
+        }
+        if let Some(days) = days_unused(meta, path, cx) {
+            let what = format!("was neither read nor changed for {days} days");
+            let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
+            findings.warning(Check::Stale, &shown, what, mend);
+        }
+        // AGENTS.md leaves it out; here it would stay for ever.
+        if let Some(until) = meta.until.filter(|_| meta.is_expired(cx.today)) {
+            let what = format!("held until {until}, which is over; AGENTS.md does not show it");
+            let mend = format!(
+                "memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it",
+                meta.id
+            );
+            findings.warning(Check::Expired, &shown, what, mend);
+        }
+        // It would have every agent do what nobody should, whoever wrote it.
+        for danger in dangers {
+            let mend = format!(
+                "if you do not want that: memory-update {0} --body FILE, or memory-remove {0}",
+                meta.id
+            );
+            findings.warning(Check::Danger, &shown, danger.does(), mend);
+        }
     }
     NoteFacts {
         id: meta.id.clone(),
@@ -240,10 +247,10 @@ pub(super) fn is_out_of_step(meta: &Meta) -> bool {
 }
 
 /// Values that can be read and are not valid in a note.
-fn check_schema(meta: &Meta, shown: &Path, findings: &mut Vec<Finding>) {
+fn check_schema(meta: &Meta, shown: &Path, to: &mut Findings) {
     if meta.title.trim().is_empty() {
         let mend = format!("memory-update {} --title \"…\"", meta.id);
-        findings.push(Finding::error(Check::Schema, shown, "its title is empty", &mend));
+        to.error(Check::Schema, shown, "its title is empty", mend);
     }
     let wrong: Vec<&str> = meta.tags.iter().map(String::as_str).filter(|tag| !is_tag(tag)).collect();
     if let [first, ..] = wrong[..] {
@@ -257,34 +264,28 @@ fn check_schema(meta: &Meta, shown: &Path, findings: &mut Vec<Finding>) {
             Some(right) if wrong.len() == 1 => format!("write {right} in its front matter"),
             _ => format!("in its front matter, {TAG_FORM}"),
         };
-        findings.push(Finding::error(Check::Schema, shown, format!("{} {are}", listed.join(", ")), &mend));
+        to.error(Check::Schema, shown, format!("{} {are}", listed.join(", ")), mend);
     }
 }
 
 /// `kinds` is the result of `Redactor::kinds`.
-fn of_secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path) -> Option<Finding> {
-    let listed: Vec<String> = kinds
-        .iter()
-        .map(|(kind, (line, count))| match count {
-            1 => format!("{kind} in line {line}"),
-            _ => format!("{kind} in line {line} and {} more", count - 1),
-        })
-        .collect();
-    let what = format!("contains what looks like a secret: {}", listed.join(", "));
-    let mend = "remove it from the note and from the history; revoke it if it was real";
-    (!listed.is_empty()).then(|| Finding::error(Check::Secret, shown, what, mend))
+fn of_secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path, to: &mut Findings) {
+    let kind = |(kind, (line, count)): (&&str, &(usize, usize))| match count {
+        1 => format!("{kind} in line {line}"),
+        _ => format!("{kind} in line {line} and {} more", count - 1),
+    };
+    if !kinds.is_empty() {
+        let listed = kinds.iter().map(kind).collect::<Vec<_>>().join(", ");
+        let what = format!("contains what looks like a secret: {listed}");
+        let mend = "remove it from the note and from the history; revoke it if it was real";
+        to.error(Check::Secret, shown, what, mend);
+    }
 }
 
-fn oversized(lines: usize, shown: &Path) -> Option<Finding> {
-    let what = format!("has {lines} lines; notes should have at most {LINES}");
-    let mend = "split it by hand, or run memory-defrag";
-    (lines > LINES).then(|| Finding::warning(Check::Oversized, shown, what, mend))
-}
-
-/// A note that was not read or changed for long, in its front matter or its file, and is not pinned.
-fn stale(meta: &Meta, path: &Path, shown: &Path, cx: &CheckContext) -> Option<Finding> {
-    let now = cx.env.now();
-    let limit = now.as_millisecond() - STALE_DAYS * DAY_MS;
+/// For how many days a note was neither read nor changed, in its front matter or its file, if it is stale.
+fn days_unused(meta: &Meta, path: &Path, cx: &CheckContext) -> Option<i64> {
+    let now = cx.env.now().as_millisecond();
+    let limit = now - STALE_DAYS * DAY_MS;
     let used = meta.last_used.map_or(i64::MIN, Timestamp::as_millisecond);
     let known = meta.updated_at.max(meta.created_at).max(used);
     if meta.pinned || known > limit {
@@ -293,30 +294,12 @@ fn stale(meta: &Meta, path: &Path, shown: &Path, cx: &CheckContext) -> Option<Fi
     // An editor does not update the front matter. Only the few notes that seem old need a look at the file's time.
     let modified = path.metadata().and_then(|metadata| metadata.modified()).ok()?;
     let last = known.max(Timestamp::try_from(modified).ok()?.as_millisecond());
-    let what = format!("was neither read nor changed for {} days", (now.as_millisecond() - last) / DAY_MS);
-    let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
-    (last <= limit).then(|| Finding::warning(Check::Stale, shown, what, &mend))
-}
-
-/// A note that would have every agent do what nobody should, whoever wrote it.
-fn of_danger(danger: &Danger, id: &EntryId, shown: &Path) -> Finding {
-    let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
-    Finding::warning(Check::Danger, shown, danger.does(), &mend)
-}
-
-/// AGENTS.md leaves it out; here it would stay for ever.
-fn expired(meta: &Meta, shown: &Path, cx: &CheckContext) -> Option<Finding> {
-    let until = meta.until.filter(|_| meta.is_expired(cx.today))?;
-    let what = format!("held until {until}, which is over; AGENTS.md does not show it");
-    let mend =
-        format!("memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it", meta.id);
-    Some(Finding::warning(Check::Expired, shown, what, &mend))
+    (last <= limit).then_some((now - last) / DAY_MS)
 }
 
 /// Names that are two here, and one on another machine.
-fn names(notes: &[NoteFacts]) -> Vec<Finding> {
+fn names(notes: &[NoteFacts], to: &mut Findings) {
     let mut first = BTreeMap::new();
-    let mut findings = Vec::new();
     for note in notes {
         let name = note.path.file_name().unwrap_or_default().to_string_lossy();
         let Some(other) = first.insert((note.place, folded(&name)), note) else { continue };
@@ -325,9 +308,8 @@ fn names(notes: &[NoteFacts]) -> Vec<Finding> {
             format!("its name differs from \"{other}\" in case or accents alone: on macOS they are one file");
         let mend =
             "change the title of one; otherwise memory-sync renames one when they reach another machine";
-        findings.push(Finding::warning(Check::Sync, &note.shown, what, mend));
+        to.warning(Check::Sync, &note.shown, what, mend);
     }
-    findings
 }
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;

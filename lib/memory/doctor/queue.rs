@@ -1,11 +1,13 @@
 //! Queue entries that wait or have failed, ledgers, and unfinished batches.
 
+use crate::base::command_line::program;
 use crate::base::error::Error;
 use crate::base::file;
 use crate::base::lookup::on_path;
+use crate::base::text::counted;
 use crate::memory::budget::CallBudget;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
@@ -24,40 +26,34 @@ const OLD_SESSION: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The largest error file of an entry that is read, in bytes.
 const CAP: u64 = 1 << 20;
 
-pub(super) fn entries(cx: &CheckContext) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub(super) fn entries(cx: &CheckContext, to: &mut Findings) {
     let inbox = cx.root.inbox();
     // `directory` reports a queue that cannot be read.
     let (waiting, unreadable) = Journal::entries_in(&inbox).unwrap_or_default();
     for entry in &unreadable {
         let mend = "correct it in an editor, or move it away";
-        let what = format!("is {}", entry.error.message());
-        findings.push(Finding::error(Check::Queue, &entry.path, what, mend));
+        to.error(Check::Queue, &entry.path, format!("is {}", entry.error.message()), mend);
     }
-    let now = cx.env.now();
     let tries = Tries::load(cx.root).unwrap_or_default();
     let (past, new): (Vec<&Waiting>, Vec<&Waiting>) =
         waiting.iter().partition(|waiting| waiting.entry.context.past);
     for old in new {
         let is_session = old.entry.session().is_some();
-        let age = now.duration_since(old.entry.timestamp);
-        if age <= (if is_session { OLD_SESSION } else { OLD }) {
-            continue;
+        let age = cx.env.now().duration_since(old.entry.timestamp);
+        if age > (if is_session { OLD_SESSION } else { OLD }) {
+            let (why, mend) = reason(old, is_session, &tries, cx);
+            let what = format!("has waited for {} days; {why}", age.as_hours() / 24);
+            to.warning(Check::Queue, &old.path, what, mend);
         }
-        let (why, mend) = reason(old, is_session, &tries, cx);
-        let days = age.as_hours() / 24;
-        let what = format!("has waited for {days} days; {why}");
-        findings.push(Finding::warning(Check::Queue, &old.path, what, mend));
     }
-    findings.extend(past_sessions(&past, cx));
-    findings.extend(readers(&waiting, cx));
+    past_sessions(&past, cx, to);
+    readers(&waiting, cx, to);
     let failed = inbox.join(".failed");
     for id in Journal::at(cx.root).failed().unwrap_or_default() {
         let what = format!("has failed for good: {}", failure(&failed.join(format!("{id}.error.json"))));
         let mend = "memory-consolidate --retry-failed tries again";
-        findings.push(Finding::warning(Check::Failed, &failed.join(format!("{id}.json")), what, mend));
+        to.warning(Check::Failed, &failed.join(format!("{id}.json")), what, mend);
     }
-    findings
 }
 
 /// Why an entry still waits, and what to do.
@@ -80,27 +76,26 @@ fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> 
 }
 
 /// Sessions of the past may wait for long: the caps meter them out.
-fn past_sessions(past: &[&Waiting], cx: &CheckContext) -> Option<Finding> {
-    let oldest = past.iter().map(|waiting| waiting.entry.timestamp).min()?;
+fn past_sessions(past: &[&Waiting], cx: &CheckContext, to: &mut Findings) {
+    let Some(oldest) = past.iter().map(|waiting| waiting.entry.timestamp).min() else { return };
     let age = cx.env.now().duration_since(oldest);
     if age <= OLD {
-        return None;
+        return;
     }
-    let days = age.as_hours() / 24;
-    let wait =
-        if past.len() == 1 { "1 past session waits" } else { &format!("{} past sessions wait", past.len()) };
     let llm = &cx.config.llm;
     let what = format!(
-        "{wait}, the oldest for {days} days; they come after what is new, within {} calls a run and {} a day",
-        llm.max_calls_per_run, llm.max_calls_per_day
+        "{}, the oldest for {} days; they come after what is new, within {} calls a run and {} a day",
+        counted(past.len(), "past session waits", "past sessions wait"),
+        age.as_hours() / 24,
+        llm.max_calls_per_run,
+        llm.max_calls_per_day
     );
     let mend = "raise llm.maxCallsPerRun and llm.maxCallsPerDay, or run memory-consolidate more often";
-    Some(Finding::warning(Check::Queue, &cx.root.inbox(), what, mend))
+    to.warning(Check::Queue, &cx.root.inbox(), what, mend);
 }
 
 /// Sessions that wait although they cannot be read, or although no LLM command is set.
-fn readers(waiting: &[Waiting], cx: &CheckContext) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn readers(waiting: &[Waiting], cx: &CheckContext, to: &mut Findings) {
     let mut sessions = 0;
     let mut of_program: BTreeMap<String, usize> = BTreeMap::new();
     for entry in waiting {
@@ -112,29 +107,22 @@ fn readers(waiting: &[Waiting], cx: &CheckContext) -> Vec<Finding> {
         };
         sessions += 1;
         let command = harness.and_then(|name| cx.config.harnesses.get(name));
-        let words = command.and_then(|harness| shlex::split(&harness.read_command));
-        if let Some(program) = words.and_then(|words| words.into_iter().next()) {
+        if let Some(program) = command.and_then(|harness| program(&harness.read_command)) {
             *of_program.entry(program).or_default() += 1;
         }
     }
     let inbox = cx.root.inbox();
+    let wait = |count| counted(count, "session waits", "sessions wait");
     if sessions > 0 && cx.config.llm.command.is_none() {
         let what = format!("{} for an LLM command, but none is set", wait(sessions));
-        let mend = "set llm.command; memory-config init finds one";
-        findings.push(Finding::warning(Check::Queue, &inbox, what, mend));
+        to.warning(Check::Queue, &inbox, what, "set llm.command; memory-config init finds one");
     }
     for (program, count) in of_program {
         if on_path(OsStr::new(&program), cx.env).is_none() {
             let what = format!("{} to be read with \"{program}\", which is not on PATH", wait(count));
-            let mend = "install it, or set the harness's readCommand";
-            findings.push(Finding::error(Check::Queue, &inbox, what, mend));
+            to.error(Check::Queue, &inbox, what, "install it, or set the harness's readCommand");
         }
     }
-    findings
-}
-
-fn wait(sessions: usize) -> String {
-    if sessions == 1 { "1 session waits".to_owned() } else { format!("{sessions} sessions wait") }
 }
 
 /// What the error file of a failed entry says.
@@ -145,99 +133,96 @@ fn failure(path: &Path) -> String {
 }
 
 /// The files in which the pipelines remember things. One that cannot be read stops them.
-pub(super) fn ledgers(cx: &CheckContext) -> Vec<Finding> {
-    let (root, state, caps) = (cx.root, cx.root.state(), &cx.config.llm);
+pub(super) fn ledgers(cx: &CheckContext, to: &mut Findings) {
+    let (root, now, caps) = (cx.root, cx.env.now(), &cx.config.llm);
+    let file = |name: &str| root.state().join(name);
     let budget = CallBudget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
-    let all = [
-        ("calls.jsonl", budget.spent(cx.env.now()).err()),
-        ("sessions.json", Sessions::load(root).err()),
-        ("tries.json", Tries::load(root).err()),
-        ("defrag.json", DefragLedger::load(root).err()),
-    ];
-    let mut findings = Vec::new();
-    findings.extend(postponed(cx));
-    let now = cx.env.now();
+    let (tries, defrag) = (Tries::load(root), DefragLedger::load(root));
+    if let Ok(ledger) = &defrag {
+        postponed(ledger, cx, to);
+    }
     let beyond = [
-        ("tries.json", Tries::load(root).map_or(0, |tries| tries.beyond(now))),
-        ("defrag.json", DefragLedger::load(root).map_or(0, |ledger| ledger.beyond(now))),
+        ("tries.json", tries.as_ref().map_or(0, |tries| tries.beyond(now))),
+        ("defrag.json", defrag.as_ref().map_or(0, |ledger| ledger.beyond(now))),
     ];
     for (name, count) in beyond.into_iter().filter(|(_, count)| *count > 0) {
-        let those = if count == 1 { "1 pause ends".to_owned() } else { format!("{count} pauses end") };
+        let those = counted(count, "pause ends", "pauses end");
         let what = format!("{those} later than any can: the clock was ahead once");
-        let mend = "nothing to do: the next run does not wait for it";
-        findings.push(Finding::warning(Check::Ledger, &state.join(name), what, mend));
+        to.warning(Check::Ledger, &file(name), what, "nothing to do: the next run does not wait for it");
     }
     if let Ok(bytes) = budget.unreadable(now)
         && bytes > 0
     {
         let what = format!("{bytes} bytes cannot be read, and count as calls of each day");
         let mend = "move the file away once no more calls are wanted today";
-        findings.push(Finding::warning(Check::Ledger, &state.join("calls.jsonl"), what, mend));
+        to.warning(Check::Ledger, &file("calls.jsonl"), what, mend);
     }
+    let all = [
+        ("calls.jsonl", budget.spent(now).err()),
+        ("sessions.json", Sessions::load(root).err()),
+        ("tries.json", tries.err()),
+        ("defrag.json", defrag.err()),
+    ];
     for (name, error) in all {
         if let Some(error) = error {
-            findings.push(unreadable(Check::Ledger, &state.join(name), &error));
+            unreadable(Check::Ledger, &file(name), &error, to);
         }
     }
-    findings
 }
 
-fn unreadable(check: Check, file: &Path, error: &Error) -> Finding {
-    let mend = error.next_step().unwrap_or("make it a file that you can read");
-    Finding::error(check, file, error.message(), mend)
+fn unreadable(check: Check, file: &Path, error: &Error, to: &mut Findings) {
+    to.error(check, file, error.message(), error.next_step().unwrap_or("make it a file that you can read"));
 }
 
 /// Notes that memory-defrag skips for a while, because calls about them failed several times.
-fn postponed(cx: &CheckContext) -> Option<Finding> {
-    let ledger = DefragLedger::load(cx.root).ok()?;
-    let (count, failure) = ledger.postponed(cx.env.now())?;
-    let (tries, error, until) =
-        (failure.tries, &failure.error, failure.not_before.strftime("%Y-%m-%d %H:%M"));
-    let notes = if count == 1 { "1 note".to_owned() } else { format!("{count} notes") };
-    let what = format!("memory-defrag failed {tries} times on {notes}; next try after {until} UTC: {error}");
+fn postponed(ledger: &DefragLedger, cx: &CheckContext, to: &mut Findings) {
+    let Some((count, failure)) = ledger.postponed(cx.env.now()) else { return };
+    let what = format!(
+        "memory-defrag failed {} times on {}; next try after {} UTC: {}",
+        failure.tries,
+        counted(count, "note", "notes"),
+        failure.not_before.strftime("%Y-%m-%d %H:%M"),
+        failure.error
+    );
     let mend = "correct what the error names; memory-defrag --force tries now";
-    Some(Finding::warning(Check::Failed, &cx.root.state().join("defrag.json"), what, mend))
+    to.warning(Check::Failed, &cx.root.state().join("defrag.json"), what, mend);
 }
 
-pub(super) fn batches(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn batches(cx: &CheckContext, to: &mut Findings) {
     let is_running = file::holder(&cx.root.run_lock()).is_ok_and(|holder| holder.is_some());
     let root = cx.root;
     let all = [("memory-consolidate", Batches::of_queue(root)), ("memory-defrag", Batches::of_defrag(root))];
-    let mut findings = Vec::new();
     for (program, batches) in all {
         for batch in batches.all().unwrap_or_default() {
-            findings.extend(unfinished_batch(&batch, program, is_running, cx.env.now()));
+            match Progress::of(&batch) {
+                Err(error) => unreadable(Check::Batch, &batch.dir, &error, to),
+                Ok(progress) => {
+                    if let Some(what) = unfinished(&batch, progress, is_running, cx.env.now()) {
+                        let mend = format!("the next {program} carries on with it");
+                        to.warning(Check::Batch, &batch.dir, what, mend);
+                    }
+                }
+            }
         }
     }
-    findings
 }
 
-fn unfinished_batch(batch: &Batch, program: &str, is_running: bool, now: Timestamp) -> Option<Finding> {
-    let progress = match Progress::of(batch) {
-        Ok(progress) => progress,
-        Err(error) => return Some(unreadable(Check::Batch, &batch.dir, &error)),
-    };
-    // The last defrag is kept for --undo.
-    if progress.as_ref().is_some_and(|progress| progress.is_over) {
-        return None;
-    }
+/// What is told of a batch that nobody works at.
+fn unfinished(batch: &Batch, progress: Option<Progress>, is_running: bool, now: Timestamp) -> Option<String> {
     let claimed = match batch.claimed().map_or(0, |claimed| claimed.len()) {
         0 => String::new(),
-        1 => ", with 1 queue entry in it".to_owned(),
-        count => format!(", with {count} queue entries in it"),
+        count => format!(", with {} in it", counted(count, "queue entry", "queue entries")),
     };
-    let what = match progress {
+    match progress {
+        // The last defrag is kept for --undo.
+        Some(progress) if progress.is_over => None,
         Some(progress) if progress.kind != Kind::Run => {
             // A person may be about to apply the reply.
-            if !progress.is_old(now) {
-                return None;
-            }
-            let age = now.duration_since(progress.begun);
-            format!("was prepared by --prompt {} hours ago and not applied{claimed}", age.as_hours())
+            let hours = now.duration_since(progress.begun).as_hours();
+            let what = format!("was prepared by --prompt {hours} hours ago and not applied{claimed}");
+            progress.is_old(now).then_some(what)
         }
-        _ if is_running => return None,
-        _ => format!("belongs to a run that did not finish{claimed}"),
-    };
-    let mend = format!("the next {program} carries on with it");
-    Some(Finding::warning(Check::Batch, &batch.dir, what, &mend))
+        _ if is_running => None,
+        _ => Some(format!("belongs to a run that did not finish{claimed}")),
+    }
 }

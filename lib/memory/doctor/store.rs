@@ -1,52 +1,70 @@
 //! The store itself: its directory, what lies in it, what waits in it, and what went wrong with it.
 
 use crate::base::file;
+use crate::base::text::counted;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings};
 use crate::memory::recall::troubles;
+use crate::store::apply;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
+use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// Does the directory exist, and can only its owner read it?
-pub(super) fn directory(cx: &CheckContext) -> Vec<Finding> {
+/// The directory exists, and only its owner can read it.
+pub(super) fn directory(cx: &CheckContext, to: &mut Findings) {
     let root = cx.root.path();
-    let mut findings = Vec::new();
-    let wrong = |dir: &Path, why: &str| {
-        let mend = "set storage.root to a directory of your own; see: memory-config show";
-        Finding::error(Check::Store, dir, why, mend)
+    let mut wrong = |dir: &Path, why: &str| {
+        to.error(
+            Check::Store,
+            dir,
+            why,
+            "set storage.root to a directory of your own; see: memory-config show",
+        );
     };
     match root.metadata() {
-        Ok(metadata) if !metadata.is_dir() => return vec![wrong(root, "the store is not a directory")],
+        Ok(metadata) if !metadata.is_dir() => return wrong(root, "the store is not a directory"),
         Ok(_) => {}
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !root.is_symlink() => return findings,
-        Err(e) => return vec![wrong(root, &format!("the store cannot be read: {e}"))],
+        Err(e) if e.kind() == ErrorKind::NotFound && !root.is_symlink() => return,
+        Err(e) => return wrong(root, &format!("the store cannot be read: {e}")),
     }
     for dir in [cx.root.inbox(), cx.root.state()] {
         // Errors of the notes' directories are reported where these are read.
-        if let Err(e) = fs_err::read_dir(&dir).map(drop)
-            && e.kind() != std::io::ErrorKind::NotFound
-        {
-            findings.push(wrong(&dir, &e.to_string()));
+        match fs_err::read_dir(&dir) {
+            Err(e) if e.kind() != ErrorKind::NotFound => wrong(&dir, &e.to_string()),
+            _ => {}
         }
     }
     if is_open_to_others(root) {
-        let what = "everybody on this machine can read the notes";
-        let mend = format!("chmod 700 {}", quoted(root));
-        findings.push(Finding::warning(Check::Permissions, root, what, &mend));
+        // As an argument for a shell.
+        let path = root.display().to_string();
+        let mend = format!("chmod 700 {}", shlex::try_quote(&path).unwrap_or(Cow::Borrowed(&path)));
+        to.warning(Check::Permissions, root, "everybody on this machine can read the notes", mend);
     }
-    findings
 }
 
-/// As an argument for a shell.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    shlex::try_quote(&path).map_or_else(|_| path.clone(), std::borrow::Cow::into_owned)
+/// A change of several notes that a killed program has left half made.
+pub(super) fn change(cx: &CheckContext, to: &mut Findings) {
+    match apply::unfinished(cx.root) {
+        Some((file, Err(error))) => {
+            let mend = error.next_step().unwrap_or("move it away");
+            to.error(Check::Change, &file, format!("no note can be changed: {}", error.message()), mend);
+        }
+        // A program may be at it.
+        Some((file, Ok(()))) if file::is_older(&file, file::LEFT_BEHIND) => {
+            let what = "a program was killed while it changed several notes, and not all are written";
+            let mend = "the next program that changes a note completes it; so does memory-doctor --fix";
+            to.warning(Check::Change, &file, what, mend);
+        }
+        _ => {}
+    }
 }
 
-/// Can everybody list the directory, and reach it?
+/// Everybody can list the directory, and reach it.
 #[cfg(unix)]
 fn is_open_to_others(dir: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -80,54 +98,44 @@ fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
 }
 
 /// Half-written files of killed programs. Readers ignore them; they only take space.
-pub(super) fn leftovers(cx: &CheckContext) -> Vec<Finding> {
-    let left =
-        directories(cx.root).into_iter().flat_map(|(dir, end)| file::leftovers(&dir, end, file::LEFT_FOR));
-    left.map(|path| leftover(&path, "memory-doctor --fix removes it")).collect()
+pub(super) fn leftovers(cx: &CheckContext, to: &mut Findings) {
+    each_leftover(cx.root, file::leftovers, "memory-doctor --fix removes it", to);
 }
 
 /// Removes the leftovers.
-pub(super) fn sweep(root: &Root) -> Vec<Finding> {
-    let gone =
-        directories(root).into_iter().flat_map(|(dir, end)| file::sweep_dir(&dir, end, file::LEFT_FOR));
-    gone.map(|path| leftover(&path, "removed")).collect()
+pub(super) fn sweep(root: &Root, to: &mut Findings) {
+    each_leftover(root, file::sweep_dir, "removed", to);
 }
 
-fn leftover(path: &Path, mend: &str) -> Finding {
-    Finding::warning(Check::Leftover, path, "is a half-written file of a program that was killed", mend)
+fn each_leftover(root: &Root, of: fn(&Path, &str, Duration) -> Vec<PathBuf>, mend: &str, to: &mut Findings) {
+    for path in directories(root).into_iter().flat_map(|(dir, end)| of(&dir, end, file::LEFT_FOR)) {
+        to.warning(Check::Leftover, &path, "is a half-written file of a program that was killed", mend);
+    }
 }
 
 /// Changes that wait for a person: how many, for how long, and files among them that are none.
-pub(super) fn review(cx: &CheckContext) -> Vec<Finding> {
+pub(super) fn review(cx: &CheckContext, to: &mut Findings) {
     let dir = cx.root.proposals();
-    let mut findings = Vec::new();
     if let Err(error) = fs_err::read_dir(&dir)
         && dir.symlink_metadata().is_ok()
     {
-        let mend = "make it a directory that you can read";
-        findings.push(Finding::error(Check::Review, &dir, error.to_string(), mend));
+        to.error(Check::Review, &dir, error.to_string(), "make it a directory that you can read");
     }
     for file in &cx.broken_proposals {
-        let mend = "correct it in an editor, or remove it";
-        findings.push(Finding::error(Check::Review, &file.path, file.why.as_str(), mend));
+        to.error(Check::Review, &file.path, file.why.as_str(), "correct it in an editor, or remove it");
     }
     if let Some(oldest) = cx.waiting.iter().map(|proposal| proposal.created_at).min() {
-        let waits = match cx.waiting.len() {
-            1 => "1 change waits".to_owned(),
-            many => format!("{many} changes wait"),
-        };
+        let waits = counted(cx.waiting.len(), "change waits", "changes wait");
         let days = cx.env.now().as_millisecond().saturating_sub(oldest).max(0) / DAY_MS;
-        let age = if days == 1 { "1 day".to_owned() } else { format!("{days} days") };
+        let age = counted(usize::try_from(days).unwrap_or_default(), "day", "days");
         let what = format!("{waits} for your decision, the oldest for {age}");
-        let mend = "memory-review shows them and asks about each";
-        findings.push(Finding::warning(Check::Review, &dir, what, mend));
+        to.warning(Check::Review, &dir, what, "memory-review shows them and asks about each");
     }
-    findings
 }
 
 /// The hook that tells sessions what they should know: why it gave nothing lately.
-pub(super) fn recall(cx: &CheckContext) -> Vec<Finding> {
-    let Some((path, told)) = troubles(cx.root, cx.env.now()) else { return Vec::new() };
+pub(super) fn recall(cx: &CheckContext, to: &mut Findings) {
+    let Some((path, told)) = troubles(cx.root, cx.env.now()) else { return };
     let times = if told.count == 1 { "once".to_owned() } else { format!("{} times", told.count) };
     let what = format!(
         "memory-recall gave nothing {times} in seven days, last at {} to {}: {}",
@@ -135,5 +143,5 @@ pub(super) fn recall(cx: &CheckContext) -> Vec<Finding> {
     );
     let mend =
         "sessions go on without their notes; if it is slow, see AGENT_MEMORY_RECALL_MS in memory-recall(1)";
-    vec![Finding::warning(Check::Recall, &path, what, mend)]
+    to.warning(Check::Recall, &path, what, mend);
 }

@@ -1,12 +1,12 @@
-//! The AGENTS.md targets: is each up to date and ours, and do the hot notes fit?
+//! The AGENTS.md targets: each is up to date and ours, and the hot notes fit.
 
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Finding};
+use crate::memory::doctor::finding::{Check, Findings};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
 use crate::memory::section::{self, Pool, Standing};
-use crate::store::projects::{Project, Projects};
+use crate::store::projects::Projects;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -28,27 +28,25 @@ const CAP: u64 = 8 << 20;
 const TOP: usize = 1000;
 
 /// What can be said without the notes.
-pub(super) fn check(cx: &CheckContext) -> Vec<Finding> {
-    let mut findings = projects(cx);
-    findings.extend(same_targets(cx));
-    findings.extend(owners(cx));
-    findings
+pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
+    projects(cx, to);
+    same_targets(cx, to);
+    owners(cx, to);
 }
 
-/// Is each up to date, and do the hot notes fit?
-pub(super) fn sections(cx: &CheckContext, pool: &Pool) -> Vec<Finding> {
+/// Each is up to date, and the hot notes fit.
+pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Findings) {
     let (outcomes, crowds) = section::place(&cx.aims, pool, cx.config, false);
-    let mut findings = Vec::new();
     for outcome in &outcomes {
         match &outcome.standing {
             Ok(Standing::Stale) => {
-                let (what, mend) = ("its section is out of date", "memory-agents-md updates it");
-                findings.push(Finding::warning(Check::Target, &outcome.path, what, mend));
+                let what = "its section is out of date";
+                to.warning(Check::Target, &outcome.path, what, "memory-agents-md updates it");
             }
             Ok(Standing::Made | Standing::Written | Standing::Unchanged) => {}
             Err(error) => {
                 let mend = error.next_step().unwrap_or("correct it, or remove it from agentsMd.targets");
-                findings.push(Finding::error(Check::Target, &outcome.path, error.message(), mend));
+                to.error(Check::Target, &outcome.path, error.message(), mend);
             }
         }
     }
@@ -58,89 +56,73 @@ pub(super) fn sections(cx: &CheckContext, pool: &Pool) -> Vec<Finding> {
             "hot notes{whose} and your own take {tokens} tokens of {most}, so these are only linked: {titles}"
         );
         let mend = "run memory-defrag, make some warm with memory-update, or raise agentsMd.maxHotTokens";
-        findings.push(Finding::warning(Check::HotBudget, &cx.root.topics(), what, mend));
+        to.warning(Check::HotBudget, &cx.root.topics(), what, mend);
     }
-    findings
 }
 
 /// The checkouts that are on the list, and are not refreshed.
-fn projects(cx: &CheckContext) -> Vec<Finding> {
-    let path = Projects::path(cx.root);
+fn projects(cx: &CheckContext, to: &mut Findings) {
     let list = match Projects::load(cx.root) {
         Ok(list) => list.projects,
         Err(error) => {
             let mend = error.next_step().unwrap_or("correct it in an editor, or move it away");
-            return vec![Finding::error(Check::Target, &path, error.message(), mend)];
+            return to.error(Check::Target, &Projects::path(cx.root), error.message(), mend);
         }
     };
-    let finding = |project: &Project| {
+    for project in &list {
         let top = &project.top;
-        Some(match state(project) {
-            State::Here(_) | State::OnOtherBranch | State::Removed => return None,
+        match state(project) {
+            State::Here(_) | State::OnOtherBranch | State::Removed => {}
             State::Refused(error) => {
                 let mend = error.next_step().unwrap_or("remove the link");
-                Finding::error(Check::Target, &top.join("AGENTS.md"), error.message(), mend)
+                to.error(Check::Target, &top.join("AGENTS.md"), error.message(), mend);
             }
             State::Missing => {
                 let since = project.missing_since.unwrap_or(cx.today);
                 let what = format!("the checkout is gone since {since}, so its AGENTS.md is not refreshed");
                 let mend =
                     format!("mount its disk, or wait: after {FORGOTTEN_AFTER_DAYS} days it is forgotten");
-                Finding::warning(Check::Target, top, what, &mend)
+                to.warning(Check::Target, top, what, mend);
             }
             State::Other(name) => {
-                let what = format!(
-                    "is a checkout of {name} now, not of {}, so its AGENTS.md is not refreshed",
-                    project.repo
-                );
+                let repo = &project.repo;
+                let what =
+                    format!("is a checkout of {name} now, not of {repo}, so its AGENTS.md is not refreshed");
                 let mend = "for the notes of that repository, run there: memory-agents-md --project";
-                Finding::warning(Check::Target, top, what, mend)
+                to.warning(Check::Target, top, what, mend);
             }
-        })
-    };
-    list.iter().filter_map(finding).collect()
+        }
+    }
 }
 
 /// Targets that are the same file under two names. If they are for different notes, the target check reports an
 /// error.
-fn same_targets(cx: &CheckContext) -> Vec<Finding> {
-    let mut by_file: BTreeMap<_, Vec<_>> = BTreeMap::new();
+fn same_targets(cx: &CheckContext, to: &mut Findings) {
+    let mut first_of = BTreeMap::new();
     for target in &cx.config.agents_md.targets {
         // The directory of a target that does not exist yet may have two names as well.
         let dir = target.path.parent().and_then(|dir| dir.canonicalize().ok());
         let real = target.path.canonicalize().ok().or_else(|| Some(dir?.join(target.path.file_name()?)));
         let real = real.unwrap_or_else(|| target.path.clone());
-        by_file.entry((real, &target.repo)).or_default().push(target);
-    }
-    let mut findings = Vec::new();
-    for same in by_file.values() {
-        let [first, rest @ ..] = &same[..] else { continue };
-        for other in rest {
+        let first = *first_of.entry((real, &target.repo)).or_insert(target);
+        if !std::ptr::eq(first, target) {
             let what = format!("this target is the same file as \"{}\"", first.path.display());
-            let mend = "keep one of them under agentsMd.targets";
-            findings.push(Finding::warning(Check::Config, &other.path, what, mend));
+            to.warning(Check::Config, &target.path, what, "keep one of them under agentsMd.targets");
         }
     }
-    findings
 }
 
 /// Targets that another tool writes: it refuses our changes, or undoes them at its next run.
-fn owners(cx: &CheckContext) -> Vec<Finding> {
+fn owners(cx: &CheckContext, to: &mut Findings) {
     let chezmoi = cx.env.xdg_data().ok().map(|data| data.join("chezmoi"));
-    let home = cx.env.home();
-    let owner = |target: &Path| {
-        in_a_store(target)
-            .or_else(|| in_chezmoi(target, home?, chezmoi.as_deref()?))
-            .or_else(|| with_a_mark(target))
-    };
-    let targets = cx.config.agents_md.targets.iter();
-    let findings = targets.filter_map(|target| {
-        let what = owner(&target.path)?;
-        let mend =
-            "let that tool put the output of memory-agents-md --stdout there, or choose another target";
-        Some(Finding::warning(Check::Target, &target.path, what, mend))
-    });
-    findings.collect()
+    let chezmois = |target: &Path| in_chezmoi(target, cx.env.home()?, chezmoi.as_deref()?);
+    for target in cx.config.agents_md.targets.iter().map(|target| &target.path) {
+        if let Some(what) = in_a_store(target).or_else(|| chezmois(target)).or_else(|| with_a_mark(target)) {
+            let mend =
+                "let that tool put the output of memory-agents-md --stdout there, or choose another target";
+            to.warning(Check::Target, target, what, mend);
+        }
+    }
 }
 
 fn in_a_store(target: &Path) -> Option<String> {

@@ -17,18 +17,19 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// The settings file, or the first file of ours.
     pub file: PathBuf,
-    pub hooks: Hooks,
+    /// Our programs that no hook runs.
+    pub missing: Vec<&'static str>,
     /// Programs that our hooks run and that are not there.
     pub gone: Vec<String>,
     /// Why the program does not read its settings.
     pub unreadable: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hooks {
-    All,
-    /// None runs these.
-    Missing(Vec<&'static str>),
+impl Status {
+    /// All hooks are there, and can work.
+    pub fn is_whole(&self) -> bool {
+        self.missing.is_empty() && self.gone.is_empty() && self.unreadable.is_none()
+    }
 }
 
 /// `None`: the harness has no hooks.
@@ -43,17 +44,15 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
             let is_there = texts.iter().all(|text| text.as_ref().is_some_and(|text| text.contains(MARK)));
             let capture = HookProgram::Capture.name();
             let plugins = files.iter().filter(|own| mentions(own.text, capture)).flat_map(|own| own.dirs);
-            let hooks = match is_there || plugins.into_iter().any(|name| has_own(&dir.join(name))) {
-                true => Hooks::All,
-                false => Hooks::Missing(vec![capture]),
-            };
+            let is_there = is_there || plugins.into_iter().any(|name| has_own(&dir.join(name)));
+            let missing = if is_there { Vec::new() } else { vec![capture] };
             // The plugins keep the programs in constants.
             let constants = texts.iter().flatten().flat_map(|text| text.lines());
             let programs =
                 constants.filter_map(|line| Some(line.strip_prefix("const ")?.split_once(" = \"")?.1));
             let programs = programs.filter_map(|rest| rest.strip_suffix('"'));
             let gone = programs.filter(|program| !exists(program, env)).map(str::to_owned).collect();
-            Ok(Some(Status { file: first.clone(), hooks, gone, unreadable: None }))
+            Ok(Some(Status { file: first.clone(), missing, gone, unreadable: None }))
         }
         Install::Settings(form) => {
             let path = settings_file(&dir, form);
@@ -66,16 +65,14 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
                 let runs = found.iter().any(|(other, _)| other == program);
                 runs_in(spec, *program) && !runs && !mentions(&also, program.name())
             };
-            let missing: Vec<_> =
-                HookProgram::ALL.into_iter().filter(is_missing).map(HookProgram::name).collect();
-            let hooks = if missing.is_empty() { Hooks::All } else { Hooks::Missing(missing) };
+            let missing = HookProgram::ALL.into_iter().filter(is_missing).map(HookProgram::name).collect();
             let mut gone: Vec<_> = found.iter().filter_map(|(_, line)| program_of(line)).collect();
             gone.sort();
             gone.dedup();
             gone.retain(|program| !exists(program, env));
             let is_read = found.is_empty() || target.bytes.is_none();
             let unreadable = if is_read { None } else { not_for(text, form) };
-            Ok(Some(Status { file: path, hooks, gone, unreadable }))
+            Ok(Some(Status { file: path, missing, gone, unreadable }))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What the hook of a program says, and the answer in its form.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::harness::HARNESSES;
+use crate::harness::payload::Payload;
 use crate::harness::spec::{RecallForm, Spec, When};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// What happens in the program.
@@ -42,24 +43,21 @@ pub struct Heard {
 }
 
 pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let object: Map<String, Value> = serde_json::from_slice(bytes)
-        .map_err(|e| Error::usage(format!("the hook's JSON cannot be used: {e}")))?;
-    let text = |key: &str| object.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let first = |keys: &[&str]| keys.iter().find_map(|key| text(key));
+    let payload = Payload::parse(bytes)?;
+    // A session goes on without what a hook says in another form.
+    let text = |key: &str| payload.text(key).ok().flatten();
     let name = text("hook_event_name").unwrap_or_default().to_owned();
     // Hooks that were written for another program keep its names.
     let named = HARNESSES.iter().flat_map(|spec| spec.events).find(|event| event.name == name);
-    let is_sub_agent = ["agent_id", "agentId", "parentAgentId"].iter().any(|key| text(key).is_some());
     let when = match named {
         // Its prompt is the agent's, not a person's.
-        _ if is_sub_agent => None,
+        _ if !matches!(payload.sub_agent(), Ok(None)) => None,
         Some(event) => Some(event.when),
         None if !name.is_empty() => None,
         // Copilot CLI does not name its events.
-        None if object.contains_key("prompt") => Some(When::Prompt),
-        None if object.contains_key("source") || object.contains_key("initialPrompt") => Some(When::Start),
-        None => object.contains_key("trigger").then_some(When::Forgetting),
+        None if payload.has("prompt") => Some(When::Prompt),
+        None if payload.has("source") || payload.has("initialPrompt") => Some(When::Start),
+        None => payload.has("trigger").then_some(When::Forgetting),
     };
     let source = text("source").unwrap_or_default();
     let event = match when {
@@ -75,10 +73,10 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
         Some(When::Forgetting) => Event::Compaction,
         Some(When::End) | None => Event::Other,
     };
-    let roots = object.get("workspace_roots").and_then(Value::as_array);
-    let root = roots.and_then(|roots| roots.first()).and_then(Value::as_str);
+    let root = payload.first("workspace_roots").ok().flatten();
     let cwd = text("cwd").or(root).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
-    let session = first(&["session_id", "sessionId", "conversation_id"]).map(str::to_owned);
+    let session = ["session_id", "sessionId", "conversation_id"].iter().find_map(|key| text(key));
+    let session = session.map(str::to_owned);
     Ok(Heard { event, name, session, cwd })
 }
 

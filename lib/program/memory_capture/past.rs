@@ -2,12 +2,12 @@
 
 use crate::base::cli::{Args, Context};
 use crate::base::error::Result;
-use crate::base::text::{one_line, size};
+use crate::base::text::{counted, one_line, size};
 use crate::config::memory::{self, MemoryConfig};
 use crate::memory::capture::past::{Past, PastSession, Period, Search};
 use crate::memory::consolidate::forecast;
 use crate::program::memory_capture::{nothing_queued, print_queued, redact};
-use crate::program::notes::{ask, can_ask, counted};
+use crate::program::notes::{ask, can_ask};
 use crate::store::journal::entry::Harness;
 use crate::store::journal::{Journal, Put};
 use crate::store::place::Root;
