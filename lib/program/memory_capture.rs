@@ -21,12 +21,12 @@ use crate::memory::capture;
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
 use crate::memory::service::NewNote;
-use crate::program::memory_capture::forms::{NoteFlags, What, needs_id};
+use crate::program::memory_capture::forms::{Wanted, What, needs_id};
 use crate::program::notes::{
     CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print, print_waiting, warn_waiting,
 };
 use crate::store::entry::{By, Scope, Source};
-use crate::store::journal::entry::{self, QueueEntry, Retrieval};
+use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::journal::{Journal, Waiting};
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
@@ -100,78 +100,74 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
-    let what = What::of(args)?;
-    let is_hook = matches!(what, What::Hook { .. });
-    match capture(what, args, cx) {
+    let wanted = Wanted::of(args)?;
+    let is_hook = wanted.what == What::Hook;
+    match capture(wanted, args, cx) {
         // Exit code 2 would make the agent go on, with our message as its prompt.
         Err(e) if is_hook && e.kind() == ErrorKind::Config => Err(e.of_kind(ErrorKind::Io)),
         done => done,
     }
 }
 
-fn capture(what: What, args: &Args, cx: &mut Context) -> Result<()> {
+fn capture(wanted: Wanted, args: &Args, cx: &mut Context) -> Result<()> {
     if is_inside(&cx.env) {
         return nothing_queued(INSIDE, cx);
     }
-    if let Some(harness) = what.harness() {
+    let harness = wanted.harness;
+    if wanted.has_harness {
         expect_described(harness, "option \"--harness\"", args, cx)?;
     }
-    match what {
-        What::Past { period, harness } => past::queue_past(period, harness, args, cx),
-        What::Entry => {
+    let spec = harness.spec();
+    let ended = match (wanted.what, spec.map(|spec| &spec.capture)) {
+        (What::Past(period), _) => {
+            return past::queue_past(period, wanted.has_harness.then_some(harness), args, cx);
+        }
+        (What::Entry, _) => {
             let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?;
             let mut entry = QueueEntry::parse(&bytes.unwrap_or_default())?;
             entry.harness = harness_here(entry.harness, &cx.env);
             expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
-            queue(entry, false, args, cx)
+            return queue(entry, false, args, cx);
         }
-        What::Session { harness, thread_id } => {
-            queue_session(Retrieval::by_id(harness, thread_id), harness, None, false, args, cx)
+        (What::Note, _) => {
+            let entry = note(wanted, args, cx)?;
+            return if args.has("direct") {
+                write_note(entry, args, cx)
+            } else {
+                queue(entry, false, args, cx)
+            };
         }
-        What::File { harness, file } => match harness.spec().map(|spec| &spec.capture) {
-            Some(Capture::File(session)) => {
-                let file = cx.env.current_dir().unwrap_or_default().join(file);
-                queue_ended(session(&file)?, harness, false, args, cx)
-            }
-            _ => Err(Error::unexpected(&one_line(&file, 80))),
-        },
-        What::Hook { harness, payload } => {
+        (What::Session, _) => {
+            let retrieval = Retrieval::by_id(harness, wanted.thread_id.unwrap_or_default());
+            return queue(session(retrieval, harness, None, &cx.env), false, args, cx);
+        }
+        (What::File, Some(Capture::File(ended))) => {
+            ended(&cx.env.current_dir().unwrap_or_default().join(wanted.word.clone().unwrap_or_default()))?
+        }
+        (What::Hook | What::File, _) => {
             // Only now it is known that there is such a program.
-            let Some(spec) = harness.spec() else { return Err(needs_id(harness)) };
-            // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
-            let may_print = matches!(spec.capture, Capture::Hook { may_print: true, .. });
-            let quiet = !may_print && payload.is_none();
-            let payload = payload.map_or_else(|| hooks_json(cx), |payload| Ok(payload.into_bytes()))?;
-            queue_ended(capture::hook_event(spec, &payload, &cx.env)?, harness, quiet, args, cx)
+            let Some(spec) = spec else { return Err(needs_id(harness)) };
+            let word = wanted.word.clone().map(String::into_bytes);
+            capture::hook_event(spec, &word.map_or_else(|| hooks_json(cx), Ok)?, &cx.env)?
         }
-        What::Note(flags) => {
-            let entry = note(flags, args, cx)?;
-            if args.has("direct") { write_note(entry, args, cx) } else { queue(entry, false, args, cx) }
-        }
-    }
-}
-
-/// Queues a session of which a program has told.
-fn queue_ended(ended: Ended, harness: Harness, quiet: bool, args: &Args, cx: &mut Context) -> Result<()> {
+    };
     match ended {
         Ended::Nothing(why) => nothing_queued(&why, cx),
         Ended::Session { path, id, cwd } => {
-            queue_session(Retrieval::in_file(harness, path, id), harness, cwd, quiet, args, cx)
+            // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
+            let capture = spec.map(|spec| &spec.capture);
+            let quiet =
+                wanted.word.is_none() && !matches!(capture, Some(Capture::Hook { may_print: true, .. }));
+            let retrieval = Retrieval::in_file(harness, path, id);
+            queue(session(retrieval, harness, cwd, &cx.env), quiet, args, cx)
         }
     }
 }
 
 /// A session belongs to where it ran, or else to here.
-fn queue_session(
-    retrieval: Retrieval,
-    harness: Harness,
-    cwd: Option<PathBuf>,
-    quiet: bool,
-    args: &Args,
-    cx: &mut Context,
-) -> Result<()> {
-    let context = capture::context(cwd.or_else(|| cx.env.current_dir().ok()));
-    queue(entry(retrieval, harness, context, &cx.env), quiet, args, cx)
+fn session(retrieval: Retrieval, harness: Harness, cwd: Option<PathBuf>, env: &Env) -> QueueEntry {
+    let context = capture::context(cwd.or_else(|| env.current_dir().ok()));
+    QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context }
 }
 
 /// With `quiet` the path is not printed.
@@ -184,14 +180,14 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
 }
 
 /// A note of a person, or of an agent, as it is queued.
-fn note(flags: NoteFlags, args: &Args, cx: &Context) -> Result<QueueEntry> {
-    let NoteFlags { tags, thread_id, .. } = flags;
+fn note(wanted: Wanted, args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let Wanted { tags, thread_id, .. } = wanted;
     let here = || cx.env.current_dir().ok();
     let mut context = capture::context(here());
-    let harness = harness_here(flags.harness, &cx.env);
+    let harness = harness_here(wanted.harness, &cx.env);
     // What an agent has to say is about its repository, unless it says otherwise.
     let is_here = harness != Harness::MANUAL && context.repo.is_some();
-    let scope = flags.scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
+    let scope = wanted.scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
     // A folder without git is where sessions learn something; a person's note is about more than that.
     if harness == Harness::MANUAL
         && scope == Scope::Global
@@ -201,7 +197,7 @@ fn note(flags: NoteFlags, args: &Args, cx: &Context) -> Result<QueueEntry> {
     }
     let title = args.text("title").unwrap_or_default().to_owned();
     let retrieval = Retrieval::Inline { title, body: body(args, cx)?, tags, scope, thread_id };
-    let entry = entry(retrieval, harness, context, &cx.env);
+    let entry = QueueEntry { version: 1, timestamp: cx.env.now(), harness, retrieval, context };
     entry.check().map_err(|error| of_note(&error))?;
     Ok(entry)
 }
@@ -231,10 +227,6 @@ fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
     let why = one_line(why, 1000);
     cx.say(&format!("nothing queued: {why}"));
     if cx.json { cx.stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
-}
-
-fn entry(retrieval: Retrieval, harness: Harness, context: entry::Context, env: &Env) -> QueueEntry {
-    QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context }
 }
 
 /// Replaces the secrets in what a person or an agent wrote, and in the address of the repository. The queue keeps the

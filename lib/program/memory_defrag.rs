@@ -130,7 +130,7 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
     }
 }
 
-/// The notes are in order; is AGENTS.md?
+/// The notes are in order; a target that is not is an error.
 fn targets(targets: &[Outcome], cx: &Context) -> Result<()> {
     let mut faults = targets.iter().filter_map(|outcome| Some(outcome.standing.as_ref().err()?.line()));
     let Some(fault) = faults.next() else { return Ok(()) };

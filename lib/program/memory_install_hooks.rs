@@ -60,7 +60,7 @@ pub(super) fn named(args: &Args, env: &Env) -> Vec<&'static Spec> {
 /// Paths in the store do not last.
 pub(super) fn warn_of_store(programs: &Programs, cx: &Context) {
     let path = programs.path(HookProgram::Capture);
-    if is_in_nix_store(Path::new(path), &cx.env) {
+    if is_in_nix_store(Path::new(&path), &cx.env) {
         cx.reporter.warn(&format!(
             "the hooks run \"{path}\", which Nix may delete; install the package into a profile that is on PATH"
         ));

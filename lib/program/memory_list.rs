@@ -99,9 +99,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
+    let listing = Listing { view: &view, waiting, has_query: query.is_some(), today };
     match cx.json {
-        true => print_json(&rows, &view, &waiting, query.is_some(), cx)?,
-        false => print(&rows, &view, &waiting, query.is_some(), today, cx)?,
+        true => rows.iter().try_for_each(|row| listing.print_json(row, cx))?,
+        false => listing.print(&rows, cx)?,
     }
     cx.stdout.flush()?;
     // A search that has found enough does not look at the rest.
@@ -213,74 +214,66 @@ fn ordered(mut rows: Vec<Found>, sort: Option<&str>, limit: usize) -> Vec<Found>
     rows
 }
 
-type Proposals<'a> = BTreeMap<&'a EntryId, Vec<ProposalId>>;
-
-fn print_json(
-    rows: &[Found],
-    view: &View,
-    waiting: &Proposals,
+/// How notes are printed.
+struct Listing<'a> {
+    view: &'a View,
+    /// The changes that wait, by note.
+    waiting: BTreeMap<&'a EntryId, Vec<ProposalId>>,
     has_query: bool,
-    cx: &mut Context,
-) -> Result<()> {
-    rows.iter().try_for_each(|row| {
-        let proposals = waiting.get(&row.view.meta.id).map_or(&[][..], Vec::as_slice);
+    today: Date,
+}
+
+impl Listing<'_> {
+    fn print_json(&self, row: &Found, cx: &mut Context) -> Result<()> {
+        let proposals = self.waiting.get(&row.view.meta.id).map_or(&[][..], Vec::as_slice);
         cx.stdout.json(&Listed {
-            repo: Some(view.repo(&row.view.meta)),
-            score: has_query.then_some(row.score),
+            repo: Some(self.view.repo(&row.view.meta)),
+            score: self.has_query.then_some(row.score),
             line: row.line.as_deref(),
             change: !proposals.is_empty(),
             proposals,
             ..Listed::of(&row.view.meta, &row.view.path)
         })
-    })
-}
-
-/// A table on a terminal, else columns with tabs between them.
-fn print(
-    rows: &[Found],
-    view: &View,
-    waiting: &Proposals,
-    has_query: bool,
-    today: Date,
-    cx: &mut Context,
-) -> Result<()> {
-    let is_table = cx.stdout.is_terminal();
-    let cut = |text: &str, width| one_line(text, if is_table { width } else { usize::MAX });
-    let title = |row: &Found| cut(&row.view.meta.title, TITLE_WIDTH);
-    let repo = |row: &Found| match (row.view.meta.scope, view.repo(&row.view.meta)) {
-        (Scope::Global, _) => "global".to_owned(),
-        (Scope::Repo, Some(repo)) => cut(repo, REPO_WIDTH),
-        // Somebody wrote the scope by hand.
-        (Scope::Repo, None) => "-".to_owned(),
-    };
-    let widest = |column: &dyn Fn(&Found) -> String| {
-        rows.iter().filter(|_| is_table).map(|row| column(row).chars().count()).max().unwrap_or(0)
-    };
-    let (title_width, repo_width) = (widest(&title), widest(&repo));
-    for row in rows {
-        let Meta { id, tier, status, used, tags, .. } = &row.view.meta;
-        let (title, repo, tags) = (title(row), repo(row), tags.join(" "));
-        let remark = remark(&row.view.meta, waiting.contains_key(id), today);
-        if is_table {
-            let (tier, status) = (tier.to_string(), status.to_string());
-            let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
-            let text = format!(
-                "{id}  {tier:4}  {status:12}  {used:4}  {repo:repo_width$}  {title:title_width$}  {tags}"
-            );
-            cx.stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
-            if let Some(line) = &row.line {
-                cx.stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
-            }
-        } else {
-            let tags = one_line(&tags, usize::MAX);
-            let line = has_query.then(|| one_line(row.line.as_deref().unwrap_or(""), usize::MAX));
-            let mut text = format!("{id}\t{tier}\t{status}\t{used}\t{title}\t{tags}\t{repo}");
-            for further in line.into_iter().chain((!remark.is_empty()).then_some(remark)) {
-                text += "\t";
-                text += &further;
-            }
-            cx.stdout.line(&text)?;
-        }
     }
-    Ok(())
+
+    /// A table on a terminal, else columns with tabs between them.
+    fn print(&self, rows: &[Found], cx: &mut Context) -> Result<()> {
+        let is_table = cx.stdout.is_terminal();
+        let cut = |text: &str, width| one_line(text, if is_table { width } else { usize::MAX });
+        let title = |row: &Found| cut(&row.view.meta.title, TITLE_WIDTH);
+        let repo = |row: &Found| match (row.view.meta.scope, self.view.repo(&row.view.meta)) {
+            (Scope::Global, _) => "global".to_owned(),
+            (Scope::Repo, Some(repo)) => cut(repo, REPO_WIDTH),
+            // Somebody wrote the scope by hand.
+            (Scope::Repo, None) => "-".to_owned(),
+        };
+        let widest = |column: &dyn Fn(&Found) -> String| {
+            rows.iter().filter(|_| is_table).map(|row| column(row).chars().count()).max().unwrap_or(0)
+        };
+        let (title_width, repo_width) = (widest(&title), widest(&repo));
+        for row in rows {
+            let Meta { id, tier, status, used, tags, .. } = &row.view.meta;
+            let (title, repo, tags) = (title(row), repo(row), tags.join(" "));
+            let remark = remark(&row.view.meta, self.waiting.contains_key(id), self.today);
+            if is_table {
+                let (tier, status) = (tier.to_string(), status.to_string());
+                let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
+                let text = format!(
+                    "{id}  {tier:4}  {status:12}  {used:4}  {repo:repo_width$}  {title:title_width$}  {tags}"
+                );
+                cx.stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
+                if let Some(line) = &row.line {
+                    cx.stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
+                }
+            } else {
+                let tags = one_line(&tags, usize::MAX);
+                let text = format!("{id}\t{tier}\t{status}\t{used}\t{title}\t{tags}\t{repo}");
+                let line =
+                    self.has_query.then(|| one_line(row.line.as_deref().unwrap_or_default(), usize::MAX));
+                let further = line.into_iter().chain((!remark.is_empty()).then_some(remark));
+                cx.stdout.line(&further.fold(text, |text, further| text + "\t" + &further))?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -84,12 +84,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// The sessions in the order of the oldest change of each.
-fn by_session(waiting: Vec<Proposal>) -> Vec<Proposal> {
-    let first = |proposal| waiting.iter().position(|other| session_of(other) == session_of(proposal));
-    let order: Vec<Option<usize>> = waiting.iter().map(first).collect();
-    let mut all: Vec<(Option<usize>, Proposal)> = order.into_iter().zip(waiting).collect();
-    all.sort_by_key(|(first, _)| *first);
-    all.into_iter().map(|(_, proposal)| proposal).collect()
+fn by_session(mut waiting: Vec<Proposal>) -> Vec<Proposal> {
+    let all = waiting.clone();
+    waiting.sort_by_cached_key(|proposal| {
+        all.iter().position(|other| session_of(other) == session_of(proposal))
+    });
+    waiting
 }
 
 /// What tells a session from others.
@@ -125,18 +125,6 @@ enum Decided {
     Rejected,
     /// Nothing is done.
     NoteChanged,
-}
-
-/// What a person answers about one change.
-#[derive(Clone, Copy)]
-enum Answer {
-    Accept,
-    Edit,
-    Reject,
-    /// Reject all of its session.
-    Drop,
-    Skip,
-    Quit,
 }
 
 impl Review<'_> {
@@ -242,33 +230,31 @@ impl Review<'_> {
             }
             let count = format!("{first}({} of {})", number + 1, waiting.len());
             match self.ask_about_one(proposal, &count, cx)? {
-                Answer::Quit => return Ok(()),
-                Answer::Drop => {
+                'q' => return Ok(()),
+                'd' => {
                     dropped = session;
                     self.drop_all(waiting.iter().filter(|other| session_of(other) == session), cx)?;
                 }
-                Answer::Accept | Answer::Edit | Answer::Reject | Answer::Skip => {}
+                _ => {}
             }
         }
         Ok(())
     }
 
-    /// Asks until one change is decided about, or left.
-    fn ask_about_one(&mut self, proposal: &Proposal, count: &str, cx: &mut Context) -> Result<Answer> {
+    /// Asks until one change is decided about, or left. Returns the letter of the answer.
+    fn ask_about_one(&mut self, proposal: &Proposal, count: &str, cx: &mut Context) -> Result<char> {
         let mut pending = Pending::of(&self.notes, proposal.clone())?;
         cx.stdout.line(count)?;
         print(&pending, cx)?;
         loop {
             let answer = answer(session_of(proposal).is_some(), cx)?;
-            let is_accepted = match answer {
-                Answer::Accept => true,
-                Answer::Reject => false,
-                Answer::Edit if self.edited(proposal, cx)? => true,
-                Answer::Edit => continue,
-                Answer::Drop | Answer::Skip | Answer::Quit => return Ok(answer),
-            };
+            match answer {
+                'e' if !self.edited(proposal, cx)? => continue,
+                'd' | 's' | 'q' => return Ok(answer),
+                _ => {}
+            }
             let shown = pending.note.as_ref().map(|note| note.entry.base());
-            let said = match self.carry_out(is_accepted, &proposal.id, shown.as_deref(), cx) {
+            let said = match self.carry_out(answer != 'r', &proposal.id, shown.as_deref(), cx) {
                 Ok(Decided::NoteChanged) => {
                     cx.stdout.line("the note has changed in this moment; this is the change now:")?;
                     pending = Pending::of(&self.notes, review::find(&self.notes, &proposal.id)?)?;
@@ -303,7 +289,7 @@ impl Review<'_> {
         Ok(())
     }
 
-    /// Lets the person edit the text. Has it another one now?
+    /// Lets the person edit the text; `true`: it has another one now.
     fn edited(&self, proposal: &Proposal, cx: &mut Context) -> Result<bool> {
         let Some(before) = review::draft_text(proposal) else {
             cx.stdout.line("it brings no text that could be edited")?;
@@ -330,19 +316,19 @@ impl Review<'_> {
     }
 }
 
-fn answer(has_session: bool, cx: &mut Context) -> Result<Answer> {
+/// The letter of what a person answers about a change.
+fn answer(has_session: bool, cx: &mut Context) -> Result<char> {
+    const ANSWERS: [&str; 6] = ["accept", "edit", "reject", "drop", "skip", "quit"];
     let session = if has_session { "[d]rop all of this session, " } else { "" };
     let question = format!("[a]ccept, [e]dit and accept, [r]eject, {session}[s]kip or [q]uit? ");
     loop {
-        return Ok(match ask(&question, cx)?.as_deref() {
-            Some("a" | "accept") => Answer::Accept,
-            Some("e" | "edit") => Answer::Edit,
-            Some("r" | "reject") => Answer::Reject,
-            Some("d" | "drop") if has_session => Answer::Drop,
-            Some("s" | "skip") => Answer::Skip,
-            Some("q" | "quit") | None => Answer::Quit,
-            Some(_) => continue,
-        });
+        let Some(typed) = ask(&question, cx)? else { return Ok('q') };
+        let meant = ANSWERS.iter().find(|answer| typed == **answer || typed == answer[..1]);
+        match meant.and_then(|answer| answer.chars().next()) {
+            Some('d') if !has_session => {}
+            Some(letter) => return Ok(letter),
+            None => {}
+        }
     }
 }
 
@@ -355,21 +341,21 @@ fn parse_id(word: &str) -> Result<ProposalId> {
 
 /// A proposal as JSON: the keys of its file, and what it would change.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ListedChange<'a> {
     #[serde(flatten)]
     proposal: &'a Proposal,
     /// Of the note.
     path: Option<&'a Path>,
-    /// Has the note changed since?
+    /// The note has changed since.
     changed: bool,
     diff: Vec<String>,
     /// The notes that say something about the same by now.
     beside: Vec<&'a EntryId>,
 }
 
-impl<'a> Shown<'a> {
-    fn of(pending: &'a Pending) -> Shown<'a> {
-        Shown {
+impl<'a> ListedChange<'a> {
+    fn of(pending: &'a Pending) -> ListedChange<'a> {
+        ListedChange {
             proposal: &pending.proposal,
             path: pending.note.as_ref().map(|note| note.path.as_path()),
             changed: pending.has_changed(),
@@ -382,7 +368,7 @@ impl<'a> Shown<'a> {
 /// For a person, nothing in it is live: models and web pages have written it.
 fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
     match cx.json {
-        true => cx.stdout.json(&Shown::of(pending)),
+        true => cx.stdout.json(&ListedChange::of(pending)),
         false => lines(pending).iter().try_for_each(|line| cx.stdout.line(&disarmed(line))),
     }
 }

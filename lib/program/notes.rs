@@ -124,7 +124,7 @@ pub(super) fn warn_waiting(proposal: &Proposal, cx: &Context) {
     ));
 }
 
-/// Can a question be put to a person?
+/// A question can be put to a person.
 pub(super) fn can_ask(cx: &Context) -> bool {
     !cx.json && cx.stdout.is_terminal() && std::io::stdin().is_terminal()
 }
@@ -169,7 +169,7 @@ pub(super) fn only_a_person(what: &str, env: &Env) -> Result<()> {
 pub(super) const INSIDE: &str =
     "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)";
 
-/// Is this an LLM command of ours, or called by one?
+/// This is an LLM command of ours, or called by one.
 pub(super) fn is_inside(env: &Env) -> bool {
     env.os(OWN_RUN).is_some()
 }

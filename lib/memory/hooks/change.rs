@@ -21,7 +21,7 @@ pub enum Done {
 }
 
 /// A file as it is now.
-pub(super) struct Target {
+pub(super) struct SettingsFile {
     /// Where the bytes are: a symlink stays, and what it leads to is changed.
     pub(super) path: PathBuf,
     /// `None` if it does not exist.
@@ -29,8 +29,8 @@ pub(super) struct Target {
     bom: bool,
 }
 
-impl Target {
-    pub(super) fn read(path: &Path) -> Result<Target> {
+impl SettingsFile {
+    pub(super) fn read(path: &Path) -> Result<SettingsFile> {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(e) if e.kind() == ErrorKind::NotFound && path.is_symlink() => {
@@ -46,7 +46,7 @@ impl Target {
         };
         let bytes = file::if_exists(file::read(&real, CAP))?;
         let bom = bytes.as_ref().is_some_and(|bytes| bytes.starts_with(BOM.to_string().as_bytes()));
-        Ok(Target { path: real, bytes, bom })
+        Ok(SettingsFile { path: real, bytes, bom })
     }
 
     /// The text without a byte order mark.
@@ -62,7 +62,7 @@ impl Target {
         Ok(Some(text.strip_prefix(BOM).unwrap_or(text)))
     }
 
-    /// Would `text` change it?
+    /// `text` would change it.
     pub(super) fn differs(&self, text: Option<&str>) -> bool {
         text.map(|text| self.with_bom(text)) != self.bytes
     }
@@ -91,10 +91,7 @@ impl Target {
 
     /// Replaces, creates or removes it, unless somebody has changed it since it was read: `false`.
     pub(super) fn write(&self, text: Option<&str>) -> Result<bool> {
-        let is_same = || match file::if_exists(file::read(&self.path, CAP)) {
-            Ok(bytes) => Ok(bytes == self.bytes),
-            Err(e) => Err(e),
-        };
+        let is_same = || file::if_exists(file::read(&self.path, CAP)).map(|bytes| bytes == self.bytes);
         if !is_same()? {
             return Ok(false);
         }

@@ -11,38 +11,30 @@ use crate::memory::hooks::settings::Hook;
 use jsonc_parser::cst::CstInputValue as Json;
 use std::path::{Path, PathBuf};
 
-/// The installed programs, by the paths that last.
+/// The directory of the installed programs, by the path that lasts.
 #[derive(Debug, Clone)]
-pub struct Programs {
-    capture: String,
-    recall: String,
-}
+pub struct Programs(String);
 
 impl Programs {
     pub fn installed(env: &Env) -> Result<Programs> {
         let capture = beside(HookProgram::Capture.name(), "the hooks", env)?;
-        let text = |path: PathBuf| match path.to_str() {
-            Some(text) if !text.contains(char::is_control) => Ok(text.to_owned()),
+        match capture.parent().unwrap_or(&capture).to_str() {
+            Some(dir) if !dir.contains(char::is_control) => Ok(Programs(dir.to_owned())),
             _ => Err(Error::usage(format!(
                 "\"{}\" cannot go into a settings file",
-                path.to_string_lossy().escape_debug()
+                capture.to_string_lossy().escape_debug()
             ))
             .hint("install the toolkit at a path of plain characters")),
-        };
-        let recall = capture.with_file_name(HookProgram::Recall.name());
-        Ok(Programs { capture: text(capture)?, recall: text(recall)? })
+        }
     }
 
     #[cfg(test)]
     pub(super) fn at(dir: &str) -> Programs {
-        Programs { capture: format!("{dir}/memory-capture"), recall: format!("{dir}/memory-recall") }
+        Programs(dir.to_owned())
     }
 
-    pub fn path(&self, program: HookProgram) -> &str {
-        match program {
-            HookProgram::Capture => &self.capture,
-            HookProgram::Recall => &self.recall,
-        }
+    pub fn path(&self, program: HookProgram) -> String {
+        format!("{}/{}", self.0.trim_end_matches('/'), program.name())
     }
 }
 
@@ -56,7 +48,7 @@ fn program(event: &HookEvent) -> HookProgram {
     if event.when == When::End { HookProgram::Capture } else { HookProgram::Recall }
 }
 
-/// Does the harness get hooks, or files, that run this program?
+/// The harness gets hooks, or files, that run this program.
 pub fn runs_in(spec: &Spec, program: HookProgram) -> bool {
     match &spec.install {
         Install::Nothing => false,
@@ -73,7 +65,7 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Ho
     let hook = |event: &HookEvent| {
         let program = program(event);
         let path = programs.path(program);
-        let quoted = shlex::try_quote(path).unwrap_or_else(|_| path.into());
+        let quoted = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into());
         let line = format!("{quoted}{}", end_of(spec.name, form));
         let members = [
             form.is_typed.then(|| ("type", text("command"))),

@@ -20,7 +20,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::harness::spec::{Install, Settings, Spec};
 use crate::harness::{HARNESSES, known};
-use crate::memory::hooks::change::Target;
+use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{MARK, filled, hooks, own_path, settings_file};
 use crate::memory::hooks::record::Record;
 use crate::memory::hooks::settings::{Before, not_for, with_hooks, without_hooks};
@@ -83,8 +83,7 @@ pub fn install(
 ) -> Result<Vec<Outcome>> {
     let mut record = if dry { None } else { Some(Record::open(env)?) };
     let mut outcomes = Vec::new();
-    for harness in harnesses.iter().copied() {
-        let Some(dir) = harness.home.dir(env) else { continue };
+    for (harness, dir) in homes(harnesses, env) {
         match &harness.install {
             Install::Nothing => {}
             Install::Settings(form) => {
@@ -93,7 +92,7 @@ pub fn install(
                 let lines = with_hooks(None, form, &hooks)?;
                 let with = |text: Option<&str>, _: Option<&Before>| with_hooks(text, form, &hooks).map(Some);
                 let result = change(&file, record.as_mut(), Some(form), env, with);
-                let read = Target::read(&file).ok().filter(|_| result.is_ok());
+                let read = SettingsFile::read(&file).ok().filter(|_| result.is_ok());
                 let text = read.as_ref().and_then(|read| read.text().ok().flatten());
                 let unreadable = text.and_then(|text| not_for(text, form));
                 outcomes.push(Outcome { harness, file, result, lines, unreadable });
@@ -119,43 +118,39 @@ pub fn install(
 pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>> {
     let mut record = Record::open(env)?;
     let mut outcomes = Vec::new();
-    for harness in harnesses.iter().copied() {
-        let Some(dir) = harness.home.dir(env) else { continue };
-        let mut outcome = |file: PathBuf, result| {
-            outcomes.push(Outcome { harness, file, result, lines: String::new(), unreadable: None });
+    for (harness, dir) in homes(harnesses, env) {
+        let (form, files) = match &harness.install {
+            Install::Nothing => continue,
+            Install::Settings(form) => (Some(form), vec![settings_file(&dir, form)]),
+            Install::Files(files) => (None, files.iter().map(|own| own_path(&dir, own)).collect()),
         };
-        match &harness.install {
-            Install::Nothing => {}
-            Install::Settings(form) => {
-                let file = settings_file(&dir, form);
-                let without = |text: Option<&str>, before: Option<&Before>| {
-                    text.map_or(Ok(None), |text| without_hooks(text, form, before))
-                };
-                let result = change(&file, Some(&mut record), None, env, without);
-                outcome(file, result);
-            }
-            Install::Files(files) => {
-                for own in *files {
-                    let file = own_path(&dir, own);
-                    let result = match is_foreign(&file) {
-                        Ok(false) => change(&file, Some(&mut record), None, env, |_, _| Ok(None)),
-                        other => other.map(|_| Done::Unchanged),
-                    };
-                    outcome(file, result);
-                }
-            }
+        for file in files {
+            let without = |text: Option<&str>, before: Option<&Before>| match (text, form) {
+                (Some(text), Some(form)) => without_hooks(text, form, before),
+                // Not ours.
+                (Some(text), None) if !text.contains(MARK) => Ok(Some(text.to_owned())),
+                _ => Ok(None),
+            };
+            // What is not even text is not ours, either.
+            let is_foreign = || SettingsFile::read(&file).is_ok_and(|there| there.text().is_err());
+            let result = match form.is_none() && is_foreign() {
+                true => Ok(Done::Unchanged),
+                false => change(&file, Some(&mut record), None, env, without),
+            };
+            outcomes.push(Outcome { harness, file, result, lines: String::new(), unreadable: None });
         }
     }
-    let dirs = harnesses.iter().filter_map(|harness| harness.home.dir(env));
-    let dirs: Vec<_> = dirs.map(|dir| dir.canonicalize().unwrap_or(dir)).collect();
-    record.tidy(&dirs)?;
+    let dirs = homes(harnesses, env).map(|(_, dir)| dir.canonicalize().unwrap_or(dir));
+    record.tidy(&dirs.collect::<Vec<_>>())?;
     Ok(outcomes)
 }
 
-/// Is there something at the place of a file of ours that we have not written?
-fn is_foreign(path: &Path) -> Result<bool> {
-    let target = Target::read(path)?;
-    Ok(target.text().map_or(true, |text| text.is_some_and(|text| !text.contains(MARK))))
+/// Where each has its settings.
+fn homes<'a>(
+    harnesses: &'a [&'static Spec],
+    env: &'a Env,
+) -> impl Iterator<Item = (&'static Spec, PathBuf)> + 'a {
+    harnesses.iter().filter_map(|harness| Some((*harness, harness.home.dir(env)?)))
 }
 
 /// How often an edit starts again because the program itself has written its settings meanwhile.
@@ -171,12 +166,12 @@ fn change(
     new: impl Fn(Option<&str>, Option<&Before>) -> Result<Option<String>>,
 ) -> Result<Done> {
     for _ in 0..TRIES {
-        let target = Target::read(path)?;
-        let old = record.as_ref().and_then(|record| record.before(&target.path)).cloned();
-        let text = target.text().map_err(|e| in_file(e, path))?;
+        let file = SettingsFile::read(path)?;
+        let old = record.as_ref().and_then(|record| record.before(&file.path)).cloned();
+        let text = file.text().map_err(|e| in_file(e, path))?;
         let new = new(text, old.as_ref()).map_err(|e| in_file(e, path))?;
-        let differs = target.differs(new.as_deref());
-        if let Some(why) = target.protected(env).filter(|_| differs) {
+        let differs = file.differs(new.as_deref());
+        if let Some(why) = file.protected(env).filter(|_| differs) {
             return Ok(Done::Left(why));
         }
         let done = match (&new, differs) {
@@ -188,14 +183,14 @@ fn change(
         if let (true, Some(form), Some(new)) = (differs, form, &new) {
             // Saved before the settings are: what is not known to be ours would stay for ever.
             let before = Before::of(text, new, form, old.as_ref())?;
-            record.set_before(&target.path, Some(before))?;
+            record.set_before(&file.path, Some(before))?;
         }
-        record.add_dirs(if new.is_some() { target.missing_dirs() } else { Vec::new() })?;
-        let written = if differs { target.write(new.as_deref()) } else { Ok(true) };
+        record.add_dirs(if new.is_some() { file.missing_dirs() } else { Vec::new() })?;
+        let written = if differs { file.write(new.as_deref()) } else { Ok(true) };
         match (&written, form) {
             (Ok(true), Some(_)) => {}
-            (Ok(true), None) => record.set_before(&target.path, None)?,
-            _ => record.set_before(&target.path, old)?,
+            (Ok(true), None) => record.set_before(&file.path, None)?,
+            _ => record.set_before(&file.path, old)?,
         }
         if written? {
             return Ok(done);

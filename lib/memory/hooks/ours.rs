@@ -21,14 +21,6 @@ impl HookProgram {
             HookProgram::Recall => "memory-recall",
         }
     }
-
-    /// As a command of the dispatcher.
-    fn verb(self) -> &'static str {
-        match self {
-            HookProgram::Capture => "capture",
-            HookProgram::Recall => "recall",
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +57,7 @@ pub(super) fn runs(command: &str) -> Option<Runs> {
     let arguments: Vec<_> = words.collect();
     let is_plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./~".contains(c));
     for program in HookProgram::ALL {
-        let is_dispatched = arguments.first().is_some_and(|word| *word == program.verb());
+        let is_dispatched = arguments.first().is_some_and(|verb| format!("memory-{verb}") == program.name());
         let is_first = match &first {
             Some(first) if first == program.name() => true,
             Some(first) => first == "memory" && is_dispatched,
@@ -81,7 +73,7 @@ pub(super) fn runs(command: &str) -> Option<Runs> {
     None
 }
 
-/// Is the name a word of the text?
+/// The name is a word of the text.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     text.match_indices(name)

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::file;
 use crate::base::lookup::on_path;
 use crate::harness::spec::{Install, Spec};
-use crate::memory::hooks::change::Target;
+use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
 use crate::memory::hooks::in_file;
 use crate::memory::hooks::ours::{HookProgram, Runs, mentions, runs};
@@ -56,7 +56,7 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
         }
         Install::Settings(form) => {
             let path = settings_file(&dir, form);
-            let target = Target::read(&path)?;
+            let target = SettingsFile::read(&path)?;
             let text = target.text().map_err(|e| in_file(e, &path))?.unwrap_or_default();
             let found = commands(text, form).map_err(|e| in_file(e, &path))?;
             // A person may have put our programs into another file.

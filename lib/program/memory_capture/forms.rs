@@ -11,94 +11,75 @@ use crate::memory::capture::past::Period;
 use crate::program::notes::wanted_tag;
 use crate::store::entry::Scope;
 
-#[derive(Debug)]
+/// What is to be queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    Note(NoteFlags),
+    Note,
     /// A session by its id.
-    Session {
-        harness: Harness,
-        thread_id: String,
-    },
+    Session,
     /// A session in a file.
-    File {
-        harness: Harness,
-        file: String,
-    },
+    File,
     /// A hook's JSON, on stdin or as an argument.
-    Hook {
-        harness: Harness,
-        payload: Option<String>,
-    },
+    Hook,
     /// A whole queue entry on stdin.
     Entry,
     /// The sessions that lie on this machine already.
-    Past {
-        period: Period,
-        harness: Option<Harness>,
-    },
+    Past(Period),
 }
 
-/// What goes with a note's title and text, which are in the arguments.
-#[derive(Debug)]
-pub(super) struct NoteFlags {
+/// The command line, read.
+pub(super) struct Wanted {
+    pub(super) what: What,
+    /// The program that is named; of a note without one, a person.
     pub(super) harness: Harness,
+    pub(super) has_harness: bool,
     pub(super) tags: Vec<String>,
     /// `None`: not said.
     pub(super) scope: Option<Scope>,
     pub(super) thread_id: Option<String>,
+    /// A file, or a hook's JSON.
+    pub(super) word: Option<String>,
 }
 
-impl What {
-    /// The form that is meant.
-    pub(super) fn of(args: &Args) -> Result<What> {
+impl Wanted {
+    pub(super) fn of(args: &Args) -> Result<Wanted> {
         let tags = tags(&args.texts("tags"))?;
         let scope = args.parsed("scope", scope)?;
         let harness = args.parsed("harness", harness)?;
         let thread_id = args.parsed("thread-id", thread_id)?;
-        let payload = args.words().first().map(|word| (*word).to_owned());
-        if let Some(payload) = &payload
+        let word = args.words().first().map(|word| (*word).to_owned());
+        if let Some(word) = &word
             && (!harness.is_some_and(takes_argument) || args.has("title"))
         {
             let hint = "pass a hook's JSON on stdin; only with --harness codex may it be an argument";
-            return Err(Error::unexpected(&one_line(payload, 80)).hint(hint));
+            return Err(Error::unexpected(&one_line(word, 80)).hint(hint));
         }
-        if let Some(period) = args.parsed("past", str::parse::<Period>)? {
-            if let Some(harness) = harness.filter(|harness| harness.spec().is_none()) {
-                let found: Vec<&str> = HARNESSES.iter().map(|spec| spec.name).collect();
-                let why = format!("sessions of \"{harness}\" are not found on this machine");
-                return Err(Error::usage(why).hint(format!("--past finds those of {}", found.join(", "))));
-            }
-            return Ok(What::Past { period, harness });
-        }
-        let (error, hint) = match (args.has("title"), args.has("body"), harness) {
-            _ if args.has("entry") => return Ok(What::Entry),
-            (true, true, harness) => {
-                let harness = harness.unwrap_or(Harness::MANUAL);
-                return Ok(What::Note(NoteFlags { harness, tags, scope, thread_id }));
-            }
-            (false, false, Some(harness)) => return session(harness, thread_id, payload),
-            (true, false, _) => {
-                ("a note needs a body", "give it with --body TEXT, or pipe it in with --body -")
-            }
-            (false, true, _) => ("a note needs a title", "give it with --title TEXT"),
-            (false, false, None) => {
-                ("nothing to capture", "give --title and --body, or --harness, or --entry; see --help")
-            }
-        };
-        Err(Error::usage(error).hint(hint))
+        let what = what(args, harness, thread_id.is_some(), word.is_some())?;
+        let (harness, has_harness) = (harness.unwrap_or(Harness::MANUAL), harness.is_some());
+        Ok(Wanted { what, harness, has_harness, tags, scope, thread_id, word })
     }
+}
 
-    /// The program that is named.
-    pub(super) fn harness(&self) -> Option<Harness> {
-        match self {
-            What::Note(NoteFlags { harness, .. })
-            | What::Session { harness, .. }
-            | What::File { harness, .. }
-            | What::Hook { harness, .. } => Some(*harness),
-            What::Past { harness, .. } => *harness,
-            What::Entry => None,
+fn what(args: &Args, harness: Option<Harness>, has_id: bool, has_word: bool) -> Result<What> {
+    if let Some(period) = args.parsed("past", str::parse::<Period>)? {
+        if let Some(harness) = harness.filter(|harness| harness.spec().is_none()) {
+            let found: Vec<&str> = HARNESSES.iter().map(|spec| spec.name).collect();
+            let why = format!("sessions of \"{harness}\" are not found on this machine");
+            return Err(Error::usage(why).hint(format!("--past finds those of {}", found.join(", "))));
         }
+        return Ok(What::Past(period));
     }
+    let (error, hint) = match (args.has("title"), args.has("body"), harness) {
+        _ if args.has("entry") => return Ok(What::Entry),
+        (true, true, _) => return Ok(What::Note),
+        (false, false, Some(harness)) => return session(harness, has_id, has_word),
+        (true, false, _) => ("a note needs a body", "give it with --body TEXT, or pipe it in with --body -"),
+        (false, true, _) => ("a note needs a title", "give it with --title TEXT"),
+        (false, false, None) => {
+            ("nothing to capture", "give --title and --body, or --harness, or --entry; see --help")
+        }
+    };
+    Err(Error::usage(error).hint(hint))
 }
 
 fn tags(lists: &[&str]) -> Result<Vec<String>> {
@@ -145,30 +126,23 @@ fn takes_argument(harness: Harness) -> bool {
     }
 }
 
-fn session(harness: Harness, thread_id: Option<String>, payload: Option<String>) -> Result<What> {
-    let by = |how: &str, next: &str| {
-        Err(Error::usage(format!("a session of {harness} is captured {how}")).hint(next))
-    };
+fn session(harness: Harness, has_id: bool, has_word: bool) -> Result<What> {
     if harness == Harness::MANUAL || harness == Harness::AGENT {
         return Err(Error::usage(format!("harness \"{harness}\" has no sessions, only notes"))
             .hint("add --title and --body, or name another harness"));
     }
-    let Some(spec) = harness.spec() else {
-        return match thread_id {
-            Some(thread_id) => Ok(What::Session { harness, thread_id }),
-            // Once it is known that the configuration describes it, the id is asked for.
-            None => Ok(What::Hook { harness, payload }),
-        };
-    };
-    match (&spec.capture, thread_id, payload) {
-        (Capture::Id, Some(thread_id), _) => Ok(What::Session { harness, thread_id }),
-        (Capture::Id, None, _) => Err(needs_id(harness)),
-        (Capture::File(_), None, Some(file)) => Ok(What::File { harness, file }),
-        (Capture::File(_), None, None) => by("by its file", "add the file's path"),
-        (Capture::File(_), Some(_), _) => by("by its file", "leave --thread-id out and add the file's path"),
-        (Capture::Hook { .. }, None, payload) => Ok(What::Hook { harness, payload }),
-        (Capture::Hook { .. }, Some(_), _) => {
-            by("from its hook's JSON", "leave --thread-id out and pass the JSON on stdin")
+    let (how, next) = match (harness.spec().map(|spec| &spec.capture), has_id, has_word) {
+        (None | Some(Capture::Id), true, _) => return Ok(What::Session),
+        // Once it is known that the configuration describes it, the id is asked for.
+        (None, false, _) => return Ok(What::Hook),
+        (Some(Capture::Id), false, _) => return Err(needs_id(harness)),
+        (Some(Capture::File(_)), false, true) => return Ok(What::File),
+        (Some(Capture::File(_)), false, false) => ("by its file", "add the file's path"),
+        (Some(Capture::File(_)), true, _) => ("by its file", "leave --thread-id out and add the file's path"),
+        (Some(Capture::Hook { .. }), false, _) => return Ok(What::Hook),
+        (Some(Capture::Hook { .. }), true, _) => {
+            ("from its hook's JSON", "leave --thread-id out and pass the JSON on stdin")
         }
-    }
+    };
+    Err(Error::usage(format!("a session of {harness} is captured {how}")).hint(next))
 }
