@@ -18,6 +18,11 @@ pub fn is_assignment(word: &str) -> bool {
     })
 }
 
+/// A text as one word for the shell.
+pub fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |word| word.into_owned())
+}
+
 /// The words of a line without any shell syntax; `None` if it may have some.
 pub(super) fn plain_words(line: &str) -> Option<Vec<&str>> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " _-./:@%+,".contains(c);

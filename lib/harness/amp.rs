@@ -9,9 +9,8 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
-use crate::harness::spec::ToolKind::{self, Edit, Own, Read, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored,
+    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
 };
 use crate::harness::turn::{Ids, Role};
 use serde_json::Value;
@@ -51,13 +50,13 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["Bash"]),
-    (Read, &["Read"]),
-    (Edit, &["edit_file", "format_file", "undo_edit"]),
-    (Search, &["Grep"]),
-    (Write, &["create_file"]),
-    (Own, &["Glob", "get_diagnostics", "glob", "list_directory", "todo_read", "todo_write"]),
-    (SubAgent, &["Task", "codebase_search_agent", "finder", "oracle"]),
+    (ToolKind::Shell, &["Bash"]),
+    (ToolKind::Read, &["Read"]),
+    (ToolKind::Edit, &["edit_file", "format_file", "undo_edit"]),
+    (ToolKind::Search, &["Grep"]),
+    (ToolKind::Write, &["create_file"]),
+    (ToolKind::Own, &["Glob", "get_diagnostics", "glob", "list_directory", "todo_read", "todo_write"]),
+    (ToolKind::SubAgent, &["Task", "codebase_search_agent", "finder", "oracle"]),
 ];
 
 /// A longer text is split into several turns, in bytes.

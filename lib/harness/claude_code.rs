@@ -12,12 +12,9 @@ use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
-use crate::harness::spec::ToolKind::{
-    self, Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write,
-};
 use crate::harness::spec::{
-    Capture, Format, Home, HookEvent, Install, Past, Preset, Recall, RecallForm, Settings, Spec, When, has,
-    hook, understood,
+    Capture, Format, Home, HookEvent, Install, Past, Preset, Recall, RecallForm, Settings, Spec, ToolKind,
+    When, has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -77,22 +74,22 @@ pub(super) const EVENTS: &[HookEvent] = &[
 ];
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["Bash", "PowerShell"]),
-    (Running, &["BashOutput", "KillBash", "KillShell", "Monitor"]),
-    (Read, &["NotebookRead", "Read"]),
-    (Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
-    (Search, &["Grep"]),
-    (Write, &["Write"]),
+    (ToolKind::Shell, &["Bash", "PowerShell"]),
+    (ToolKind::Running, &["BashOutput", "KillBash", "KillShell", "Monitor"]),
+    (ToolKind::Read, &["NotebookRead", "Read"]),
+    (ToolKind::Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
+    (ToolKind::Search, &["Grep"]),
+    (ToolKind::Write, &["Write"]),
     (
-        Own,
+        ToolKind::Own,
         &[
             "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "EnterWorktree", "ExitPlanMode",
             "ExitWorktree", "Glob", "LS", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate",
             "TodoRead", "TodoWrite", "ToolSearch",
         ],
     ),
-    (SubAgent, &["Agent", "AgentOutputTool", "SendMessage", "Task", "TaskOutput"]),
-    (Question, &["AskUserQuestion"]),
+    (ToolKind::SubAgent, &["Agent", "AgentOutputTool", "SendMessage", "Task", "TaskOutput"]),
+    (ToolKind::Question, &["AskUserQuestion"]),
 ];
 
 /// Records that are not conversation, though some quote it.

@@ -7,26 +7,22 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::base::file;
 use crate::harness::content::{self, Part, begins_with};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
-use crate::harness::source::each_line;
-use crate::harness::spec::ToolKind::{self, Own, Question, Read, Running, Search, Shell, SubAgent, Write};
+use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, When, has, hook,
-    understood,
+    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
+    hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, civil::Date};
-use serde_json::Value;
 use serde_json::value::RawValue;
-use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -87,14 +83,17 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["container.exec", "exec_command", "local_shell", "local_shell_call", "shell", "shell_command"]),
-    (Running, &["write_stdin"]),
-    (Read, &["read_file", "view_image"]),
-    (Search, &["grep_files"]),
-    (Write, &["apply_patch"]),
-    (Own, &["list_dir", "update_plan"]),
-    (SubAgent, &["close_agent", "resume_agent", "send_input", "spawn_agent", "wait", "wait_agent"]),
-    (Question, &["request_user_input"]),
+    (
+        ToolKind::Shell,
+        &["container.exec", "exec_command", "local_shell", "local_shell_call", "shell", "shell_command"],
+    ),
+    (ToolKind::Running, &["write_stdin"]),
+    (ToolKind::Read, &["read_file", "view_image"]),
+    (ToolKind::Search, &["grep_files"]),
+    (ToolKind::Write, &["apply_patch"]),
+    (ToolKind::Own, &["list_dir", "update_plan"]),
+    (ToolKind::SubAgent, &["close_agent", "resume_agent", "send_input", "spawn_agent", "wait", "wait_agent"]),
+    (ToolKind::Question, &["request_user_input"]),
 ];
 
 /// Records that are not conversation, or repeat it.
@@ -253,7 +252,7 @@ fn session(payload: &Payload, env: &Env) -> Result<Ended> {
 }
 
 /// How much of the first line is read, in bytes. Recorded ones have 22 kB.
-const FIRST_LINE: u64 = 1 << 20;
+const FIRST_LINE: usize = 1 << 20;
 /// How many days are searched, newest first, for an id without a date.
 const DAYS: usize = 400;
 
@@ -296,11 +295,8 @@ fn newest(dir: &Path) -> Vec<PathBuf> {
 
 /// Whether the first line says that an agent, not a person, started this thread. `false` if it cannot be read.
 fn is_sub_agents(path: &Path) -> bool {
-    let Ok((opened, _)) = file::open_regular(path) else { return false };
-    let mut line = Vec::new();
-    let read = BufReader::new(opened.take(FIRST_LINE)).read_until(b'\n', &mut line);
-    let meta = read.ok().and_then(|_| serde_json::from_slice::<Value>(&line).ok()).unwrap_or_default();
-    let meta = &meta["payload"];
+    let record = first_record(path, FIRST_LINE).unwrap_or_default();
+    let meta = &record["payload"];
     meta["source"].get("subagent").is_some() || meta["thread_source"] == "subagent"
 }
 

@@ -12,11 +12,9 @@ use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_there};
 use crate::harness::source::each_line;
-use crate::harness::spec::ToolKind::{
-    self, Edit, Own, Question, Read, Running, Search, Shell, SubAgent, Write,
-};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, When, has, hook, understood,
+    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
+    understood,
 };
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
@@ -69,21 +67,21 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["bash", "powershell"]),
+    (ToolKind::Shell, &["bash", "powershell"]),
     (
-        Running,
+        ToolKind::Running,
         &[
             "list_bash", "list_powershell", "read_bash", "read_powershell", "stop_bash", "stop_powershell",
             "write_bash", "write_powershell",
         ],
     ),
-    (Read, &["show_file", "view"]),
-    (Edit, &["edit", "str_replace"]),
-    (Search, &["grep", "rg"]),
-    (Write, &["apply_patch", "create"]),
-    (Own, &["exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
-    (SubAgent, &["list_agents", "read_agent", "task", "write_agent"]),
-    (Question, &["ask_user"]),
+    (ToolKind::Read, &["show_file", "view"]),
+    (ToolKind::Edit, &["edit", "str_replace"]),
+    (ToolKind::Search, &["grep", "rg"]),
+    (ToolKind::Write, &["apply_patch", "create"]),
+    (ToolKind::Own, &["exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
+    (ToolKind::SubAgent, &["list_agents", "read_agent", "task", "write_agent"]),
+    (ToolKind::Question, &["ask_user"]),
 ];
 
 /// The first words of the names of events that are not conversation, or repeat it.

@@ -12,9 +12,8 @@ use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::each_line;
-use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, When, has, hook,
+    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
@@ -59,20 +58,20 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["Bash", "Shell", "run_terminal_cmd", "run_terminal_command"]),
-    (Read, &["Read", "read_file"]),
-    (Edit, &["Edit", "MultiEdit", "StrReplace", "edit_file", "search_replace"]),
-    (Search, &["Grep", "SemanticSearch", "codebase_search", "grep", "grep_search"]),
-    (Write, &["apply_patch", "ApplyPatch", "Write", "write"]),
+    (ToolKind::Shell, &["Bash", "Shell", "run_terminal_cmd", "run_terminal_command"]),
+    (ToolKind::Read, &["Read", "read_file"]),
+    (ToolKind::Edit, &["Edit", "MultiEdit", "StrReplace", "edit_file", "search_replace"]),
+    (ToolKind::Search, &["Grep", "SemanticSearch", "codebase_search", "grep", "grep_search"]),
+    (ToolKind::Write, &["apply_patch", "ApplyPatch", "Write", "write"]),
     (
-        Own,
+        ToolKind::Own,
         &[
             "CreatePlan", "Delete", "Glob", "LS", "ReadLints", "TodoWrite", "create_plan", "delete_file",
             "file_search", "glob_file_search", "list_dir", "read_lints", "todo_write",
         ],
     ),
-    (SubAgent, &["Task", "task"]),
-    (Question, &["AskQuestion", "ask_question"]),
+    (ToolKind::SubAgent, &["Task", "task"]),
+    (ToolKind::Question, &["AskQuestion", "ask_question"]),
 ];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {

@@ -20,10 +20,9 @@ use crate::harness::out::TurnSink;
 use crate::harness::parts::{without_files, without_hooks};
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Line, Reader, each_line, failed};
-use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, When, has, hook,
-    understood,
+    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
+    hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -31,7 +30,7 @@ use serde_json::value::RawValue;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::io::{self, Read as _, Seek};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -79,20 +78,20 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["run_shell_command"]),
-    (Read, &["read_file", "read_many_files"]),
-    (Edit, &["replace"]),
-    (Search, &["grep_search", "search_file_content"]),
-    (Write, &["write_file"]),
+    (ToolKind::Shell, &["run_shell_command"]),
+    (ToolKind::Read, &["read_file", "read_many_files"]),
+    (ToolKind::Edit, &["replace"]),
+    (ToolKind::Search, &["grep_search", "search_file_content"]),
+    (ToolKind::Write, &["write_file"]),
     (
-        Own,
+        ToolKind::Own,
         &[
             "complete_task", "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory",
             "update_topic", "write_todos",
         ],
     ),
-    (SubAgent, &["codebase_investigator", "delegate_to_agent", "generalist", "invoke_agent"]),
-    (Question, &["ask_user"]),
+    (ToolKind::SubAgent, &["codebase_investigator", "delegate_to_agent", "generalist", "invoke_agent"]),
+    (ToolKind::Question, &["ask_user"]),
 ];
 
 /// Messages from the program to its user.

@@ -11,11 +11,8 @@ use crate::base::text::one_line;
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
-use crate::harness::spec::ToolKind::{
-    self, Edit, Own, Question, Read as Reads, Search, Shell, SubAgent, Write,
-};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored, has,
+    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored, ToolKind, has,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -58,14 +55,14 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["bash"]),
-    (Reads, &["read"]),
-    (Edit, &["edit", "multiedit"]),
-    (Search, &["grep"]),
-    (Write, &["apply_patch", "patch", "write"]),
-    (Own, &["glob", "invalid", "list", "plan_enter", "plan_exit", "todoread", "todowrite"]),
-    (SubAgent, &["task"]),
-    (Question, &["question"]),
+    (ToolKind::Shell, &["bash"]),
+    (ToolKind::Read, &["read"]),
+    (ToolKind::Edit, &["edit", "multiedit"]),
+    (ToolKind::Search, &["grep"]),
+    (ToolKind::Write, &["apply_patch", "patch", "write"]),
+    (ToolKind::Own, &["glob", "invalid", "list", "plan_enter", "plan_exit", "todoread", "todowrite"]),
+    (ToolKind::SubAgent, &["task"]),
+    (ToolKind::Question, &["question"]),
 ];
 
 /// The largest export that is read, in bytes: a single string in it, which is held in memory, may be as large.

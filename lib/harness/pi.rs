@@ -9,11 +9,9 @@ use crate::harness::content::{self, Call, Part};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, id_fault, is_there};
-use crate::harness::source::{self, each_line};
-use crate::harness::spec::ToolKind::{self, Edit, Own, Read, Search, Shell, Write};
-use crate::harness::spec::{Capture, Format, Home, Install, Past, Recall, RecallForm, Spec, has};
+use crate::harness::source::{each_line, first_record};
+use crate::harness::spec::{Capture, Format, Home, Install, Past, Recall, RecallForm, Spec, ToolKind, has};
 use crate::harness::turn::Role;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 
@@ -45,12 +43,12 @@ pub(super) static SPEC: Spec = Spec {
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
     // The second: a command that the person ran.
-    (Shell, &["bash", "user's shell"]),
-    (Read, &["read"]),
-    (Edit, &["edit"]),
-    (Search, &["grep"]),
-    (Write, &["write"]),
-    (Own, &["find", "ls"]),
+    (ToolKind::Shell, &["bash", "user's shell"]),
+    (ToolKind::Read, &["read"]),
+    (ToolKind::Edit, &["edit"]),
+    (ToolKind::Search, &["grep"]),
+    (ToolKind::Write, &["write"]),
+    (ToolKind::Own, &["find", "ls"]),
 ];
 
 /// Entries that are not conversation: settings, summaries, and what extensions keep or put into the context.
@@ -153,10 +151,7 @@ fn session(path: &Path) -> Result<Ended> {
         let why = format!("\"{}\" is not the name of a session's file", path.display());
         Error::usage(why).hint("Pi names them TIME_ID.jsonl")
     })?;
-    let mut reader = source::open(path, "a Pi session")?;
-    let mut first = Vec::new();
-    source::next_line(&mut reader, &mut first, HEADER_CAP).map_err(|e| source::failed(path, &e))?;
-    let first: Value = serde_json::from_slice(&first).unwrap_or_default();
+    let first = first_record(path, HEADER_CAP)?;
     match first["cwd"].as_str().filter(|_| first["type"] == "session") {
         Some(cwd) => {
             let cwd = Some(PathBuf::from(cwd)).filter(|cwd| cwd.is_absolute());

@@ -14,8 +14,9 @@ use crate::harness::out::TurnSink;
 use crate::harness::parts::without_files;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
-use crate::harness::spec::ToolKind::{self, Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
-use crate::harness::spec::{Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, has};
+use crate::harness::spec::{
+    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, ToolKind, has,
+};
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -58,20 +59,20 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    (Shell, &["run_shell_command"]),
-    (Read, &["read_file", "read_many_files"]),
-    (Edit, &["edit", "notebook_edit", "replace"]),
-    (Search, &["grep_search", "search_file_content"]),
-    (Write, &["write_file"]),
+    (ToolKind::Shell, &["run_shell_command"]),
+    (ToolKind::Read, &["read_file", "read_many_files"]),
+    (ToolKind::Edit, &["edit", "notebook_edit", "replace"]),
+    (ToolKind::Search, &["grep_search", "search_file_content"]),
+    (ToolKind::Write, &["write_file"]),
     (
-        Own,
+        ToolKind::Own,
         &[
             "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory", "task_stop",
             "todo_write",
         ],
     ),
-    (SubAgent, &["agent", "send_message", "task"]),
-    (Question, &["ask_user_question"]),
+    (ToolKind::SubAgent, &["agent", "send_message", "task"]),
+    (ToolKind::Question, &["ask_user_question"]),
 ];
 
 /// The start of parts of a user's record that nobody typed.

@@ -6,6 +6,7 @@ use crate::harness::object::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
 use memchr::memchr;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -46,6 +47,13 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> Error {
         // fs-err's errors name the path.
         _ => Error::io(format!("cannot read the session: {error}")),
     }
+}
+
+/// The first record of a session; null if there is none in the first `cap` bytes.
+pub(super) fn first_record(path: &Path, cap: usize) -> Result<Value> {
+    let mut first = Vec::new();
+    next_line(&mut open(path, "a session")?, &mut first, cap).map_err(|e| failed(path, &e))?;
+    Ok(serde_json::from_slice(&first).unwrap_or_default())
 }
 
 /// A line of a file.

@@ -31,7 +31,7 @@ pub static TURNS: Format = Format {
 
 #[derive(Deserialize)]
 struct TurnLine<'a> {
-    role: LineRole,
+    role: Role,
     /// Of a tool: what it printed.
     text: Option<String>,
     time: Option<String>,
@@ -40,15 +40,6 @@ struct TurnLine<'a> {
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     failed: Option<bool>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum LineRole {
-    User,
-    Assistant,
-    Reasoning,
-    Tool,
 }
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
@@ -97,8 +88,9 @@ fn complete(turn: TurnLine) -> Result<TurnLine, String> {
         return Err(format!("\"{}\" is not an RFC 3339 time", one_line(time, 80)));
     }
     match turn.role {
-        LineRole::Tool if turn.tool.is_none() => Err("missing field `tool`".to_owned()),
-        LineRole::Tool => Ok(turn),
+        Role::Document => Err("unknown role `document`".to_owned()),
+        Role::Tool if turn.tool.is_none() => Err("missing field `tool`".to_owned()),
+        Role::Tool => Ok(turn),
         _ if turn.text.is_none() => Err("missing field `text`".to_owned()),
         _ if turn.tool.is_some() || turn.input.is_some() || turn.failed.is_some() => {
             Err("`tool`, `input` and `failed` are only for the role tool".to_owned())
@@ -110,16 +102,11 @@ fn complete(turn: TurnLine) -> Result<TurnLine, String> {
 fn add(turn: TurnLine, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     let text = turn.text.unwrap_or_default();
     out.at = turn.time.and_then(|time| time.parse().ok());
-    let role = match turn.role {
-        LineRole::User => Role::User,
-        LineRole::Assistant => Role::Assistant,
-        LineRole::Reasoning => Role::Reasoning,
-        LineRole::Tool => {
-            let (tool, input) = (turn.tool.unwrap_or_default(), turn.input.map_or("{}", RawValue::get));
-            let key = turn.id.unwrap_or_else(|| ids.next(Role::Tool, &format!("{tool} {input}\n{text}")));
-            out.call(&key, &tool, input, key.clone())?;
-            return out.result(&key, &text, turn.failed == Some(true));
-        }
-    };
-    out.turn(role, &text, turn.id.unwrap_or_else(|| ids.next(role, &text)))
+    if turn.role == Role::Tool {
+        let (tool, input) = (turn.tool.unwrap_or_default(), turn.input.map_or("{}", RawValue::get));
+        let key = turn.id.unwrap_or_else(|| ids.next(Role::Tool, &format!("{tool} {input}\n{text}")));
+        out.call(&key, &tool, input, key.clone())?;
+        return out.result(&key, &text, turn.failed == Some(true));
+    }
+    out.turn(turn.role, &text, turn.id.unwrap_or_else(|| ids.next(turn.role, &text)))
 }

@@ -1,10 +1,9 @@
 //! `axe`: the dispatcher. `axe run x` is `axe-run x`, found beside this program, then on PATH.
 
-use crate::base::cli::{self, About, Args, Context, Words, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
 use crate::program::{axe_agents, axe_config, axe_gc, axe_run, manuals};
-use std::process::ExitCode;
 
 const ABOUT: About = About {
     name: "axe",

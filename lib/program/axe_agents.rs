@@ -1,6 +1,6 @@
 //! `axe-agents`: list, show, create and edit the files that define agents.
 
-use crate::base::cli::{self, About, Args, Context, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
@@ -9,7 +9,6 @@ use crate::config::scaffold;
 use crate::program::editor;
 use crate::store::run_log;
 use std::io;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "axe-agents",

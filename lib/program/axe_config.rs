@@ -1,11 +1,10 @@
 //! `axe-config`: show where the configuration is, or create one.
 
-use crate::base::cli::{self, About, Args, Context, Words};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Words};
 use crate::base::error::Result;
 use crate::base::file;
 use crate::config::scaffold;
 use std::io;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "axe-config",

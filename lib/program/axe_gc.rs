@@ -4,7 +4,7 @@
 //! The messages are M7's, word for word.
 
 use crate::agent::gc;
-use crate::base::cli::{self, About, Args, Context, Progress, Words, flag, path, seconds, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, path, seconds, value};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::stderr::line;
@@ -14,7 +14,6 @@ use crate::config::model::Model;
 use crate::provider::message::Reply;
 use crate::store::run_log::{self, Trimmed};
 use std::io;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "axe-gc",

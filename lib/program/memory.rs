@@ -1,6 +1,6 @@
 //! `memory`: the dispatcher. `memory list` is `memory-list`, found beside this program, then on PATH.
 
-use crate::base::cli::{self, About, Args, Context, Words, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
 use crate::program::{
@@ -8,7 +8,6 @@ use crate::program::{
     memory_doctor, memory_install_cron, memory_install_hooks, memory_list, memory_read, memory_recall,
     memory_remove, memory_review, memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update,
 };
-use std::process::ExitCode;
 
 const ABOUT: About = About {
     name: "memory",

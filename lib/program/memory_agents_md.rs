@@ -1,6 +1,6 @@
 //! `memory-agents-md`: write what every agent should know into the files that agents read first.
 
-use crate::base::cli::{self, About, Args, Context, Rule, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
@@ -13,7 +13,6 @@ use crate::store::persistence::Note;
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-agents-md",

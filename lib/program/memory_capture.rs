@@ -6,7 +6,7 @@
 mod forms;
 mod past;
 
-use crate::base::cli::{self, About, Args, Context, Rule, Words, flag, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
@@ -32,7 +32,6 @@ use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
 use serde_json::json;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 pub(super) const ABOUT: About = About {

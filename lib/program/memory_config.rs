@@ -2,7 +2,7 @@
 
 mod init;
 
-use crate::base::cli::{self, About, Args, Context, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
 use crate::base::error::Result;
 use crate::base::stderr::line;
 use crate::base::text::one_line;
@@ -12,7 +12,6 @@ use crate::config::memory::settings::{Setting, Settings};
 use crate::config::preset::of_path;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-config",

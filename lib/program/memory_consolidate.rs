@@ -1,6 +1,7 @@
 //! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
 
-use crate::base::cli::{self, About, Args, Context, Rule, Words, count, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, path};
+use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::base::text::{counted, whole_lines};
@@ -14,14 +15,13 @@ use crate::memory::pipeline::runner::{Host, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
 use crate::program::notes::{CONFIG, piped_in};
-use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, quoted, tell_parts_left};
+use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, tell_parts_left};
 use crate::store::batch::Batches;
 use crate::store::change::Preview;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-consolidate",
@@ -68,8 +68,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if args.has("retry-failed") {
         retry_failed(&opened.root, &cx.reporter)?;
     }
-    let (env, reporter) = (cx.env.clone(), cx.reporter);
-    let run = opened.run(mode, args, cx.program, &env, &reporter);
+    let run = opened.run();
     let topics = Topics::at(&opened.root);
     let pipeline =
         Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
@@ -300,7 +299,8 @@ fn show<'a>(
             0 | 1 => "to write this".to_owned(),
             _ => format!("to write what the first of its {parts} parts gave, and ask about the others again"),
         };
-        cx.stdout.line(&format!("{what}: memory-consolidate --apply {}", quoted(reply)))?;
+        cx.stdout
+            .line(&format!("{what}: memory-consolidate --apply {}", quoted(&reply.to_string_lossy())))?;
     }
     Ok(())
 }

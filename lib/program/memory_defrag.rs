@@ -1,6 +1,7 @@
 //! `memory-defrag`: notes are put in order, through the LLM command; then AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, Rule, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, flag, path};
+use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
 use crate::memory::defrag::Defrag;
@@ -12,12 +13,11 @@ use crate::memory::pipeline::runner::Runner;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
 use crate::program::notes::CONFIG;
-use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, quoted, tell_parts_left};
+use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, tell_parts_left};
 use crate::store::batch::Batches;
 use crate::store::change::Preview;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-defrag",
@@ -66,8 +66,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             (_, false) => Ok(()),
         };
     };
-    let (env, reporter) = (cx.env.clone(), cx.reporter);
-    let run = opened.run(mode, args, cx.program, &env, &reporter);
+    let run = opened.run();
     let topics = Topics::at(&opened.root);
     let notes = Preview::over(&topics, run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
@@ -222,13 +221,16 @@ fn dry_run(runner: &mut Defragmentation, args: &Args, cx: &mut Context) -> Resul
         }
         // Without them it would not be this.
         let loss = if args.has("allow-loss") { " --allow-loss" } else { "" };
-        let config = args.path("config").map(|path| format!(" --config {}", quoted(path)));
+        let config = args.path("config").map(|path| format!(" --config {}", quoted(&path.to_string_lossy())));
         let config = config.unwrap_or_default();
         let what = match previewed.parts {
             0 | 1 => "to do this".to_owned(),
             parts => format!("to do what the first of {parts} calls gave, and ask about the rest again"),
         };
-        cx.stdout.line(&format!("\n{what}: memory-defrag --apply {}{loss}{config}", quoted(reply)))?;
+        cx.stdout.line(&format!(
+            "\n{what}: memory-defrag --apply {}{loss}{config}",
+            quoted(&reply.to_string_lossy())
+        ))?;
     } else if failure.is_none() {
         cx.reporter.warn(NOTHING);
     }

@@ -2,7 +2,7 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
@@ -15,7 +15,6 @@ use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-doctor",

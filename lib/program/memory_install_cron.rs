@@ -1,6 +1,6 @@
 //! `memory-install-cron`: let the machine's scheduler run the memory programs.
 
-use crate::base::cli::{self, About, Args, Context, Flag, Reporter, Stdout, flag, one_of, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Flag, Reporter, Stdout, flag, one_of, path};
 use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
 use crate::config::memory;
@@ -16,7 +16,6 @@ use crate::schedule::{crontab, installed, launchd, systemd, tool, unit_file};
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-install-cron",

@@ -1,6 +1,6 @@
 //! `memory-install-hooks`: put capture and recall into the settings of the harnesses on this machine.
 
-use crate::base::cli::{self, About, Args, Context, flag, one_of};
+use crate::base::cli::{self, About, Args, Context, ExitCode, flag, one_of};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
@@ -9,7 +9,6 @@ use crate::harness::spec::Spec;
 use crate::memory::hooks::{self, Done, HookProgram, NAMES, Outcome, Programs};
 use serde_json::json;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-install-hooks",

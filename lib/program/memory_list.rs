@@ -1,6 +1,6 @@
 //! `memory-list`: list the notes by title, or search them.
 
-use crate::base::cli::{self, About, Args, Context, Rule, count, flag, one_of, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, count, flag, one_of, value};
 use crate::base::error::Result;
 use crate::base::repository;
 use crate::base::stderr;
@@ -15,7 +15,6 @@ use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(super) const ABOUT: About = About {

@@ -1,12 +1,11 @@
 //! `memory-read`: print notes and count each read. Defrag moves notes that are read often into AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::disarmed;
 use crate::program::notes::{CONFIG, Listed, Store, ids, up_to_ids};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-read",

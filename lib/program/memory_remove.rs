@@ -1,6 +1,6 @@
 //! `memory-remove`: move notes to the archive, or delete them.
 
-use crate::base::cli::{self, About, Args, Context, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::Result;
 use crate::memory::defrag::forget::forget;
 use crate::memory::service::RemovalMode;
@@ -8,7 +8,6 @@ use crate::program::notes::{CONFIG, Store, author, ids, up_to_ids};
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Persistence, Place};
 use crate::store::topics::Topics;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-remove",

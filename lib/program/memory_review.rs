@@ -1,6 +1,6 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
-use crate::base::cli::{self, About, Args, Context, Words, flag, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Words, flag, value};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
 use crate::base::text::{disarmed, one_line};
@@ -15,7 +15,6 @@ use crate::store::topics::Topics;
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-review",

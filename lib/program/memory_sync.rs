@@ -1,6 +1,6 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{self, About, Args, Context, Progress, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -19,7 +19,6 @@ use crate::store::topics::Topics;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-sync",

@@ -1,13 +1,12 @@
 //! `memory-uninstall-cron`: remove what `memory-install-cron` has installed.
 
-use crate::base::cli::{self, About, Args, Context, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::program::memory_install_cron::scheduler;
 use crate::schedule::plan::{Scheduler, line, words};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
 use serde_json::json;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-uninstall-cron",

@@ -1,10 +1,9 @@
 //! `memory-uninstall-hooks`: take out what `memory-install-hooks` has put into other programs' settings.
 
-use crate::base::cli::{self, About, Args, Context, flag, one_of};
+use crate::base::cli::{self, About, Args, Context, ExitCode, flag, one_of};
 use crate::base::error::Result;
 use crate::memory::hooks::{self, Done, NAMES};
 use crate::program::memory_install_hooks::{faults, named, print, print_json};
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-uninstall-hooks",

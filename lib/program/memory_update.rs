@@ -1,20 +1,18 @@
 //! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
-use crate::base::cli::{self, About, Args, Context, Reporter, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, flag, path, value};
 use crate::base::error::{Error, Result};
-use crate::base::text::{lossy, one_line};
-use crate::base::{file, stdin};
+use crate::base::text::one_line;
 use crate::config::memory::Redact;
 use crate::memory::redact::Redactor;
 use crate::memory::service::Patch;
 use crate::program::notes::{
-    CONFIG, SCOPE, STATUS, Store, TIER, author, ids, only_a_person, piped_in, up_to_ids, wanted_tag,
+    CONFIG, SCOPE, STATUS, Store, TIER, author, ids, only_a_person, read_text, up_to_ids, wanted_tag,
 };
 use crate::store::entry::{Scope, Status, Tier};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
 use jiff::civil::Date;
 use std::path::Path;
-use std::process::ExitCode;
 
 pub(super) const ABOUT: About = About {
     name: "memory-update",
@@ -150,17 +148,8 @@ fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<(
 
 /// The new body. An empty one is an error: a pipe that failed must not empty the note.
 fn body(from: &Path, reporter: &Reporter) -> Result<String> {
-    let (name, text) = if from == Path::new("-") {
-        ("stdin".to_owned(), stdin::read(&piped_in(BODY_CAP), reporter)?.unwrap_or_default())
-    } else {
-        let bytes = file::read(from, BODY_CAP as u64)?;
-        let (text, damaged) = lossy(bytes);
-        if damaged {
-            reporter
-                .warn(&format!("\"{}\" is not valid UTF-8; the invalid bytes became U+FFFD", from.display()));
-        }
-        (format!("\"{}\"", from.display()), text)
-    };
+    let text = read_text(from, BODY_CAP as u64, reporter)?;
+    let name = if from == Path::new("-") { "stdin".to_owned() } else { format!("\"{}\"", from.display()) };
     if text.trim().is_empty() {
         return Err(Error::usage(format!("{name} holds no text; nothing is changed"))
             .hint("memory-remove takes a note out of use"));

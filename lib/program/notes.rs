@@ -5,8 +5,8 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::{self, Repository};
-use crate::base::stdin;
-use crate::base::text::one_line;
+use crate::base::text::{lossy, one_line};
+use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
@@ -23,7 +23,7 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How long to wait for stdin, in seconds. A model may be writing it, or a person be thinking.
 pub(super) const PATIENCE: u64 = 60 * 60;
@@ -140,6 +140,18 @@ pub(super) fn ask(question: &str, cx: &mut Context) -> Result<Option<String>> {
     Ok(typed.map(|typed| typed.trim().to_lowercase()))
 }
 
+/// A yes or a no; an empty answer is the default, and after Ctrl-D nothing more is wanted.
+pub(super) fn is_agreed(question: &str, default: bool, cx: &mut Context) -> Result<bool> {
+    loop {
+        match ask(question, cx)?.as_deref() {
+            Some("y" | "yes") => return Ok(true),
+            Some("n" | "no") | None => return Ok(false),
+            Some("") => return Ok(default),
+            Some(_) => {}
+        }
+    }
+}
+
 /// Who runs this program.
 pub(super) fn author(env: &Env) -> Author {
     let Some(shell) = AgentShell::of(env) else { return Author::Person };
@@ -244,6 +256,20 @@ pub(super) fn piped_in(cap: usize) -> stdin::StdinOptions {
         if_silent: "End it with Ctrl-D if nothing more is to come",
         if_late: "close it",
     }
+}
+
+/// The text of a file of up to `cap` bytes, or of stdin (-).
+pub(super) fn read_text(from: &Path, cap: u64, reporter: &Reporter) -> Result<String> {
+    if from == Path::new("-") {
+        let cap = usize::try_from(cap).unwrap_or(usize::MAX);
+        return Ok(stdin::read(&piped_in(cap), reporter)?.unwrap_or_default());
+    }
+    let (text, damaged) = lossy(file::read(from, cap)?);
+    if damaged {
+        let path = from.display();
+        reporter.warn(&format!("\"{path}\" is not valid UTF-8; the invalid bytes became U+FFFD"));
+    }
+    Ok(text)
 }
 
 /// One JSON object, also if stdin stays open after it: some programs leave it open for a hook. `None` for a terminal that

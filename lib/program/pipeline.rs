@@ -2,12 +2,13 @@
 //! the way to it.
 
 use crate::base::cli::{Args, Context, Reporter};
+use crate::base::command_line::quoted;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::file::RunLock;
-use crate::base::text::{counted, lossy};
-use crate::base::{file, stdin};
+use crate::base::text::counted;
 use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
@@ -15,7 +16,7 @@ use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::program::notes::{INSIDE, is_inside, piped_in};
+use crate::program::notes::{INSIDE, is_inside, read_text};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
@@ -69,6 +70,11 @@ pub(super) struct Opened {
     pub(super) redactor: Redactor,
     pub(super) root: Root,
     pub(super) reply: Option<String>,
+    mode: Mode,
+    program: &'static str,
+    env: Env,
+    reporter: Reporter,
+    pub(super) is_quiet: bool,
     _lock: fs_err::File,
 }
 
@@ -96,7 +102,22 @@ pub(super) fn open(
             let why = "a dry run asks the LLM, and no LLM command is set";
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
-        RunLock::Acquired(lock) => return Ok(Some(Opened { config, redactor, root, reply, _lock: lock })),
+        RunLock::Acquired(_lock) => {
+            let (program, env, reporter, is_quiet) =
+                (cx.program, cx.env.clone(), cx.reporter, args.has("quiet"));
+            return Ok(Some(Opened {
+                config,
+                redactor,
+                root,
+                reply,
+                mode,
+                program,
+                env,
+                reporter,
+                is_quiet,
+                _lock,
+            }));
+        }
         RunLock::HeldBy(other) => match other.trim() {
             "" => "another run is at work on this store".to_owned(),
             other => format!("{other} is at work on this store"),
@@ -114,26 +135,19 @@ pub(super) fn open(
 
 impl Opened {
     /// A run that asks within the caps.
-    pub(super) fn run<'a>(
-        &'a self,
-        mode: Mode,
-        args: &Args,
-        program: &'static str,
-        env: &'a Env,
-        reporter: &'a Reporter,
-    ) -> Run<'a> {
+    pub(super) fn run(&self) -> Run<'_> {
         let llm = &self.config.llm;
         Run {
-            program,
+            program: self.program,
             config: &self.config,
             root: &self.root,
-            env,
-            reporter,
+            env: &self.env,
+            reporter: &self.reporter,
             redactor: &self.redactor,
             budget: CallBudget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
-            level: level(env),
-            is_quiet: args.has("quiet"),
-            kind: mode.kind(),
+            level: level(&self.env),
+            is_quiet: self.is_quiet,
+            kind: self.mode.kind(),
             batch: None,
         }
     }
@@ -186,23 +200,12 @@ fn keep(program: &str, from: &Path, reply: &str, batches: &Batches) -> Result<St
         }
         None => return Ok("nothing waits for this reply; see whether it names its batch".to_owned()),
     };
-    Ok(format!("later: {program} --apply {}", quoted(&path)))
-}
-
-/// A path as one word for the shell.
-pub(super) fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into()).into_owned()
+    Ok(format!("later: {program} --apply {}", quoted(&path.to_string_lossy())))
 }
 
 /// A reply that somebody brings, read to its end.
 fn reply(from: &Path, config: &MemoryConfig, reporter: &Reporter) -> Result<String> {
-    let cap = config.llm.max_reply_bytes;
-    let text = if from == Path::new("-") {
-        stdin::read(&piped_in(usize::try_from(cap).unwrap_or(usize::MAX)), reporter)?.unwrap_or_default()
-    } else {
-        lossy(file::read(from, cap)?).0
-    };
+    let text = read_text(from, config.llm.max_reply_bytes, reporter)?;
     if text.trim().is_empty() {
         return Err(Error::api("the reply is empty")
             .hint("the batch still waits for one: --prompt prints its question again"));

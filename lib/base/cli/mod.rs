@@ -20,6 +20,7 @@ pub use man::{Manual, man_page, manual_page};
 pub use program::{Context, VERSION, main, main_or, say};
 pub use progress::Progress;
 pub use reporter::Reporter;
+pub use std::process::ExitCode;
 pub use stdout::Stdout;
 #[cfg(unix)]
 pub use stdout::hand_on_closed_stdout;

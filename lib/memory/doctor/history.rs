@@ -1,6 +1,6 @@
 //! Is the history of the notes kept, and can the next commit be made?
 
-use crate::base::command_line::first_word;
+use crate::base::command_line::{first_word, quoted};
 use crate::base::error::Result;
 use crate::base::file::{self, is_older};
 use crate::base::lookup::on_path;
@@ -109,8 +109,7 @@ fn of_repository(state: &HistoryState, root: &Root, hook: &str, to: &mut Finding
     }
     for file in &state.gone {
         // Never to commit it: who has lost a note is told how to get it back.
-        let name = file.strip_prefix(top).unwrap_or(file).to_string_lossy();
-        let name = shlex::try_quote(&name).unwrap_or_default();
+        let name = quoted(&file.strip_prefix(top).unwrap_or(file).to_string_lossy());
         let mend = format!(
             "to bring it back, in the store: git restore --source=HEAD --staged --worktree -- {name}"
         );

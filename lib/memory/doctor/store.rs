@@ -1,5 +1,6 @@
 //! The store itself: its directory, what lies in it, what waits in it, and what went wrong with it.
 
+use crate::base::command_line::quoted;
 use crate::base::file;
 use crate::base::text::counted;
 use crate::memory::doctor::context::CheckContext;
@@ -8,7 +9,6 @@ use crate::memory::recall::troubles;
 use crate::store::apply;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
-use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,9 +40,7 @@ pub(super) fn directory(cx: &CheckContext, to: &mut Findings) {
         }
     }
     if is_open_to_others(root) {
-        // As an argument for a shell.
-        let path = root.display().to_string();
-        let mend = format!("chmod 700 {}", shlex::try_quote(&path).unwrap_or(Cow::Borrowed(&path)));
+        let mend = format!("chmod 700 {}", quoted(&root.to_string_lossy()));
         to.warning(Check::Permissions, root, "everybody on this machine can read the notes", mend);
     }
 }

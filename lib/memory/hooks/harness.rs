@@ -1,5 +1,6 @@
 //! What goes into the settings of each harness, and where.
 
+use crate::base::command_line::quoted;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -64,9 +65,7 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Ho
     let text = |text: &str| Json::String(text.to_owned());
     let hook = |event: &HookEvent| {
         let program = program(event);
-        let path = programs.path(program);
-        let quoted = shlex::try_quote(&path).unwrap_or_else(|_| path.as_str().into());
-        let line = format!("{quoted}{}", end_of(spec.name, form));
+        let line = quoted(&programs.path(program)) + &end_of(spec.name, form);
         let members = [
             form.is_typed.then(|| ("type", text("command"))),
             form.is_named.then(|| ("name", text(program.name()))),

@@ -22,7 +22,7 @@ use crate::harness::spec::{Install, Settings, Spec};
 use crate::harness::{HARNESSES, known};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{MARK, filled, hooks, own_path, settings_file};
-use crate::memory::hooks::record::Record;
+use crate::memory::hooks::record::HooksRecord;
 use crate::memory::hooks::settings::{Before, not_for, with_hooks, without_hooks};
 use std::path::{Path, PathBuf};
 
@@ -81,7 +81,7 @@ pub fn install(
     dry: bool,
     env: &Env,
 ) -> Result<Vec<Outcome>> {
-    let mut record = if dry { None } else { Some(Record::open(env)?) };
+    let mut record = if dry { None } else { Some(HooksRecord::open(env)?) };
     let mut outcomes = Vec::new();
     for (harness, dir) in homes(harnesses, env) {
         match &harness.install {
@@ -116,7 +116,7 @@ pub fn install(
 
 /// Takes our hooks out of the settings of these harnesses, and everything else that we made there.
 pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>> {
-    let mut record = Record::open(env)?;
+    let mut record = HooksRecord::open(env)?;
     let mut outcomes = Vec::new();
     for (harness, dir) in homes(harnesses, env) {
         let (form, files) = match &harness.install {
@@ -160,7 +160,7 @@ const TRIES: u32 = 5;
 /// and what it was is remembered; otherwise they go out. Without a record, nothing is changed.
 fn change(
     path: &Path,
-    mut record: Option<&mut Record>,
+    mut record: Option<&mut HooksRecord>,
     form: Option<&Settings>,
     env: &Env,
     new: impl Fn(Option<&str>, Option<&Before>) -> Result<Option<String>>,

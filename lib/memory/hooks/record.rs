@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 /// The settings of each harness as they were.
 const CAP: u64 = 64 << 20;
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Content {
+/// The record, locked: two installers never work at the same time.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct HooksRecord {
     version: u32,
     /// By the real path of the settings file.
     #[serde(default)]
@@ -22,86 +23,84 @@ struct Content {
     /// Directories that did not exist.
     #[serde(default)]
     dirs: BTreeSet<PathBuf>,
-}
-
-/// The record, locked: two installers never work at the same time.
-pub(super) struct Record {
+    #[serde(skip)]
     path: PathBuf,
-    content: Content,
     /// The lock, until this is dropped.
+    #[serde(skip)]
     _lock: Option<fs::File>,
 }
 
-impl Record {
-    pub(super) fn open(env: &Env) -> Result<Record> {
+impl HooksRecord {
+    pub(super) fn open(env: &Env) -> Result<HooksRecord> {
         let dir = env.memory_state_dir()?;
         file::make_private_dir(&dir)?;
         let lock = file::lock_for_change(&dir.join("hooks.lock"), true)?;
         let path = dir.join("hooks.json");
-        let content = match file::if_exists(file::read(&path, CAP))? {
-            None => Content { version: 1, ..Content::default() },
+        let mut record = match file::if_exists(file::read(&path, CAP))? {
+            None => HooksRecord::default(),
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
                 Error::corrupt(format!("\"{}\" cannot be read: {e}", path.display()))
                     .hint("remove it: then what our hooks leave empty is taken out of the settings, too")
             })?,
         };
-        Ok(Record { path, content, _lock: lock })
+        (record.version, record.path, record._lock) = (1, path, lock);
+        Ok(record)
     }
 
     pub(super) fn before(&self, file: &Path) -> Option<&Before> {
-        self.content.before.get(&*file.to_string_lossy())
+        self.before.get(&*file.to_string_lossy())
     }
 
     pub(super) fn set_before(&mut self, file: &Path, before: Option<Before>) -> Result<()> {
         let name = file.to_string_lossy().into_owned();
-        let is_known = self.content.before.get(&name) == before.as_ref();
+        let is_known = self.before.get(&name) == before.as_ref();
         match before {
-            Some(before) => drop(self.content.before.insert(name, before)),
-            None => drop(self.content.before.remove(&name)),
+            Some(before) => drop(self.before.insert(name, before)),
+            None => drop(self.before.remove(&name)),
         }
         if is_known { Ok(()) } else { self.save() }
     }
 
     pub(super) fn add_dirs(&mut self, dirs: Vec<PathBuf>) -> Result<()> {
-        let before = self.content.dirs.len();
-        self.content.dirs.extend(dirs);
-        if self.content.dirs.len() == before { Ok(()) } else { self.save() }
+        let before = self.dirs.len();
+        self.dirs.extend(dirs);
+        if self.dirs.len() == before { Ok(()) } else { self.save() }
     }
 
     /// Removes the directories that we made and that are empty now. Those below `homes` that are not empty belong to
     /// somebody else from here on.
     pub(super) fn tidy(&mut self, homes: &[PathBuf]) -> Result<()> {
-        let before = self.content.dirs.len();
+        let before = self.dirs.len();
         // The longest first: one may be in another.
-        let dirs: Vec<PathBuf> = self.content.dirs.iter().rev().cloned().collect();
+        let dirs: Vec<PathBuf> = self.dirs.iter().rev().cloned().collect();
         for dir in dirs {
             // A directory with something in it is not removed.
             let is_left = homes.iter().any(|home| dir.starts_with(home));
             if fs::remove_dir(&dir).is_ok() || !dir.exists() || is_left {
-                self.content.dirs.remove(&dir);
+                self.dirs.remove(&dir);
             }
         }
-        if self.content.dirs.len() != before {
+        if self.dirs.len() != before {
             self.save()?;
         }
         Ok(())
     }
 
     fn save(&self) -> Result<()> {
-        if self.content.before.is_empty() && self.content.dirs.is_empty() {
+        if self.before.is_empty() && self.dirs.is_empty() {
             file::if_exists(file::remove(&self.path))?;
             return Ok(());
         }
-        let text = serde_json::to_string_pretty(&self.content)
-            .map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let text =
+            serde_json::to_string_pretty(self).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         Ok(file::install(&self.path, format!("{text}\n").as_bytes(), 0o600)?)
     }
 }
 
-impl Drop for Record {
+impl Drop for HooksRecord {
     /// Nothing stays where nothing is installed.
     fn drop(&mut self) {
-        if self.content.before.is_empty() && self.content.dirs.is_empty() {
+        if self.before.is_empty() && self.dirs.is_empty() {
             let _ = file::remove(&self.path.with_file_name("hooks.lock"));
             let _ = self.path.parent().map(fs::remove_dir);
         }

@@ -7,7 +7,7 @@ use crate::config::memory::{self, MemoryConfig};
 use crate::memory::capture::past::{Past, PastSession, Period, Search};
 use crate::memory::consolidate::forecast;
 use crate::program::memory_capture::{nothing_queued, print_queued, redact};
-use crate::program::notes::{ask, can_ask};
+use crate::program::notes::{can_ask, is_agreed};
 use crate::store::journal::entry::Harness;
 use crate::store::journal::{Journal, Put};
 use crate::store::place::Root;
@@ -34,7 +34,10 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
     if past.sessions.is_empty() {
         return nothing_queued("no session was found that is not known", cx);
     }
-    if !args.has("yes") && !is_agreed(past.sessions.len(), cx)? {
+    // Without a terminal nobody can be asked, and the command itself is the answer.
+    let them = if past.sessions.len() == 1 { "it" } else { "them" };
+    let is_asked = !args.has("yes") && can_ask(cx);
+    if is_asked && !is_agreed(&format!("Queue {them}? [y/N] "), false, cx)? {
         return nothing_queued("you have not said yes", cx);
     }
     let journal = Journal::at(&root);
@@ -72,16 +75,6 @@ fn preview(past: &Past, calls: usize, config: &MemoryConfig, cx: &Context) {
             past.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();
         cx.say(&format!("left out: {}", reasons.join(", ")));
     }
-}
-
-/// Without a terminal nobody can be asked, and the command itself is the answer.
-fn is_agreed(sessions: usize, cx: &mut Context) -> Result<bool> {
-    if !can_ask(cx) {
-        return Ok(true);
-    }
-    let them = if sessions == 1 { "it" } else { "them" };
-    let typed = ask(&format!("Queue {them}? [y/N] "), cx)?;
-    Ok(typed.is_some_and(|typed| matches!(typed.as_str(), "y" | "yes")))
 }
 
 fn list(past: &Past, calls: usize, cx: &mut Context) -> Result<()> {

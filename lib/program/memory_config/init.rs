@@ -11,7 +11,7 @@ use crate::config::memory::starter::starter;
 use crate::harness::shell::AgentShell;
 use crate::harness::spec::Spec;
 use crate::memory::hooks::{self, Done, HookProgram, Outcome, Programs, runs_in};
-use crate::program::notes::{ask, can_ask};
+use crate::program::notes::{can_ask, is_agreed};
 use crate::program::{memory_install_cron, memory_install_hooks};
 use std::io;
 use std::path::Path;
@@ -92,18 +92,6 @@ fn configuration(path: &Path, may_exist: bool, env: &Env) -> Result<bool> {
         line(&format!("not a target: {path} {why}"));
     }
     Ok(starter.command.is_some())
-}
-
-/// A yes or a no; an empty answer is the default, and after Ctrl-D nothing more is wanted.
-fn is_agreed(question: &str, default: bool, cx: &mut Context) -> Result<bool> {
-    loop {
-        match ask(question, cx)?.as_deref() {
-            Some("y" | "yes") => return Ok(true),
-            Some("n" | "no") | None => return Ok(false),
-            Some("") => return Ok(default),
-            Some(_) => {}
-        }
-    }
 }
 
 fn install_hooks(homes: &[&'static Spec], cx: &Context) -> Result<()> {
