@@ -10,7 +10,7 @@ use crate::base::file;
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
+    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
 };
 use crate::harness::turn::{Ids, Role};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(super) static SPEC: Spec = Spec {
     format: Format { read, tools: TOOLS, is_forgeable: true, ..Format::ANY },
     method: "amp-thread",
     capture: Capture::Id,
-    past: Past::Copies(
+    past: PastSource::Copies(
         Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" },
         "threads/T-*.json",
         copied,

@@ -6,15 +6,15 @@
 //! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{Call, Part, begins_with};
+use crate::harness::content::{ContentPart, ToolUse, begins_with};
 use crate::harness::files::sessions_in;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, HookEvent, Install, Past, Preset, Recall, RecallForm, Settings, Spec, ToolKind,
-    When, has, hook, understood,
+    Capture, Format, Home, HookEvent, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    ToolKind, When, has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -52,7 +52,7 @@ pub(super) static SPEC: Spec = Spec {
         takes_argument: false,
         may_print: true,
     },
-    past: Past::Files(HOME, &["projects/*/*.jsonl"]),
+    past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
     events: EVENTS,
     install: Install::Settings(Settings::GROUPS),
     next_step: None,
@@ -107,12 +107,12 @@ const NOT_TYPED: &[&str] = &[
 ];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut session = Session::default();
+    let mut session = SessionReader::default();
     each_line(path, "Claude Code", out, |record, _, out| session.take(record, out)).map(drop)
 }
 
 #[derive(Default)]
-struct Session {
+struct SessionReader {
     /// Hashes of the uuids so far: a record that is written twice counts once.
     seen: HashSet<u64>,
     hasher: RandomState,
@@ -120,7 +120,7 @@ struct Session {
     spoke: bool,
 }
 
-impl Session {
+impl SessionReader {
     fn take(&mut self, record: &Object, out: &mut TurnSink) -> Taken {
         let kind = record.kind()?;
         let session_id = record.text("sessionId")?;
@@ -170,10 +170,12 @@ fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -
     let mut texts = Vec::new();
     out.each_part(content, "user part", |_, part, out| {
         match part {
-            Part::Result { key: Some(key), text, failed } => out.result(&key, preview(&text), failed)?,
-            Part::Text(text) if is_typed && !begins_with(&text, NOT_TYPED) => texts.push(text),
-            Part::Image if is_typed => texts.push(IMAGE.to_owned()),
-            Part::Text(_) | Part::Image => {}
+            ContentPart::Result { key: Some(key), text, failed } => {
+                out.result(&key, preview(&text), failed)?
+            }
+            ContentPart::Text(text) if is_typed && !begins_with(&text, NOT_TYPED) => texts.push(text),
+            ContentPart::Image if is_typed => texts.push(IMAGE.to_owned()),
+            ContentPart::Text(_) | ContentPart::Image => {}
             other => return other.unknown(),
         }
         Ok(())
@@ -184,7 +186,7 @@ fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -
 fn assistant(uuid: &str, content: &RawValue, out: &mut TurnSink) -> Taken {
     out.each_part(content, "assistant part", |n, part, out| {
         let id = match &part {
-            Part::Call(Call { key: Some(key), .. }) => key.clone(),
+            ContentPart::ToolUse(ToolUse { key: Some(key), .. }) => key.clone(),
             // A record usually has one part; further ones get ids of their own.
             _ if n == 0 => uuid.to_owned(),
             _ => format!("{uuid}/{n}"),

@@ -7,15 +7,15 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, Part, begins_with};
+use crate::harness::content::{self, ContentPart, begins_with};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
-    hook, understood,
+    Capture, Format, Home, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When,
+    has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
@@ -55,7 +55,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "transcript",
     capture: Capture::Hook { session, takes_argument: true, may_print: false },
-    past: Past::Files(HOME, &["sessions/*/*/*/rollout-*.jsonl"]),
+    past: PastSource::Files(HOME, &["sessions/*/*/*/rollout-*.jsonl"]),
     // It reduces a longer timeout of the last two, with a warning at each start.
     events: &[
         hook("SessionStart", When::Start, 5),
@@ -190,10 +190,10 @@ fn message(item: &Object, id: Option<String>, ids: &mut Ids, out: &mut TurnSink)
         out.each_part(content, "message part", |n, part, _| {
             match (part, kind(n)) {
                 (_, Some(kind)) if !kind.starts_with("user.") => {}
-                (Part::Text(text), None) if role == Role::User && begins_with(&text, NOT_TYPED) => {}
-                (Part::Text(text), _) if is_image_tag(&text) => {}
-                (Part::Text(text), _) => texts.push(text),
-                (Part::Image, _) => texts.push(IMAGE.to_owned()),
+                (ContentPart::Text(text), None) if role == Role::User && begins_with(&text, NOT_TYPED) => {}
+                (ContentPart::Text(text), _) if is_image_tag(&text) => {}
+                (ContentPart::Text(text), _) => texts.push(text),
+                (ContentPart::Image, _) => texts.push(IMAGE.to_owned()),
                 (other, _) => return other.unknown(),
             }
             Ok(())
@@ -209,7 +209,7 @@ fn joined(content: Option<&RawValue>, out: &mut TurnSink) -> Result<String, Skip
     let mut texts = Vec::new();
     if let Some(content) = content {
         out.each_part(content, "reasoning part", |_, part, _| match part {
-            Part::Text(text) => {
+            ContentPart::Text(text) => {
                 texts.push(text);
                 Ok(())
             }

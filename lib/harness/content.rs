@@ -6,11 +6,11 @@ use crate::harness::tool::IMAGE;
 use serde_json::value::RawValue;
 
 /// A part of a message, whichever API's it is.
-pub(super) enum Part<'a> {
+pub(super) enum ContentPart<'a> {
     Text(String),
     Thought(String),
     Image,
-    Call(Call<'a>),
+    ToolUse(ToolUse<'a>),
     Result {
         key: Option<String>,
         text: String,
@@ -21,74 +21,76 @@ pub(super) enum Part<'a> {
 }
 
 /// A tool is called, with arguments in JSON.
-pub(super) struct Call<'a> {
+pub(super) struct ToolUse<'a> {
     pub(super) key: Option<String>,
     pub(super) name: String,
     pub(super) input: &'a str,
 }
 
-impl<'a> Call<'a> {
-    pub(super) fn of(call: &Object<'a>) -> Result<Call<'a>, Skip> {
+impl<'a> ToolUse<'a> {
+    pub(super) fn of(call: &Object<'a>) -> Result<ToolUse<'a>, Skip> {
         let input = ["input", "arguments", "args"].iter().find_map(|key| call.raw(key));
         let name = call.text("name")?.unwrap_or_else(|| "tool".to_owned());
-        Ok(Call { key: call.text("id")?, name, input: input.map_or("{}", RawValue::get) })
+        Ok(ToolUse { key: call.text("id")?, name, input: input.map_or("{}", RawValue::get) })
     }
 }
 
-impl<'a> Part<'a> {
-    fn of(json: &'a str) -> Result<Part<'a>, Skip> {
+impl<'a> ContentPart<'a> {
+    fn of(json: &'a str) -> Result<ContentPart<'a>, Skip> {
         let part = Object::parse(json)?;
         let kind = part.kind()?;
         Ok(match &*kind {
-            "" => Part::of_gemini(&part)?,
-            "thinking" | "redacted_thinking" => Part::Thought(part.text("thinking")?.unwrap_or_default()),
-            "tool_use" | "toolCall" => Part::Call(Call::of(&part)?),
-            "tool_result" => Part::Result {
+            "" => ContentPart::of_gemini(&part)?,
+            "thinking" | "redacted_thinking" => {
+                ContentPart::Thought(part.text("thinking")?.unwrap_or_default())
+            }
+            "tool_use" | "toolCall" => ContentPart::ToolUse(ToolUse::of(&part)?),
+            "tool_result" => ContentPart::Result {
                 key: part.text("tool_use_id")?,
                 text: part.raw("content").map(text).unwrap_or_default(),
                 failed: part.is("is_error"),
             },
             // `text`, `input_text`, `output_text`, `summary_text`
-            kind if kind.ends_with("text") => Part::Text(part.text("text")?.unwrap_or_default()),
-            kind if kind.contains("image") => Part::Image,
-            _ => Part::Other(kind),
+            kind if kind.ends_with("text") => ContentPart::Text(part.text("text")?.unwrap_or_default()),
+            kind if kind.contains("image") => ContentPart::Image,
+            _ => ContentPart::Other(kind),
         })
     }
 
     /// Gemini's parts have no type.
-    fn of_gemini(part: &Object<'a>) -> Result<Part<'a>, Skip> {
+    fn of_gemini(part: &Object<'a>) -> Result<ContentPart<'a>, Skip> {
         if let Some(response) = part.object("functionResponse")? {
             let (text, failed) = answer(response.raw("response"));
-            return Ok(Part::Result { key: response.text("id")?, text, failed });
+            return Ok(ContentPart::Result { key: response.text("id")?, text, failed });
         }
         if let Some(call) = part.object("functionCall")? {
-            return Ok(Part::Call(Call::of(&call)?));
+            return Ok(ContentPart::ToolUse(ToolUse::of(&call)?));
         }
         Ok(match part.text("text")? {
-            Some(text) if part.is("thought") => Part::Thought(text),
-            Some(text) => Part::Text(text),
-            None if part.raw("inlineData").is_some() => Part::Image,
-            None => Part::Other("of another kind".to_owned()),
+            Some(text) if part.is("thought") => ContentPart::Thought(text),
+            Some(text) => ContentPart::Text(text),
+            None if part.raw("inlineData").is_some() => ContentPart::Image,
+            None => ContentPart::Other("of another kind".to_owned()),
         })
     }
 
     /// What a reader that does not expect it says of it.
     pub(super) fn unknown(self) -> Taken {
         Err(Skip::Unknown(match self {
-            Part::Other(kind) => kind,
+            ContentPart::Other(kind) => kind,
             _ => "of another kind".to_owned(),
         }))
     }
 }
 
 /// The parts of a message's content.
-pub(super) fn parts(content: &RawValue) -> Vec<Result<Part<'_>, Skip>> {
+pub(super) fn parts(content: &RawValue) -> Vec<Result<ContentPart<'_>, Skip>> {
     let json = content.get();
     if let Ok(text) = serde_json::from_str(json) {
-        return vec![Ok(Part::Text(text))];
+        return vec![Ok(ContentPart::Text(text))];
     }
     match serde_json::from_str::<Vec<&RawValue>>(json) {
-        Ok(parts) => parts.into_iter().map(|part| Part::of(part.get())).collect(),
+        Ok(parts) => parts.into_iter().map(|part| ContentPart::of(part.get())).collect(),
         Err(_) => vec![Err(Skip::Shape)],
     }
 }
@@ -102,8 +104,8 @@ pub(super) fn begins_with(text: &str, starts: &[&str]) -> bool {
 /// A tool's result as text: the string, the text of its parts, or the JSON as it is.
 pub(super) fn text(content: &RawValue) -> String {
     let text = |part| match part {
-        Ok(Part::Text(text)) => Some(text),
-        Ok(Part::Image) => Some(IMAGE.to_owned()),
+        Ok(ContentPart::Text(text)) => Some(text),
+        Ok(ContentPart::Image) => Some(IMAGE.to_owned()),
         _ => None,
     };
     let texts: Option<Vec<String>> = parts(content).into_iter().map(text).collect();
@@ -151,7 +153,7 @@ mod tests {
         let found: Vec<_> = parts(&content)
             .into_iter()
             .map(|part| match part {
-                Ok(Part::Text(text)) => text,
+                Ok(ContentPart::Text(text)) => text,
                 Ok(_) => "other".to_owned(),
                 Err(_) => "shape".to_owned(),
             })

@@ -7,14 +7,14 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, Call};
+use crate::harness::content::{self, ToolUse};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_there};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
-    understood,
+    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
+    hook, understood,
 };
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
@@ -41,7 +41,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "transcript",
     capture: Capture::Hook { session, takes_argument: false, may_print: false },
-    past: Past::Files(HOME, &["session-state/*/events.jsonl"]),
+    past: PastSource::Files(HOME, &["session-state/*/events.jsonl"]),
     events: &[
         hook("sessionStart", When::Start, 5),
         hook("userPromptSubmitted", When::Prompt, 5),
@@ -135,7 +135,7 @@ fn assistant(data: &Object, id: &str, out: &mut TurnSink) -> Taken {
         let turn = format!("{id}/call{n}");
         let called = Object::parse(request.get()).and_then(|request| {
             let key = request.text("toolCallId")?.unwrap_or_else(|| turn.clone());
-            let Call { name, input, .. } = Call::of(&request)?;
+            let ToolUse { name, input, .. } = ToolUse::of(&request)?;
             Ok(out.call(&key, &name, input, turn)?)
         });
         out.count("tool request", called)?;

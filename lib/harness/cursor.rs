@@ -6,14 +6,14 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{Call, Part};
+use crate::harness::content::{ContentPart, ToolUse};
 use crate::harness::files::matching;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
+    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
@@ -38,7 +38,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "cursor-session",
     capture: Capture::Hook { session, takes_argument: false, may_print: false },
-    past: Past::Files(
+    past: PastSource::Files(
         HOME,
         &["projects/*/agent-transcripts/*.jsonl", "projects/*/agent-transcripts/*/*.jsonl"],
     ),
@@ -92,23 +92,25 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
     let mut typed = Vec::new();
     out.each_part(content, "part", |_, mut part, out| {
         let id = match part {
-            Part::Text(text) if is_users => {
+            ContentPart::Text(text) if is_users => {
                 typed.push(query(&text));
                 return Ok(());
             }
-            Part::Image if is_users => {
+            ContentPart::Image if is_users => {
                 typed.push(IMAGE.to_owned());
                 return Ok(());
             }
-            Part::Result { ref mut key, .. } => {
+            ContentPart::Result { ref mut key, .. } => {
                 // Without an id it is that of the oldest call.
                 key.get_or_insert_with(|| out.oldest_call().unwrap_or_default());
                 String::new()
             }
-            Part::Text(ref text) => ids.next(Role::Assistant, text),
-            Part::Thought(ref text) => ids.next(Role::Reasoning, text),
-            Part::Call(Call { ref name, input, .. }) => ids.next(Role::Tool, &format!("{name} {input}")),
-            Part::Image | Part::Other(_) => return part.unknown(),
+            ContentPart::Text(ref text) => ids.next(Role::Assistant, text),
+            ContentPart::Thought(ref text) => ids.next(Role::Reasoning, text),
+            ContentPart::ToolUse(ToolUse { ref name, input, .. }) => {
+                ids.next(Role::Tool, &format!("{name} {input}"))
+            }
+            ContentPart::Image | ContentPart::Other(_) => return part.unknown(),
         };
         out.part(part, id)
     })?;

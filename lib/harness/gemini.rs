@@ -13,16 +13,16 @@
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::harness::content::{Call, Part, begins_with, parts};
+use crate::harness::content::{ContentPart, ToolUse, begins_with, parts};
 use crate::harness::files::{entries, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::parts::{without_files, without_hooks};
 use crate::harness::payload::{is_below, transcript};
-use crate::harness::source::{Line, Reader, each_line, failed};
+use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
-    hook, understood,
+    Capture, Format, Home, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When,
+    has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -57,7 +57,7 @@ pub(super) static SPEC: Spec = Spec {
         // It shows it to the user.
         may_print: false,
     },
-    past: Past::Files(HOME, &["tmp/*/chats/session-*.jsonl"]),
+    past: PastSource::Files(HOME, &["tmp/*/chats/session-*.jsonl"]),
     events: &[
         hook("SessionStart", When::Start, 5000),
         hook("BeforeAgent", When::Prompt, 5000),
@@ -139,18 +139,18 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
         out.each_part(content, "message part", |_, part, out| {
             match part {
                 // Most repeat the result in the call; in a history that was loaded there is no other.
-                Part::Result { key, text, failed } => {
+                ContentPart::Result { key, text, failed } => {
                     has_response = true;
                     if let Some(key) = key.filter(|key| out.waits_for(key)) {
                         out.result(&key, &text, failed)?;
                     }
                 }
-                Part::Call(call) => calls.push((call, None)),
-                Part::Thought(text) => thoughts.push(text),
-                Part::Text(text) if is_users && begins_with(&text, &["<session_context>"]) => {}
-                Part::Text(text) => texts.push(text),
-                Part::Image => images.push(IMAGE.to_owned()),
-                Part::Other(_) => return part.unknown(),
+                ContentPart::ToolUse(call) => calls.push(call),
+                ContentPart::Thought(text) => thoughts.push(text),
+                ContentPart::Text(text) if is_users && begins_with(&text, &["<session_context>"]) => {}
+                ContentPart::Text(text) => texts.push(text),
+                ContentPart::Image => images.push(IMAGE.to_owned()),
+                ContentPart::Other(_) => return part.unknown(),
             }
             Ok(())
         })?;
@@ -169,6 +169,12 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
     } else {
         out.turn(Role::Assistant, &text, id.clone())?;
     }
+    called(message, calls, &id, out)
+}
+
+/// Adds the calls of a message: those that it describes, or else those among its parts.
+fn called(message: &Object, among_parts: Vec<ToolUse>, id: &str, out: &mut TurnSink) -> Taken {
+    let mut calls: Vec<_> = among_parts.into_iter().map(|call| (call, None)).collect();
     let described: Vec<&RawValue> = message.get("toolCalls")?.unwrap_or_default();
     if !described.is_empty() {
         calls.clear();
@@ -176,7 +182,7 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
     for call in described {
         let known = Object::parse(call.get()).and_then(|call| {
             let is_error = call.text("status")?.as_deref() == Some("error");
-            calls.push((Call::of(&call)?, call.raw("result").map(|result| (result, is_error))));
+            calls.push((ToolUse::of(&call)?, call.raw("result").map(|result| (result, is_error))));
             Ok(())
         });
         out.count("call", known)?;
@@ -197,11 +203,11 @@ fn answers(result: &RawValue) -> (String, bool) {
     let (mut said, mut has_failed) = (String::new(), false);
     for part in parts(result).into_iter().flatten() {
         match part {
-            Part::Result { text, failed, .. } => {
+            ContentPart::Result { text, failed, .. } => {
                 said.push_str(&text);
                 has_failed |= failed;
             }
-            Part::Text(text) | Part::Thought(text) => said.push_str(&text),
+            ContentPart::Text(text) | ContentPart::Thought(text) => said.push_str(&text),
             _ => {}
         }
     }
@@ -245,7 +251,7 @@ struct Log {
 }
 
 impl Log {
-    fn take(&mut self, record: &Object, line: Line, out: &mut TurnSink) -> Taken {
+    fn take(&mut self, record: &Object, line: SessionLine, out: &mut TurnSink) -> Taken {
         if let Some(patch) = record.object("$set")? {
             let messages: Option<Vec<&RawValue>> = patch.get("messages")?;
             return messages.map_or(Ok(()), |messages| self.replace(&messages, line, out));
@@ -292,7 +298,7 @@ impl Log {
     }
 
     /// `$set.messages`.
-    fn replace(&mut self, messages: &[&RawValue], line: Line, out: &mut TurnSink) -> Taken {
+    fn replace(&mut self, messages: &[&RawValue], line: SessionLine, out: &mut TurnSink) -> Taken {
         let starting = std::mem::take(&mut self.starting);
         let mut found = Vec::with_capacity(messages.len());
         for raw in messages {

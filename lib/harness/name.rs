@@ -77,7 +77,7 @@ impl Harness {
     }
 }
 
-/// Has it the form of a program's name?
+/// It has the form of a program's name.
 pub fn is_program_name(name: &str) -> bool {
     let is_fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase());

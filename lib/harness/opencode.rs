@@ -12,7 +12,8 @@ use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, Past, Preset, Recall, RecallForm, Spec, Stored, ToolKind, has,
+    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
+    has,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -37,7 +38,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "opencode-session",
     capture: Capture::Id,
-    past: Past::Asked(
+    past: PastSource::Asked(
         Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
         "opencode.db",
         stored,
@@ -82,7 +83,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
             CAP >> 20
         )));
     }
-    let mut document = Document { out, known: false, created: None, stopped: None };
+    let mut document = Export { out, known: false, created: None, stopped: None };
     let ended = serde_json::Deserializer::from_reader(reader.take(CAP)).deserialize_map(&mut document);
     if let Some(error) = document.stopped {
         return Err(error);
@@ -105,7 +106,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
 }
 
 /// Reads the document and passes on each message as soon as it is complete.
-struct Document<'a, 'b> {
+struct Export<'a, 'b> {
     out: &'a mut TurnSink<'b>,
     /// There was a key of an export.
     known: bool,
@@ -116,7 +117,7 @@ struct Document<'a, 'b> {
 }
 
 /// The messages.
-impl<'de> DeserializeSeed<'de> for &mut Document<'_, '_> {
+impl<'de> DeserializeSeed<'de> for &mut Export<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -124,7 +125,7 @@ impl<'de> DeserializeSeed<'de> for &mut Document<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for &mut Document<'_, '_> {
+impl<'de> Visitor<'de> for &mut Export<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -162,7 +163,7 @@ impl<'de> Visitor<'de> for &mut Document<'_, '_> {
     }
 }
 
-impl Document<'_, '_> {
+impl Export<'_, '_> {
     fn begin(&mut self, info: &Object) -> Taken {
         let (id, parent) = (info.text("id")?, info.text("parentID")?);
         self.created = created(info)?;

@@ -1,7 +1,7 @@
 //! Collects the turns that a reader finds and passes them on in order: a call waits for its result.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, Call, Part, begins_with};
+use crate::harness::content::{self, ContentPart, ToolUse, begins_with};
 use crate::harness::object::{Skip, Taken};
 use crate::harness::recalled;
 use crate::harness::tool::{self, IMAGE, NO_RESULT, ShownCall};
@@ -111,16 +111,16 @@ impl<'a> TurnSink<'a> {
     }
 
     /// Adds what a part of an assistant's message says, as the turn `id`. A call is known by its key, or else by that.
-    pub(super) fn part(&mut self, part: Part, id: String) -> Taken {
+    pub(super) fn part(&mut self, part: ContentPart, id: String) -> Taken {
         match part {
-            Part::Text(text) => self.turn(Role::Assistant, &text, id)?,
-            Part::Thought(text) => self.turn(Role::Reasoning, &text, id)?,
-            Part::Image => self.turn(Role::Assistant, IMAGE, id)?,
-            Part::Call(Call { key, name, input }) => {
+            ContentPart::Text(text) => self.turn(Role::Assistant, &text, id)?,
+            ContentPart::Thought(text) => self.turn(Role::Reasoning, &text, id)?,
+            ContentPart::Image => self.turn(Role::Assistant, IMAGE, id)?,
+            ContentPart::ToolUse(ToolUse { key, name, input }) => {
                 self.call(key.as_deref().unwrap_or(&id), &name, input, id.clone())?;
             }
-            Part::Result { key, text, failed } => self.result(&key.unwrap_or(id), &text, failed)?,
-            Part::Other(_) => return part.unknown(),
+            ContentPart::Result { key, text, failed } => self.result(&key.unwrap_or(id), &text, failed)?,
+            ContentPart::Other(_) => return part.unknown(),
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl<'a> TurnSink<'a> {
         &mut self,
         content: &'p RawValue,
         name: &str,
-        mut take: impl FnMut(usize, Part<'p>, &mut TurnSink<'a>) -> Taken,
+        mut take: impl FnMut(usize, ContentPart<'p>, &mut TurnSink<'a>) -> Taken,
     ) -> Taken {
         for (n, part) in content::parts(content).into_iter().enumerate() {
             let taken = part.and_then(|part| take(n, part, self));
@@ -144,9 +144,9 @@ impl<'a> TurnSink<'a> {
         let mut texts = Vec::new();
         self.each_part(content, name, |_, part, _| {
             match part {
-                Part::Text(text) if begins_with(&text, not) => {}
-                Part::Text(text) => texts.push(text),
-                Part::Image => texts.push(IMAGE.to_owned()),
+                ContentPart::Text(text) if begins_with(&text, not) => {}
+                ContentPart::Text(text) => texts.push(text),
+                ContentPart::Image => texts.push(IMAGE.to_owned()),
                 other => return other.unknown(),
             }
             Ok(())

@@ -5,12 +5,14 @@
 //! grows. A fork begins with copies of the parent's entries, under the same ids.
 
 use crate::base::error::{Error, Result};
-use crate::harness::content::{self, Call, Part};
+use crate::harness::content::{self, ContentPart, ToolUse};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, id_fault, is_there};
 use crate::harness::source::{each_line, first_record};
-use crate::harness::spec::{Capture, Format, Home, Install, Past, Recall, RecallForm, Spec, ToolKind, has};
+use crate::harness::spec::{
+    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Spec, ToolKind, has,
+};
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
@@ -32,7 +34,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "transcript",
     capture: Capture::File(session),
-    past: Past::Files(HOME, &["sessions/*/*.jsonl"]),
+    past: PastSource::Files(HOME, &["sessions/*/*.jsonl"]),
     events: &[],
     // An extension, which the person copies.
     install: Install::Nothing,
@@ -94,7 +96,7 @@ fn message(message: &Object, id: String, out: &mut TurnSink) -> Taken {
         ("assistant", Some(content)) => out.each_part(content, "assistant part", |n, part, out| {
             let id = match &part {
                 // Some services number their calls anew in each session.
-                Part::Call(Call { key: Some(key), .. }) => format!("{id}/{key}"),
+                ContentPart::ToolUse(ToolUse { key: Some(key), .. }) => format!("{id}/{key}"),
                 _ => format!("{id}/{n}"),
             };
             out.part(part, id)

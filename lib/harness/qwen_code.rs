@@ -7,7 +7,7 @@
 
 use crate::base::error::Result;
 use crate::harness::claude_code::EVENTS;
-use crate::harness::content::Part;
+use crate::harness::content::ContentPart;
 use crate::harness::files::sessions_in;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
@@ -15,7 +15,7 @@ use crate::harness::parts::without_files;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, Past, Recall, RecallForm, Settings, Spec, ToolKind, has,
+    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, has,
 };
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
@@ -47,7 +47,7 @@ pub(super) static SPEC: Spec = Spec {
         takes_argument: false,
         may_print: false,
     },
-    past: Past::Files(
+    past: PastSource::Files(
         Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" },
         &["projects/*/chats/*.jsonl"],
     ),
@@ -118,7 +118,7 @@ fn take(record: &Object, spoke: &mut bool, out: &mut TurnSink) -> Taken {
             out.each_part(parts, "assistant part", |n, part, out| out.part(part, format!("{uuid}/{n}")))
         }
         _ => out.each_part(parts, "part", |_, part, out| match part {
-            Part::Result { .. } => out.part(part, String::new()),
+            ContentPart::Result { .. } => out.part(part, String::new()),
             _ => Ok(()),
         }),
     }

@@ -100,22 +100,17 @@ fn without_managed(text: &str) -> Cow<'_, str> {
     let mut kept = String::with_capacity(text.len());
     let mut inside = false;
     for line in text.split_inclusive('\n') {
-        if !inside && is_marker(line, START) {
+        if !inside && bare(line) == START {
             inside = true;
             kept.push_str(SECTION_LEFT_OUT);
             kept.push('\n');
-        } else if inside && is_marker(line, END) {
+        } else if inside && bare(line) == END {
             inside = false;
         } else if !inside {
             kept.push_str(line);
         }
     }
     Cow::Owned(kept)
-}
-
-/// Is `line` this marker, in whatever form a tool prints lines?
-fn is_marker(line: &str, marker: &str) -> bool {
-    bare(line) == marker
 }
 
 /// The line without a line number, a diff sign or another prefix that tools add, and without a byte order mark.
@@ -170,7 +165,7 @@ fn is_id(line: &str) -> bool {
 /// Commands that run the command after them.
 const RUNNERS: &[&str] = &["bash", "command", "env", "exec", "sh", "sudo", "time", "xargs", "zsh"];
 
-/// Does this shell command print notes? A word that only mentions one of the programs does not count.
+/// Whether this shell command prints notes. A word that only mentions one of the programs does not count.
 pub fn reads_memory(command: &str) -> bool {
     let base = |word: &'_ str| word.rfind('/').map_or(0, |slash| slash + 1);
     command.split(['\n', ';', '|', '&', '(', '`', '\'', '"']).any(|simple| {

@@ -58,7 +58,7 @@ pub(super) fn first_record(path: &Path, cap: usize) -> Result<Value> {
 
 /// A line of a file.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct SessionLine<'a> {
     pub(super) text: &'a str,
     /// Its position in the file, in bytes.
     pub(super) offset: u64,
@@ -72,7 +72,7 @@ pub(super) fn each_line(
     path: &Path,
     program: &str,
     out: &mut TurnSink,
-    mut take: impl FnMut(&Object, Line, &mut TurnSink) -> Taken,
+    mut take: impl FnMut(&Object, SessionLine, &mut TurnSink) -> Taken,
 ) -> Result<Reader> {
     let mut reader = open(path, &format!("a {program} session"))?;
     let mut buffer = Vec::new();
@@ -97,7 +97,7 @@ pub(super) fn each_line(
         }
         lines += 1;
         let exact = matches!(text, Cow::Borrowed(_));
-        let line = Line { text: &text, offset: start, exact };
+        let line = SessionLine { text: &text, offset: start, exact };
         match Object::parse(&text).and_then(|record| take(&record, line, out)) {
             Ok(()) => known += 1,
             Err(Skip::Unknown(kind)) => out.report.unknown(&kind),

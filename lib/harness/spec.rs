@@ -26,7 +26,7 @@ pub struct Spec {
     /// How its queue entries say where a session is.
     pub method: &'static str,
     pub capture: Capture,
-    pub past: Past,
+    pub past: PastSource,
     /// What its hooks report.
     pub events: &'static [HookEvent],
     pub install: Install,
@@ -146,7 +146,7 @@ pub enum Capture {
 }
 
 /// Where `memory-capture --past` finds sessions.
-pub enum Past {
+pub enum PastSource {
     /// Files below a directory; `*` stands for any name or part of one.
     Files(Home, &'static [&'static str]),
     /// Copies of sessions that are kept elsewhere: what they say of them.

@@ -15,19 +15,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The largest session that is read, in bytes.
 const CAP: u64 = 1 << 30;
 
-enum Request {
+enum FileRequest {
     /// Fills this buffer.
     Read(Vec<u8>),
     Seek(SeekFrom),
 }
 
 /// The buffer of the request, and how many bytes are in it, or the new position; at first the file's length.
-type Answer = (Vec<u8>, io::Result<u64>);
+type FileAnswer = (Vec<u8>, io::Result<u64>);
 
 pub(super) struct WatchedFile {
     path: PathBuf,
-    requests: Sender<Request>,
-    answers: Receiver<Answer>,
+    requests: Sender<FileRequest>,
+    answers: Receiver<FileAnswer>,
     buffer: Vec<u8>,
     length: u64,
     deadline: Deadline,
@@ -66,7 +66,7 @@ impl WatchedFile {
         Ok(WatchedFile { length, ..watched })
     }
 
-    fn ask(&mut self, request: Request) -> io::Result<u64> {
+    fn ask(&mut self, request: FileRequest) -> io::Result<u64> {
         // If the thread has ended, so has the other channel.
         let _ = self.requests.send(request);
         let (buffer, result) = self.answer()?;
@@ -74,7 +74,7 @@ impl WatchedFile {
         result
     }
 
-    fn answer(&self) -> io::Result<Answer> {
+    fn answer(&self) -> io::Result<FileAnswer> {
         self.answers.recv_timeout(self.deadline.remaining()).map_err(|why| match why {
             RecvTimeoutError::Timeout => io::Error::new(
                 io::ErrorKind::TimedOut,
@@ -95,7 +95,7 @@ impl Read for WatchedFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(into.len(), 0);
-        let count = usize::try_from(self.ask(Request::Read(buffer))?).unwrap_or(usize::MAX);
+        let count = usize::try_from(self.ask(FileRequest::Read(buffer))?).unwrap_or(usize::MAX);
         let count = count.min(into.len()).min(self.buffer.len());
         into[..count].copy_from_slice(&self.buffer[..count]);
         Ok(count)
@@ -104,15 +104,15 @@ impl Read for WatchedFile {
 
 impl Seek for WatchedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.ask(Request::Seek(to))
+        self.ask(FileRequest::Seek(to))
     }
 }
 
 /// Answers requests until nobody asks any more; the first answer says whether the file could be opened.
 fn serve<F: Read + Seek>(
     opened: io::Result<(F, u64)>,
-    requests: &Receiver<Request>,
-    answers: &Sender<Answer>,
+    requests: &Receiver<FileRequest>,
+    answers: &Sender<FileAnswer>,
 ) {
     let (mut file, first) = match opened {
         Ok((file, length)) => (Some(file), Ok(length)),
@@ -123,11 +123,11 @@ fn serve<F: Read + Seek>(
     }
     while let (Some(file), Ok(request)) = (&mut file, requests.recv()) {
         let answer = match request {
-            Request::Read(mut buffer) => {
+            FileRequest::Read(mut buffer) => {
                 let count = file.read(&mut buffer).map(|count| count as u64);
                 (buffer, count)
             }
-            Request::Seek(to) => (Vec::new(), file.seek(to)),
+            FileRequest::Seek(to) => (Vec::new(), file.seek(to)),
         };
         if answers.send(answer).is_err() {
             return;

@@ -11,7 +11,7 @@ use crate::memory::section::{self, NoteCounts, Outcome, Standing};
 use crate::program::notes::{CONFIG, Store, ids_on_stdin, named_repo, place_here};
 use crate::store::persistence::Note;
 use crate::store::place::Root;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: About = About {
@@ -173,19 +173,24 @@ pub(super) fn print(
 
 /// Prints a line or an object for a file.
 fn print_outcome(outcome: Outcome, cx: &mut Context) -> Result<()> {
-    let Outcome { path, repo, shown: NoteCounts { hot, warm, cold }, standing } = outcome;
-    let status = standing.as_ref().map_or("failed", |standing| standing.as_str());
-    match cx.json {
-        true => cx.stdout.json(&json!({
-            "path": path.to_string_lossy(),
-            "repo": repo,
-            "status": status,
-            "hot": hot,
-            "warm": warm,
-            "cold": cold,
-            "error": standing.as_ref().err().map(Error::line),
-        }))?,
-        false => cx.stdout.line(&format!("{status}\t{}", path.display()))?,
+    if cx.json {
+        let mut json = as_json(&outcome);
+        let NoteCounts { hot, warm, cold } = outcome.shown;
+        (json["hot"], json["warm"], json["cold"]) = (hot.into(), warm.into(), cold.into());
+        cx.stdout.json(&json)?;
+    } else {
+        cx.stdout.line(&format!("{}\t{}", status(&outcome), outcome.path.display()))?;
     }
-    standing.map(|_| ())
+    outcome.standing.map(|_| ())
+}
+
+fn status(outcome: &Outcome) -> &'static str {
+    outcome.standing.as_ref().map_or("failed", |standing| standing.as_str())
+}
+
+/// What has become of a file, as a program reads it.
+pub(super) fn as_json(outcome: &Outcome) -> Value {
+    let error = outcome.standing.as_ref().err().map(Error::line);
+    let path = outcome.path.to_string_lossy();
+    json!({"path": path, "repo": outcome.repo, "status": status(outcome), "error": error})
 }

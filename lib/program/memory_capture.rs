@@ -21,7 +21,7 @@ use crate::memory::capture;
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
 use crate::memory::service::NewNote;
-use crate::program::memory_capture::forms::{Wanted, What, needs_id};
+use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
     CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print, print_waiting, warn_waiting,
 };
@@ -99,7 +99,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
-    let wanted = Wanted::of(args)?;
+    let wanted = CaptureForm::of(args)?;
     let is_hook = wanted.what == What::Hook;
     match capture(wanted, args, cx) {
         // Exit code 2 would make the agent go on, with our message as its prompt.
@@ -108,7 +108,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
 }
 
-fn capture(wanted: Wanted, args: &Args, cx: &mut Context) -> Result<()> {
+fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
     if is_inside(&cx.env) {
         return nothing_queued(INSIDE, cx);
     }
@@ -179,8 +179,8 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
 }
 
 /// A note of a person, or of an agent, as it is queued.
-fn note(wanted: Wanted, args: &Args, cx: &Context) -> Result<QueueEntry> {
-    let Wanted { tags, thread_id, .. } = wanted;
+fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let CaptureForm { tags, thread_id, .. } = wanted;
     let here = || cx.env.current_dir().ok();
     let mut context = capture::context(here());
     let harness = harness_here(wanted.harness, &cx.env);

@@ -12,6 +12,7 @@ use crate::memory::defrag::undo::{self, Undone};
 use crate::memory::pipeline::runner::Runner;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
+use crate::program::memory_agents_md::as_json;
 use crate::program::notes::CONFIG;
 use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, tell_parts_left};
 use crate::store::batch::Batches;
@@ -170,12 +171,7 @@ fn changes(done: &Summary) -> Value {
 }
 
 fn outcomes(targets: &[Outcome]) -> Value {
-    let outcome = |outcome: &Outcome| {
-        let status = outcome.standing.as_ref().map_or("failed", |standing| standing.as_str());
-        let error = outcome.standing.as_ref().err().map(Error::line);
-        json!({"path": outcome.path.to_string_lossy(), "repo": outcome.repo, "status": status, "error": error})
-    };
-    targets.iter().map(outcome).collect()
+    targets.iter().map(as_json).collect()
 }
 
 /// Takes the last defrag back. What a crash left of an undoing is what was asked for, and no reason to take back one

@@ -8,7 +8,7 @@ use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
 use crate::config::memory::search::files;
 use crate::memory::doctor::{
-    self, CHECKS, Check, CheckContext, Checker, Finding, Findings, HarnessState, Report, Severity,
+    self, CHECKS, Check, CheckContext, Checker, Diagnosis, Finding, HarnessState, Report, Severity,
 };
 use crate::program::notes::{CONFIG, Store};
 use crate::schedule::check;
@@ -32,8 +32,8 @@ pub(super) const ABOUT: About = About {
 /// Everything but the notes that is looked at.
 const EVERYTHING: &[&[Checker]] = &[CHECKS, &[timers]];
 
-fn timers(cx: &CheckContext, to: &mut Findings) {
-    to.all.extend(check::look(cx));
+fn timers(cx: &CheckContext, to: &mut Diagnosis) {
+    to.findings.extend(check::look(cx));
 }
 
 /// How many findings of a kind are printed.
@@ -59,7 +59,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     }
     if cx.json {
         cx.stdout.json(&json!({
-            "findings": report.findings.iter().chain(&mended.findings.all).collect::<Vec<_>>(),
+            "findings": report.findings.iter().chain(&mended.done.findings).collect::<Vec<_>>(),
             "errors": report.count(Severity::Error),
             "warnings": report.count(Severity::Warning),
             "notes": report.notes,
@@ -67,7 +67,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         }))?;
     } else {
         let is_table = cx.stdout.is_terminal();
-        for [severity, file, what, mend] in rows(&mended.findings.all, &report, &store.root) {
+        for [severity, file, what, mend] in rows(&mended.done.findings, &report, &store.root) {
             cx.stdout.line(&match is_table {
                 true => format!("{severity:7}  {file}  {what}  {mend}"),
                 false => format!("{severity}\t{file}\t{what}\t{mend}"),

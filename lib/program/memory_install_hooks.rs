@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
 use crate::base::stderr;
 use crate::harness::spec::Spec;
-use crate::memory::hooks::{self, Done, HookProgram, NAMES, Outcome, Programs};
+use crate::memory::hooks::{self, FileResult, HookOutcome, HookProgram, NAMES, Programs};
 use serde_json::json;
 use std::path::Path;
 
@@ -66,7 +66,7 @@ pub(super) fn warn_of_store(programs: &Programs, cx: &Context) {
     }
 }
 
-pub(super) fn print(outcomes: &[Outcome], cx: &mut Context) -> Result<()> {
+pub(super) fn print(outcomes: &[HookOutcome], cx: &mut Context) -> Result<()> {
     if outcomes.is_empty() {
         let names = cli::listed(NAMES.iter().copied());
         return cx.stdout.line(&format!("no harness was found; name one with --harness: {names}"));
@@ -76,29 +76,29 @@ pub(super) fn print(outcomes: &[Outcome], cx: &mut Context) -> Result<()> {
         let Ok(done) = &outcome.result else { continue };
         let (name, file) = (outcome.harness.name, outcome.file.display());
         cx.stdout.line(&format!("{name:width$}{gap}{}{gap}{file}", word(done)))?;
-        if matches!(done, Done::Left(_)) {
+        if matches!(done, FileResult::Left(_)) {
             cx.stdout.text(&outcome.lines)?;
         }
     }
     Ok(())
 }
 
-fn word(done: &Done) -> &'static str {
+fn word(done: &FileResult) -> &'static str {
     match done {
-        Done::Written => "written",
-        Done::Removed => "removed",
-        Done::Unchanged => "unchanged",
-        Done::Left(_) => "left",
+        FileResult::Written => "written",
+        FileResult::Removed => "removed",
+        FileResult::Unchanged => "unchanged",
+        FileResult::Left(_) => "left",
     }
 }
 
-pub(super) fn print_json(outcomes: &[Outcome], with_lines: bool, cx: &mut Context) -> Result<()> {
-    let shown = |outcome: &Outcome| {
+pub(super) fn print_json(outcomes: &[HookOutcome], with_lines: bool, cx: &mut Context) -> Result<()> {
+    let shown = |outcome: &HookOutcome| {
         let mut shown = json!({"harness": outcome.harness.name, "file": outcome.file.to_string_lossy()});
         let (result, why) = match &outcome.result {
-            Ok(Done::Left(why)) => ("left", Some(why.clone())),
+            Ok(FileResult::Left(why)) => ("left", Some(why.clone())),
             // With --print nothing was written.
-            Ok(Done::Written) if with_lines => ("wanted", None),
+            Ok(FileResult::Written) if with_lines => ("wanted", None),
             Ok(done) => (word(done), None),
             Err(error) => ("failed", Some(error.message().to_owned())),
         };
@@ -118,7 +118,7 @@ pub(super) fn print_json(outcomes: &[Outcome], with_lines: bool, cx: &mut Contex
 }
 
 /// What the person has to know besides the result.
-pub(super) fn remarks(outcomes: &[Outcome], dry: bool, cx: &Context) {
+pub(super) fn remarks(outcomes: &[HookOutcome], dry: bool, cx: &Context) {
     let mut told = Vec::new();
     for outcome in outcomes {
         let home = outcome.harness;
@@ -126,7 +126,7 @@ pub(super) fn remarks(outcomes: &[Outcome], dry: bool, cx: &Context) {
             let file = outcome.file.display();
             cx.reporter.warn(&format!("{} cannot read \"{file}\": {why}", home.title));
         }
-        let is_new = dry || matches!(outcome.result, Ok(Done::Written));
+        let is_new = dry || matches!(outcome.result, Ok(FileResult::Written));
         if let Some(wants) = home.next_step.filter(|_| is_new && !told.contains(&home.name)) {
             told.push(home.name);
             stderr::line(wants);
@@ -135,10 +135,10 @@ pub(super) fn remarks(outcomes: &[Outcome], dry: bool, cx: &Context) {
 }
 
 /// The last failure is the program's; those before it are warnings.
-pub(super) fn faults(outcomes: Vec<Outcome>, dry: bool, cx: &Context) -> Result<()> {
+pub(super) fn faults(outcomes: Vec<HookOutcome>, dry: bool, cx: &Context) -> Result<()> {
     let faults = outcomes.into_iter().filter_map(|outcome| match outcome.result {
         Err(error) => Some(error),
-        Ok(Done::Left(why)) if !dry => {
+        Ok(FileResult::Left(why)) if !dry => {
             let (file, is_ours) = (outcome.file.display(), outcome.lines.is_empty());
             let hint = if is_ours { "remove our lines by hand" } else { "add the lines by hand" };
             Some(Error::refused(format!("\"{file}\" {why}; it was left alone")).hint(hint))

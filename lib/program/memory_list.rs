@@ -74,7 +74,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let is_narrow = !args.has("all") && filter.repo.is_none();
     let dir = cx.env.current_dir().ok().filter(|_| is_narrow);
     let here = dir.and_then(|dir| repository::of(&dir)).map(|here| here.name);
-    let view = View { filter, here, elsewhere: AtomicUsize::new(0) };
+    let view = ListedNotes { filter, here, elsewhere: AtomicUsize::new(0) };
     let query = args.text("query").map(Query::parse);
     let place = if args.has("archived") { Place::Archive } else { Place::Topics };
     let index = Index::at(&store.root);
@@ -98,7 +98,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
-    let listing = Listing { view: &view, waiting, has_query: query.is_some(), today };
+    let listing = NoteTable { view: &view, waiting, has_query: query.is_some(), today };
     match cx.json {
         true => rows.iter().try_for_each(|row| listing.print_json(row, cx))?,
         false => listing.print(&rows, cx)?,
@@ -130,7 +130,7 @@ fn hints(elsewhere: usize, is_counted: bool, is_empty: bool, waiting: usize, cx:
 }
 
 /// Which notes are listed.
-struct View {
+struct ListedNotes {
     filter: Filter,
     /// The repository whose notes are listed, beside the global ones. `None`: all.
     here: Option<String>,
@@ -138,7 +138,7 @@ struct View {
     elsewhere: AtomicUsize,
 }
 
-impl View {
+impl ListedNotes {
     fn shows(&self, meta: &Meta) -> bool {
         if !self.filter.matches(meta) {
             return false;
@@ -175,7 +175,7 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
 
 fn found(
     query: &Query,
-    view: &View,
+    view: &ListedNotes,
     index: &Index,
     place: Place,
     most: usize,
@@ -214,15 +214,15 @@ fn ordered(mut rows: Vec<Found>, sort: Option<&str>, limit: usize) -> Vec<Found>
 }
 
 /// How notes are printed.
-struct Listing<'a> {
-    view: &'a View,
+struct NoteTable<'a> {
+    view: &'a ListedNotes,
     /// The changes that wait, by note.
     waiting: BTreeMap<&'a EntryId, Vec<ProposalId>>,
     has_query: bool,
     today: Date,
 }
 
-impl Listing<'_> {
+impl NoteTable<'_> {
     fn print_json(&self, row: &Found, cx: &mut Context) -> Result<()> {
         let proposals = self.waiting.get(&row.view.meta.id).map_or(&[][..], Vec::as_slice);
         cx.stdout.json(&Listed {

@@ -141,7 +141,7 @@ fn search(
 }
 
 /// What the thread that makes the answer says.
-enum Said {
+enum FromThread {
     /// The store is known: a trouble can be kept there.
     Store(Root),
     Answer(Result<(String, bool)>),
@@ -159,14 +159,14 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
     let (env, file, mut root) = (cx.env.clone(), config.map(Path::to_path_buf), None);
     let thread = spawn(move || {
         let answer = answer(spec, file.as_deref(), &env, deadline, &sender);
-        let _ = sender.send(Said::Answer(answer));
+        let _ = sender.send(FromThread::Answer(answer));
     });
     let answer = match thread {
         Err(e) => Err(Error::io(format!("no thread can be started: {e}"))),
         Ok(()) => loop {
             match said.recv_timeout(deadline.remaining()) {
-                Ok(Said::Store(store)) => root = Some(store),
-                Ok(Said::Answer(answer)) => break answer,
+                Ok(FromThread::Store(store)) => root = Some(store),
+                Ok(FromThread::Answer(answer)) => break answer,
                 Err(RecvTimeoutError::Timeout) => {
                     break Err(Error::io(format!("no answer after {patience} ms")));
                 }
@@ -223,12 +223,12 @@ fn answer(
     config: Option<&Path>,
     env: &Env,
     deadline: Deadline,
-    said: &Sender<Said>,
+    said: &Sender<FromThread>,
 ) -> Result<(String, bool)> {
     let reporter = Reporter::new(false);
     let config = memory::load(config, env, &reporter)?;
     let root = Root::at(&config.storage.root);
-    let _ = said.send(Said::Store(root.clone()));
+    let _ = said.send(FromThread::Store(root.clone()));
     let bytes = json_on_stdin(deadline, false, &reporter)?;
     let missing =
         || Error::usage("a hook's JSON is expected on stdin").hint("let the program run this as its hook");

@@ -2,7 +2,7 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, flag, one_of};
 use crate::base::error::Result;
-use crate::memory::hooks::{self, Done, NAMES};
+use crate::memory::hooks::{self, FileResult, NAMES};
 use crate::program::memory_install_hooks::{faults, named, print, print_json};
 
 pub(super) const ABOUT: About = About {
@@ -24,7 +24,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let mut outcomes = hooks::uninstall(&named(args, &cx.env), &cx.env)?;
-    outcomes.retain(|outcome| !matches!(outcome.result, Ok(Done::Unchanged)));
+    outcomes.retain(|outcome| !matches!(outcome.result, Ok(FileResult::Unchanged)));
     if cx.json {
         print_json(&outcomes, false, cx)?;
     } else if outcomes.is_empty() {

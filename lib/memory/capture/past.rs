@@ -10,7 +10,7 @@ use crate::config::memory::MemoryConfig;
 use crate::harness::files::matching;
 use crate::harness::name::Harness;
 use crate::harness::payload::id_fault;
-use crate::harness::spec::{Home, Past as Kept, Spec, Stored};
+use crate::harness::spec::{Home, PastSource, Spec, Stored};
 use crate::harness::turn::{Role, Turn};
 use crate::harness::{self, HARNESSES};
 use crate::memory::capture::context;
@@ -136,7 +136,7 @@ impl fmt::Display for LeftOut {
 }
 
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct PastSessions {
     /// The oldest first.
     pub sessions: Vec<PastSession>,
     pub left_out: BTreeMap<LeftOut, usize>,
@@ -145,7 +145,7 @@ pub struct Past {
 }
 
 /// What is looked for.
-pub struct Search<'a> {
+pub struct PastSearch<'a> {
     pub period: Period,
     pub only: Option<Harness>,
     pub root: &'a Root,
@@ -154,12 +154,12 @@ pub struct Search<'a> {
 }
 
 /// A session that was found, or why it is none that is to be queued.
-type Seen = std::result::Result<PastSession, LeftOut>;
+type SeenSession = std::result::Result<PastSession, LeftOut>;
 
-impl Search<'_> {
-    pub fn run(&self) -> Result<Past> {
+impl PastSearch<'_> {
+    pub fn run(&self) -> Result<PastSessions> {
         let known = KnownSessions::load(self.root)?;
-        let mut past = Past::default();
+        let mut past = PastSessions::default();
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
         for spec in HARNESSES.iter().filter(|spec| self.only.is_none_or(|only| only == Harness::of(spec))) {
@@ -181,13 +181,18 @@ impl Search<'_> {
         Ok(past)
     }
 
-    fn of_program(&self, spec: &Spec, known: &KnownSessions, unreadable: &mut Vec<String>) -> Vec<Seen> {
+    fn of_program(
+        &self,
+        spec: &Spec,
+        known: &KnownSessions,
+        unreadable: &mut Vec<String>,
+    ) -> Vec<SeenSession> {
         match &spec.past {
-            Kept::Files(home, patterns) => {
+            PastSource::Files(home, patterns) => {
                 let files = patterns.iter().flat_map(|pattern| self.files(home, pattern));
                 files.map(|file| in_file(spec, &file, known, unreadable)).collect()
             }
-            Kept::Copies(home, pattern, copied) => {
+            PastSource::Copies(home, pattern, copied) => {
                 let files = self.files(home, pattern).into_iter();
                 let copy = |file: SessionFile| {
                     let session = PastSession::by_id(spec, file.stem(), file.at, file.bytes);
@@ -195,7 +200,7 @@ impl Search<'_> {
                 };
                 files.map(copy).collect()
             }
-            Kept::Asked(home, sign, stored) => {
+            PastSource::Asked(home, sign, stored) => {
                 let dir = home.dir(self.env).filter(|dir| dir.join(sign).is_file());
                 let all = dir.map_or(Ok(Vec::new()), |dir| stored(&self.program(spec), &dir));
                 let all = all.unwrap_or_else(|error| {
@@ -238,7 +243,12 @@ impl Search<'_> {
 }
 
 /// The session in a file.
-fn in_file(spec: &Spec, file: &SessionFile, known: &KnownSessions, unreadable: &mut Vec<String>) -> Seen {
+fn in_file(
+    spec: &Spec,
+    file: &SessionFile,
+    known: &KnownSessions,
+    unreadable: &mut Vec<String>,
+) -> SeenSession {
     let of = |id: &str| {
         let retrieval = Retrieval::in_file(Harness::of(spec), file.path.clone(), id.to_owned());
         PastSession { retrieval, ..PastSession::by_id(spec, id, file.at, file.bytes) }
@@ -270,7 +280,7 @@ fn kept_elsewhere(
     session: PastSession,
     known: &KnownSessions,
     stored: impl FnOnce() -> std::result::Result<Stored, LeftOut>,
-) -> Seen {
+) -> SeenSession {
     known.left_out(&session)?;
     let Stored { parent, cwd, first, .. } = stored()?;
     persons(session, parent.is_some(), first, cwd, None)
@@ -283,7 +293,7 @@ fn persons(
     first: Option<String>,
     cwd: Option<String>,
     remote: Option<String>,
-) -> Seen {
+) -> SeenSession {
     let cwd = cwd.map(PathBuf::from);
     if is_sub_agent {
         return Err(LeftOut::SubAgent);

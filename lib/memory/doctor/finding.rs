@@ -84,12 +84,12 @@ fn text_of<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 
 /// What the checks have found.
 #[derive(Default)]
-pub struct Findings {
-    pub all: Vec<Finding>,
+pub struct Diagnosis {
+    pub findings: Vec<Finding>,
     pub(super) harnesses: Vec<HarnessState>,
 }
 
-impl Findings {
+impl Diagnosis {
     pub(super) fn error(
         &mut self,
         check: Check,
@@ -98,7 +98,7 @@ impl Findings {
         mend: impl Into<String>,
     ) {
         let severity = Severity::Error;
-        self.all.push(Finding { severity, ..Finding::warning(check, file, what, mend) });
+        self.findings.push(Finding { severity, ..Finding::warning(check, file, what, mend) });
     }
 
     pub(super) fn warning(
@@ -108,11 +108,11 @@ impl Findings {
         what: impl Into<String>,
         mend: impl Into<String>,
     ) {
-        self.all.push(Finding::warning(check, file, what, mend));
+        self.findings.push(Finding::warning(check, file, what, mend));
     }
 
-    pub(super) fn append(&mut self, mut other: Findings) {
-        self.all.append(&mut other.all);
+    pub(super) fn append(&mut self, mut other: Diagnosis) {
+        self.findings.append(&mut other.findings);
         self.harnesses.append(&mut other.harnesses);
     }
 }

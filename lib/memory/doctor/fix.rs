@@ -4,7 +4,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
 use crate::memory::doctor::{history, store};
 use crate::store::change::Change;
@@ -20,7 +20,7 @@ const PER_CHANGE: usize = 50;
 #[derive(Default)]
 pub struct Fixes {
     /// What was done, each marked as fixed.
-    pub findings: Findings,
+    pub done: Diagnosis,
     /// The notes that were changed.
     pub notes: Vec<Note>,
     /// Why it stopped before the end.
@@ -30,12 +30,12 @@ pub struct Fixes {
 /// If there is nothing to fix, no file is touched and no store is created.
 pub fn fix(cx: &CheckContext) -> Fixes {
     let mut fixes = Fixes::default();
-    store::sweep(cx.root, &mut fixes.findings);
+    store::sweep(cx.root, &mut fixes.done);
     // The history first: the notes that are fixed are committed.
-    let removed = history::remove_locks(cx, &mut fixes.findings);
+    let removed = history::remove_locks(cx, &mut fixes.done);
     let notes = fix_notes(cx, &mut fixes);
     fixes.error = removed.and(notes).err();
-    for finding in &mut fixes.findings.all {
+    for finding in &mut fixes.done.findings {
         finding.fixed = true;
         finding.clean(&cx.redactor);
     }
@@ -55,7 +55,7 @@ fn fix_notes(cx: &CheckContext, fixes: &mut Fixes) -> Result<()> {
             fix_note(facts, &change, &mut fixed)?;
         }
         change.write()?;
-        fixes.findings.append(fixed.findings);
+        fixes.done.append(fixed.done);
         fixes.notes.append(&mut fixed.notes);
     }
     Ok(())
@@ -80,7 +80,7 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
         if entry.update(|meta| meta.status = status).is_ok() {
             note = change.put(Some(&note), note.place, &note.name(), entry)?;
             let done = format!("its status is now {status}");
-            fixes.findings.warning(Check::Promoted, &facts.shown, what, done);
+            fixes.done.warning(Check::Promoted, &facts.shown, what, done);
             is_fixed = true;
         }
     }
@@ -93,7 +93,7 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
             false => "renamed".to_owned(),
         };
         let what = "its name did not match its front matter";
-        fixes.findings.warning(Check::Name, &facts.shown, what, done);
+        fixes.done.warning(Check::Name, &facts.shown, what, done);
         is_fixed = true;
     }
     if is_fixed {

@@ -7,7 +7,7 @@ use crate::base::lookup::on_path;
 use crate::base::repository::git_dir;
 use crate::base::text::counted;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::sync::remote::configured;
 use crate::store::git::Git;
 use crate::store::history::history_lock;
@@ -28,14 +28,14 @@ fn old_locks(root: &Root) -> Vec<PathBuf> {
     locks(root).into_iter().filter(|lock| is_older(lock, LOCKED)).collect()
 }
 
-fn left_behind(lock: &Path, can: &str, mend: &str, to: &mut Findings) {
+fn left_behind(lock: &Path, can: &str, mend: &str, to: &mut Diagnosis) {
     // The whole path: without --fix a person removes it.
     let what = format!("git's lock \"{}\" was left behind, so no commit {can} be made", lock.display());
     to.warning(Check::GitLock, lock, what, mend);
 }
 
 /// Removes them. While our own lock is held, no git of ours is running.
-pub(super) fn remove_locks(cx: &CheckContext, to: &mut Findings) -> Result<()> {
+pub(super) fn remove_locks(cx: &CheckContext, to: &mut Diagnosis) -> Result<()> {
     if old_locks(cx.root).is_empty() {
         return Ok(());
     }
@@ -47,7 +47,7 @@ pub(super) fn remove_locks(cx: &CheckContext, to: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
     let (root, storage) = (cx.root, &cx.config.storage);
     let top = root.path();
     if !storage.auto_commit || !(root.topics().is_dir() || git_dir(top).is_some()) {
@@ -86,7 +86,7 @@ pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
     }
 }
 
-fn of_repository(state: &HistoryState, root: &Root, hook: &str, to: &mut Findings) {
+fn of_repository(state: &HistoryState, root: &Root, hook: &str, to: &mut Diagnosis) {
     let top = root.path();
     if let Some(operation) = state.unfinished {
         let what = format!("a {operation} is in progress: nothing is committed until it ends");
@@ -126,7 +126,7 @@ fn of_repository(state: &HistoryState, root: &Root, hook: &str, to: &mut Finding
 }
 
 /// Where a remote is set: git's own merge finds our merge driver, and the notes were synced once.
-pub(super) fn sync(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn sync(cx: &CheckContext, to: &mut Diagnosis) {
     let root = cx.root;
     let Some(git) = git_dir(root.path()).and_then(|_| Git::new(root, cx.env).ok()) else { return };
     match configured(&git) {

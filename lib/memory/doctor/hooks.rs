@@ -3,7 +3,7 @@
 
 use crate::harness::spec::Spec;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings, HarnessState};
+use crate::memory::doctor::finding::{Check, Diagnosis, HarnessState};
 use crate::memory::hooks::found;
 use crate::memory::hooks::status::status;
 use crate::store::batch::Batches;
@@ -15,14 +15,14 @@ use std::path::PathBuf;
 /// A harness that is used at all captures more often.
 const SILENT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
     let last = last_captures(cx);
     for spec in found(cx.env) {
         of(spec, last.get(spec.name).copied(), cx, to);
     }
 }
 
-fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, to: &mut Findings) {
+fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, to: &mut Diagnosis) {
     let title = spec.title;
     let status = match status(spec, cx.env) {
         Ok(Some(status)) => status,

@@ -1,6 +1,6 @@
 //! References between notes: links, aliases and `supersededBy`.
 
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Place;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// For how many broken links a similar id is suggested: each takes a comparison with all ids.
 const SUGGESTIONS: usize = 20;
 
-pub(super) fn check(notes: &CheckedNotes, to: &mut Findings) {
+pub(super) fn check(notes: &CheckedNotes, to: &mut Diagnosis) {
     let graph = LinkGraph::of(notes);
     graph.links(to);
     graph.aliases(to);
@@ -46,7 +46,7 @@ impl<'a> LinkGraph<'a> {
         self.own.contains_key(id) || self.aliases.contains_key(id) || self.unreadable.contains(id)
     }
 
-    fn links(&self, to: &mut Findings) {
+    fn links(&self, to: &mut Diagnosis) {
         let mut suggestions = SUGGESTIONS;
         for note in self.notes {
             for id in note.links.iter().filter(|id| !self.knows(id)) {
@@ -87,7 +87,7 @@ impl<'a> LinkGraph<'a> {
 
     /// An alias is the id of a note that was merged into this one. The archived note with that id, and archived
     /// notes with that alias, must lead to the same successor, or links are ambiguous.
-    fn aliases(&self, to: &mut Findings) {
+    fn aliases(&self, to: &mut Diagnosis) {
         for (alias, notes) in &self.aliases {
             let own = self.own.get(alias).copied();
             let successors: BTreeSet<&EntryId> = notes
@@ -112,7 +112,7 @@ impl<'a> LinkGraph<'a> {
         }
     }
 
-    fn successors(&self, to: &mut Findings) {
+    fn successors(&self, to: &mut Diagnosis) {
         for note in self.notes {
             let Some(next) = &note.superseded_by else { continue };
             if note.place == Place::Topics {

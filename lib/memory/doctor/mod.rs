@@ -16,14 +16,14 @@ mod targets;
 mod text;
 
 pub use crate::memory::doctor::context::CheckContext;
-pub use crate::memory::doctor::finding::{Check, Finding, Findings, HarnessState, Severity};
+pub use crate::memory::doctor::finding::{Check, Diagnosis, Finding, HarnessState, Severity};
 pub use crate::memory::doctor::fix::{Fixes, fix};
 
 use crate::memory::doctor::notes::DoctorCache;
 use crate::store::persistence::Place;
 
 /// A check of something other than the notes.
-pub type Checker = fn(&CheckContext, &mut Findings);
+pub type Checker = fn(&CheckContext, &mut Diagnosis);
 
 /// All checks of this module but those of the notes.
 pub const CHECKS: &[Checker] = &[
@@ -66,7 +66,7 @@ impl Report {
 /// Runs all checks. `checks` run while the notes are read, because git takes its time.
 pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     let all = || {
-        let mut found = Findings::default();
+        let mut found = Diagnosis::default();
         checks.iter().for_each(|check| check(cx, &mut found));
         found
     };
@@ -79,7 +79,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     found.append(std::mem::take(&mut checked.findings));
     links::check(&checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
-    let Findings { all: mut findings, harnesses } = found;
+    let Diagnosis { mut findings, harnesses } = found;
     for finding in &mut findings {
         finding.clean(&cx.redactor);
     }

@@ -3,7 +3,7 @@
 use crate::base::file;
 use crate::base::text::{folded, one_line};
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::text::{TextFacts, open_cache};
 use crate::memory::section::{self, Candidate, Pool};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
@@ -38,7 +38,7 @@ pub(super) struct NoteFacts {
     /// The name that follows from the front matter, if the file has another.
     pub(super) right_name: Option<String>,
     pub(super) is_out_of_step: bool,
-    findings: Findings,
+    findings: Diagnosis,
 }
 
 /// The result of reading and checking all notes.
@@ -48,7 +48,7 @@ pub(super) struct CheckedNotes {
     pub(super) unreadable_ids: Vec<EntryId>,
     /// What the targets would show.
     pub(super) pool: Pool,
-    pub(super) findings: Findings,
+    pub(super) findings: Diagnosis,
     pub(super) cache: DoctorCache,
 }
 
@@ -68,13 +68,12 @@ impl DoctorCache {
 }
 
 /// What is made of a file: what the targets would show of it, and what the next cache holds.
-type Checked = (NoteFacts, Option<Candidate>, Option<Vec<u8>>);
+type CheckedNote = (NoteFacts, Option<Candidate>, Option<Vec<u8>>);
 
 pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
-    let topics = Topics::at(cx.root);
     let cache = open_cache(cx.root, &cx.config.redact);
     let mut pool = section::pool_of(&cx.aims, cx.root, &cx.waiting, cx.today);
-    let made = |view: NoteView, text: TextFacts, record: Option<Vec<u8>>| -> (EntryId, Checked) {
+    let made = |view: NoteView, text: TextFacts, record: Option<Vec<u8>>| -> (EntryId, CheckedNote) {
         let facts = facts(&view, text, cx);
         let candidate = Some(view).filter(|view| view.place == Place::Topics);
         let candidate = candidate.and_then(|view| pool.candidate(view));
@@ -82,7 +81,7 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
         let candidate = candidate.filter(|note| !cx.aims.is_empty() || note.is_before_others());
         (facts.id.clone(), (facts, candidate, record))
     };
-    let each = |file: NoteFile| -> Result<(EntryId, Checked), Option<Broken>> {
+    let each = |file: NoteFile| -> Result<(EntryId, CheckedNote), Option<Broken>> {
         cache.look(
             file,
             |known| {
@@ -102,25 +101,8 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
             },
         )
     };
-    let both = [Place::Topics, Place::Archive];
-    let mut findings = Findings::default();
-    let scan = topics.scan_with(&both, each).unwrap_or_else(|_| {
-        // One of the two directories cannot be read: check the other.
-        let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
-        for place in both {
-            match topics.scan_with(&[place], each) {
-                Ok(part) => {
-                    scan.found.extend(part.found);
-                    scan.broken.extend(part.broken);
-                }
-                Err(error) => {
-                    let (dir, mend) = (topics.dir(place), "make it a directory that you can read");
-                    findings.error(Check::Store, &dir, error.message(), mend);
-                }
-            }
-        }
-        scan
-    });
+    let mut findings = Diagnosis::default();
+    let scan = scan(&Topics::at(cx.root), each, &mut findings);
     let (mut notes, mut candidates, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for (facts, candidate, record) in scan.found {
         notes.push(facts);
@@ -140,6 +122,31 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
     checked
 }
 
+/// The notes of both directories, or of the one that can be read.
+fn scan(
+    topics: &Topics,
+    each: impl Fn(NoteFile) -> Result<(EntryId, CheckedNote), Option<Broken>> + Sync,
+    to: &mut Diagnosis,
+) -> Scan<CheckedNote> {
+    let both = [Place::Topics, Place::Archive];
+    topics.scan_with(&both, &each).unwrap_or_else(|_| {
+        let mut scan = Scan { found: Vec::new(), broken: Vec::new() };
+        for place in both {
+            match topics.scan_with(&[place], &each) {
+                Ok(part) => {
+                    scan.found.extend(part.found);
+                    scan.broken.extend(part.broken);
+                }
+                Err(error) => {
+                    let mend = "make it a directory that you can read";
+                    to.error(Check::Store, &topics.dir(place), error.message(), mend);
+                }
+            }
+        }
+        scan
+    })
+}
+
 /// A file that the scan left out: it is not a note, or another note has its id.
 fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
     let place = match file.path.starts_with(cx.root.archive()) {
@@ -157,7 +164,7 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
             let text = TextFacts::of(&note, cx);
             let mut facts = facts(&NoteView::without_text(note), text, cx);
             // `--fix` does nothing here until there is one note with this id.
-            facts.findings.all.retain(|finding| !finding.is_fixable());
+            facts.findings.findings.retain(|finding| !finding.is_fixable());
             checked.findings.append(facts.findings);
             let what = format!("has the same id, {id}, as \"{}\"", twin.unwrap_or_default());
             let mend = "merge the two by hand, then remove one";
@@ -185,7 +192,7 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
     };
     let right_name = Some(meta.file_name()).filter(|name| path.file_name() != Some(name.as_ref()));
     let is_out_of_step = is_in_use && is_out_of_step(meta);
-    let mut findings = Findings::default();
+    let mut findings = Diagnosis::default();
     of_secrets(&secrets, &shown, &mut findings);
     check_schema(meta, &shown, &mut findings);
     if let Some(name) = &right_name {
@@ -200,24 +207,7 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
         findings.warning(Check::Promoted, &shown, what, "memory-doctor --fix adapts the status to the tier");
     }
     if is_in_use {
-        if lines > LINES {
-            let what = format!("has {lines} lines; notes should have at most {LINES}");
-            findings.warning(Check::Oversized, &shown, what, "split it by hand, or run memory-defrag");
-        }
-        if let Some(days) = days_unused(meta, path, cx) {
-            let what = format!("was neither read nor changed for {days} days");
-            let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
-            findings.warning(Check::Stale, &shown, what, mend);
-        }
-        // AGENTS.md leaves it out; here it would stay for ever.
-        if let Some(until) = meta.until.filter(|_| meta.is_expired(cx.today)) {
-            let what = format!("held until {until}, which is over; AGENTS.md does not show it");
-            let mend = format!(
-                "memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it",
-                meta.id
-            );
-            findings.warning(Check::Expired, &shown, what, mend);
-        }
+        check_use(meta, (path, &shown), lines, cx, &mut findings);
         // It would have every agent do what nobody should, whoever wrote it.
         for danger in dangers {
             let mend = format!(
@@ -241,13 +231,34 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
     }
 }
 
+/// Whether a note in use is too long, or of use no more. Its path comes with the one for messages.
+fn check_use(meta: &Meta, path: (&Path, &Path), lines: usize, cx: &CheckContext, to: &mut Diagnosis) {
+    let (path, shown) = path;
+    if lines > LINES {
+        let what = format!("has {lines} lines; notes should have at most {LINES}");
+        to.warning(Check::Oversized, shown, what, "split it by hand, or run memory-defrag");
+    }
+    if let Some(days) = days_unused(meta, path, cx) {
+        let what = format!("was neither read nor changed for {days} days");
+        let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
+        to.warning(Check::Stale, shown, what, mend);
+    }
+    // AGENTS.md leaves it out; here it would stay for ever.
+    if let Some(until) = meta.until.filter(|_| meta.is_expired(cx.today)) {
+        let what = format!("held until {until}, which is over; AGENTS.md does not show it");
+        let mend =
+            format!("memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it", meta.id);
+        to.warning(Check::Expired, shown, what, mend);
+    }
+}
+
 /// A note is promoted exactly while it is hot.
 pub(super) fn is_out_of_step(meta: &Meta) -> bool {
     (meta.status == Status::Promoted) != (meta.tier == Tier::Hot)
 }
 
 /// Values that can be read and are not valid in a note.
-fn check_schema(meta: &Meta, shown: &Path, to: &mut Findings) {
+fn check_schema(meta: &Meta, shown: &Path, to: &mut Diagnosis) {
     if meta.title.trim().is_empty() {
         let mend = format!("memory-update {} --title \"…\"", meta.id);
         to.error(Check::Schema, shown, "its title is empty", mend);
@@ -269,7 +280,7 @@ fn check_schema(meta: &Meta, shown: &Path, to: &mut Findings) {
 }
 
 /// `kinds` is the result of `Redactor::kinds`.
-fn of_secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path, to: &mut Findings) {
+fn of_secrets(kinds: &BTreeMap<&str, (usize, usize)>, shown: &Path, to: &mut Diagnosis) {
     let kind = |(kind, (line, count)): (&&str, &(usize, usize))| match count {
         1 => format!("{kind} in line {line}"),
         _ => format!("{kind} in line {line} and {} more", count - 1),
@@ -298,7 +309,7 @@ fn days_unused(meta: &Meta, path: &Path, cx: &CheckContext) -> Option<i64> {
 }
 
 /// Names that are two here, and one on another machine.
-fn names(notes: &[NoteFacts], to: &mut Findings) {
+fn names(notes: &[NoteFacts], to: &mut Diagnosis) {
     let mut first = BTreeMap::new();
     for note in notes {
         let name = note.path.file_name().unwrap_or_default().to_string_lossy();

@@ -7,7 +7,7 @@ use crate::base::lookup::on_path;
 use crate::base::text::counted;
 use crate::memory::budget::CallBudget;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
@@ -26,7 +26,7 @@ const OLD_SESSION: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The largest error file of an entry that is read, in bytes.
 const CAP: u64 = 1 << 20;
 
-pub(super) fn entries(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
     let inbox = cx.root.inbox();
     // `directory` reports a queue that cannot be read.
     let (waiting, unreadable) = Journal::entries_in(&inbox).unwrap_or_default();
@@ -76,7 +76,7 @@ fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> 
 }
 
 /// Sessions of the past may wait for long: the caps meter them out.
-fn past_sessions(past: &[&Waiting], cx: &CheckContext, to: &mut Findings) {
+fn past_sessions(past: &[&Waiting], cx: &CheckContext, to: &mut Diagnosis) {
     let Some(oldest) = past.iter().map(|waiting| waiting.entry.timestamp).min() else { return };
     let age = cx.env.now().duration_since(oldest);
     if age <= OLD {
@@ -95,7 +95,7 @@ fn past_sessions(past: &[&Waiting], cx: &CheckContext, to: &mut Findings) {
 }
 
 /// Sessions that wait although they cannot be read, or although no LLM command is set.
-fn readers(waiting: &[Waiting], cx: &CheckContext, to: &mut Findings) {
+fn readers(waiting: &[Waiting], cx: &CheckContext, to: &mut Diagnosis) {
     let mut sessions = 0;
     let mut of_program: BTreeMap<String, usize> = BTreeMap::new();
     for entry in waiting {
@@ -133,7 +133,7 @@ fn failure(path: &Path) -> String {
 }
 
 /// The files in which the pipelines remember things. One that cannot be read stops them.
-pub(super) fn ledgers(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn ledgers(cx: &CheckContext, to: &mut Diagnosis) {
     let (root, now, caps) = (cx.root, cx.env.now(), &cx.config.llm);
     let file = |name: &str| root.state().join(name);
     let budget = CallBudget::of(root, caps.max_calls_per_run.max(1), caps.max_calls_per_day);
@@ -170,12 +170,12 @@ pub(super) fn ledgers(cx: &CheckContext, to: &mut Findings) {
     }
 }
 
-fn unreadable(check: Check, file: &Path, error: &Error, to: &mut Findings) {
+fn unreadable(check: Check, file: &Path, error: &Error, to: &mut Diagnosis) {
     to.error(check, file, error.message(), error.next_step().unwrap_or("make it a file that you can read"));
 }
 
 /// Notes that memory-defrag skips for a while, because calls about them failed several times.
-fn postponed(ledger: &DefragLedger, cx: &CheckContext, to: &mut Findings) {
+fn postponed(ledger: &DefragLedger, cx: &CheckContext, to: &mut Diagnosis) {
     let Some((count, failure)) = ledger.postponed(cx.env.now()) else { return };
     let what = format!(
         "memory-defrag failed {} times on {}; next try after {} UTC: {}",
@@ -188,7 +188,7 @@ fn postponed(ledger: &DefragLedger, cx: &CheckContext, to: &mut Findings) {
     to.warning(Check::Failed, &cx.root.state().join("defrag.json"), what, mend);
 }
 
-pub(super) fn batches(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
     let is_running = file::holder(&cx.root.run_lock()).is_ok_and(|holder| holder.is_some());
     let root = cx.root;
     let all = [("memory-consolidate", Batches::of_queue(root)), ("memory-defrag", Batches::of_defrag(root))];

@@ -3,7 +3,7 @@
 use crate::base::command_line::first_word;
 use crate::base::lookup::on_path;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::redact::Redactor;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ const BUILTINS: &[&str] = &[
     "read", "set", "test", "time", "trap", "true", "umask", "unset", "until", "while", "echo",
 ];
 
-pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
     if let Some(stranger) = &cx.untrusted {
         let mend = "if it is yours, list its directory under trustedDirectories in your own configuration";
         to.warning(Check::Config, stranger, "is not trusted: nothing in it counts but lower caps", mend);

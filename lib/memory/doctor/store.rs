@@ -4,7 +4,7 @@ use crate::base::command_line::quoted;
 use crate::base::file;
 use crate::base::text::counted;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::recall::troubles;
 use crate::store::apply;
 use crate::store::batch::Batches;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// The directory exists, and only its owner can read it.
-pub(super) fn directory(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn directory(cx: &CheckContext, to: &mut Diagnosis) {
     let root = cx.root.path();
     let mut wrong = |dir: &Path, why: &str| {
         to.error(
@@ -46,7 +46,7 @@ pub(super) fn directory(cx: &CheckContext, to: &mut Findings) {
 }
 
 /// A change of several notes that a killed program has left half made.
-pub(super) fn change(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn change(cx: &CheckContext, to: &mut Diagnosis) {
     match apply::unfinished(cx.root) {
         Some((file, Err(error))) => {
             let mend = error.next_step().unwrap_or("move it away");
@@ -96,23 +96,23 @@ fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
 }
 
 /// Half-written files of killed programs. Readers ignore them; they only take space.
-pub(super) fn leftovers(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn leftovers(cx: &CheckContext, to: &mut Diagnosis) {
     each_leftover(cx.root, file::leftovers, "memory-doctor --fix removes it", to);
 }
 
 /// Removes the leftovers.
-pub(super) fn sweep(root: &Root, to: &mut Findings) {
+pub(super) fn sweep(root: &Root, to: &mut Diagnosis) {
     each_leftover(root, file::sweep_dir, "removed", to);
 }
 
-fn each_leftover(root: &Root, of: fn(&Path, &str, Duration) -> Vec<PathBuf>, mend: &str, to: &mut Findings) {
+fn each_leftover(root: &Root, of: fn(&Path, &str, Duration) -> Vec<PathBuf>, mend: &str, to: &mut Diagnosis) {
     for path in directories(root).into_iter().flat_map(|(dir, end)| of(&dir, end, file::LEFT_FOR)) {
         to.warning(Check::Leftover, &path, "is a half-written file of a program that was killed", mend);
     }
 }
 
 /// Changes that wait for a person: how many, for how long, and files among them that are none.
-pub(super) fn review(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn review(cx: &CheckContext, to: &mut Diagnosis) {
     let dir = cx.root.proposals();
     if let Err(error) = fs_err::read_dir(&dir)
         && dir.symlink_metadata().is_ok()
@@ -132,7 +132,7 @@ pub(super) fn review(cx: &CheckContext, to: &mut Findings) {
 }
 
 /// The hook that tells sessions what they should know: why it gave nothing lately.
-pub(super) fn recall(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn recall(cx: &CheckContext, to: &mut Diagnosis) {
     let Some((path, told)) = troubles(cx.root, cx.env.now()) else { return };
     let times = if told.count == 1 { "once".to_owned() } else { format!("{} times", told.count) };
     let what = format!(

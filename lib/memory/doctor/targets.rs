@@ -3,7 +3,7 @@
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Findings};
+use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
 use crate::memory::section::{self, Pool, Standing};
 use crate::store::projects::Projects;
@@ -28,14 +28,14 @@ const CAP: u64 = 8 << 20;
 const TOP: usize = 1000;
 
 /// What can be said without the notes.
-pub(super) fn check(cx: &CheckContext, to: &mut Findings) {
+pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
     projects(cx, to);
     same_targets(cx, to);
     owners(cx, to);
 }
 
 /// Each is up to date, and the hot notes fit.
-pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Findings) {
+pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Diagnosis) {
     let (outcomes, crowds) = section::place(&cx.aims, pool, cx.config, false);
     for outcome in &outcomes {
         match &outcome.standing {
@@ -61,7 +61,7 @@ pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Findings) {
 }
 
 /// The checkouts that are on the list, and are not refreshed.
-fn projects(cx: &CheckContext, to: &mut Findings) {
+fn projects(cx: &CheckContext, to: &mut Diagnosis) {
     let list = match Projects::load(cx.root) {
         Ok(list) => list.projects,
         Err(error) => {
@@ -97,7 +97,7 @@ fn projects(cx: &CheckContext, to: &mut Findings) {
 
 /// Targets that are the same file under two names. If they are for different notes, the target check reports an
 /// error.
-fn same_targets(cx: &CheckContext, to: &mut Findings) {
+fn same_targets(cx: &CheckContext, to: &mut Diagnosis) {
     let mut first_of = BTreeMap::new();
     for target in &cx.config.agents_md.targets {
         // The directory of a target that does not exist yet may have two names as well.
@@ -113,7 +113,7 @@ fn same_targets(cx: &CheckContext, to: &mut Findings) {
 }
 
 /// Targets that another tool writes: it refuses our changes, or undoes them at its next run.
-fn owners(cx: &CheckContext, to: &mut Findings) {
+fn owners(cx: &CheckContext, to: &mut Diagnosis) {
     let chezmoi = cx.env.xdg_data().ok().map(|data| data.join("chezmoi"));
     let chezmois = |target: &Path| in_chezmoi(target, cx.env.home()?, chezmoi.as_deref()?);
     for target in cx.config.agents_md.targets.iter().map(|target| &target.path) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// What became of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Done {
+pub enum FileResult {
     Written,
     Removed,
     Unchanged,

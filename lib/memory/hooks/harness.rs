@@ -8,7 +8,7 @@ use crate::base::lookup::beside;
 use crate::harness::files::matching;
 use crate::harness::spec::{HookEvent, Install, OwnFile, Settings, Spec, When};
 use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
-use crate::memory::hooks::settings::Hook;
+use crate::memory::hooks::settings::SettingsHook;
 use jsonc_parser::cst::CstInputValue as Json;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ pub fn runs_in(spec: &Spec, program: HookProgram) -> bool {
 }
 
 /// The hooks of a harness as they are to be.
-pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Hook> {
+pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<SettingsHook> {
     let text = |text: &str| Json::String(text.to_owned());
     let hook = |event: &HookEvent| {
         let program = program(event);
@@ -78,7 +78,7 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Ho
             true => Json::Object(vec![("hooks".to_owned(), Json::Array(vec![command]))]),
             false => command,
         };
-        Hook { event: event.name, program, entry }
+        SettingsHook { event: event.name, program, entry }
     };
     spec.events.iter().filter(|event| event.timeout.is_some()).map(hook).collect()
 }

@@ -12,7 +12,7 @@ pub mod status;
 #[cfg(test)]
 mod tests;
 
-pub use crate::memory::hooks::change::Done;
+pub use crate::memory::hooks::change::FileResult;
 pub use crate::memory::hooks::harness::{Programs, runs_in};
 pub use crate::memory::hooks::ours::HookProgram;
 
@@ -63,11 +63,11 @@ pub fn found(env: &Env) -> Vec<&'static Spec> {
 
 /// A file of a harness, and what became of it.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct HookOutcome {
     pub harness: &'static Spec,
     /// As the person knows it.
     pub file: PathBuf,
-    pub result: Result<Done>,
+    pub result: Result<FileResult>,
     /// What belongs into the file.
     pub lines: String,
     /// Why the program does not read the file, if that is so.
@@ -80,7 +80,7 @@ pub fn install(
     programs: &Programs,
     dry: bool,
     env: &Env,
-) -> Result<Vec<Outcome>> {
+) -> Result<Vec<HookOutcome>> {
     let mut record = if dry { None } else { Some(HooksRecord::open(env)?) };
     let mut outcomes = Vec::new();
     for (harness, dir) in homes(harnesses, env) {
@@ -95,7 +95,7 @@ pub fn install(
                 let read = SettingsFile::read(&file).ok().filter(|_| result.is_ok());
                 let text = read.as_ref().and_then(|read| read.text().ok().flatten());
                 let unreadable = text.and_then(|text| not_for(text, form));
-                outcomes.push(Outcome { harness, file, result, lines, unreadable });
+                outcomes.push(HookOutcome { harness, file, result, lines, unreadable });
             }
             Install::Files(files) => outcomes.extend(files.iter().map(|own| {
                 let (file, lines) = (own_path(&dir, own), filled(own.text, programs));
@@ -107,7 +107,7 @@ pub fn install(
                     _ => Ok(Some(lines.clone())),
                 };
                 let result = change(&file, record.as_mut(), None, env, with);
-                Outcome { harness, file, result, lines, unreadable: None }
+                HookOutcome { harness, file, result, lines, unreadable: None }
             })),
         }
     }
@@ -115,7 +115,7 @@ pub fn install(
 }
 
 /// Takes our hooks out of the settings of these harnesses, and everything else that we made there.
-pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>> {
+pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<HookOutcome>> {
     let mut record = HooksRecord::open(env)?;
     let mut outcomes = Vec::new();
     for (harness, dir) in homes(harnesses, env) {
@@ -134,10 +134,10 @@ pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<Outcome>>
             // What is not even text is not ours, either.
             let is_foreign = || SettingsFile::read(&file).is_ok_and(|there| there.text().is_err());
             let result = match form.is_none() && is_foreign() {
-                true => Ok(Done::Unchanged),
+                true => Ok(FileResult::Unchanged),
                 false => change(&file, Some(&mut record), None, env, without),
             };
-            outcomes.push(Outcome { harness, file, result, lines: String::new(), unreadable: None });
+            outcomes.push(HookOutcome { harness, file, result, lines: String::new(), unreadable: None });
         }
     }
     let dirs = homes(harnesses, env).map(|(_, dir)| dir.canonicalize().unwrap_or(dir));
@@ -164,7 +164,7 @@ fn change(
     form: Option<&Settings>,
     env: &Env,
     new: impl Fn(Option<&str>, Option<&Before>) -> Result<Option<String>>,
-) -> Result<Done> {
+) -> Result<FileResult> {
     for _ in 0..TRIES {
         let file = SettingsFile::read(path)?;
         let old = record.as_ref().and_then(|record| record.before(&file.path)).cloned();
@@ -172,12 +172,12 @@ fn change(
         let new = new(text, old.as_ref()).map_err(|e| in_file(e, path))?;
         let differs = file.differs(new.as_deref());
         if let Some(why) = file.protected(env).filter(|_| differs) {
-            return Ok(Done::Left(why));
+            return Ok(FileResult::Left(why));
         }
         let done = match (&new, differs) {
-            (_, false) => Done::Unchanged,
-            (Some(_), true) => Done::Written,
-            (None, true) => Done::Removed,
+            (_, false) => FileResult::Unchanged,
+            (Some(_), true) => FileResult::Written,
+            (None, true) => FileResult::Removed,
         };
         let Some(record) = record.as_mut() else { return Ok(done) };
         if let (true, Some(form), Some(new)) = (differs, form, &new) {

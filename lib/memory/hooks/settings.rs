@@ -20,7 +20,7 @@ const VERSION: &str = "version";
 
 /// A hook as it is to be.
 #[derive(Debug, Clone)]
-pub(super) struct Hook {
+pub(super) struct SettingsHook {
     pub(super) event: &'static str,
     pub(super) program: HookProgram,
     /// As it stands in the event's list.
@@ -48,7 +48,7 @@ impl Before {
 }
 
 /// The text with our hooks in it. `text` is `None` if there is no file.
-pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[Hook]) -> Result<String> {
+pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[SettingsHook]) -> Result<String> {
     let root = parsed(text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n"))?;
     let top = root.object_value_or_create().ok_or_else(|| wrong(root.value(), "the file", "an object"))?;
     // Before anything has moved, so that an error names the place in the file.
@@ -73,7 +73,7 @@ pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[Hook]) ->
     Ok(root.to_string())
 }
 
-fn put(top: &CstObject, form: &Settings, hook: &Hook) {
+fn put(top: &CstObject, form: &Settings, hook: &SettingsHook) {
     let found: Vec<FoundHook> =
         found(top, form).into_iter().filter(|found| found.event == hook.event).collect();
     if found.iter().any(|found| found.runs == Runs::Among(hook.program)) {

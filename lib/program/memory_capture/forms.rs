@@ -28,7 +28,7 @@ pub(super) enum What {
 }
 
 /// The command line, read.
-pub(super) struct Wanted {
+pub(super) struct CaptureForm {
     pub(super) what: What,
     /// The program that is named; of a note without one, a person.
     pub(super) harness: Harness,
@@ -41,8 +41,8 @@ pub(super) struct Wanted {
     pub(super) word: Option<String>,
 }
 
-impl Wanted {
-    pub(super) fn of(args: &Args) -> Result<Wanted> {
+impl CaptureForm {
+    pub(super) fn of(args: &Args) -> Result<CaptureForm> {
         let tags = tags(&args.texts("tags"))?;
         let scope = args.parsed("scope", scope)?;
         let harness = args.parsed("harness", harness)?;
@@ -56,7 +56,7 @@ impl Wanted {
         }
         let what = what(args, harness, thread_id.is_some(), word.is_some())?;
         let (harness, has_harness) = (harness.unwrap_or(Harness::MANUAL), harness.is_some());
-        Ok(Wanted { what, harness, has_harness, tags, scope, thread_id, word })
+        Ok(CaptureForm { what, harness, has_harness, tags, scope, thread_id, word })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::base::cli::{Args, Context};
 use crate::base::error::Result;
 use crate::base::text::{counted, one_line, size};
 use crate::config::memory::{self, MemoryConfig};
-use crate::memory::capture::past::{Past, PastSession, Period, Search};
+use crate::memory::capture::past::{PastSearch, PastSession, PastSessions, Period};
 use crate::memory::consolidate::forecast;
 use crate::program::memory_capture::{nothing_queued, print_queued, redact};
 use crate::program::notes::{can_ask, is_agreed};
@@ -21,7 +21,7 @@ const TOLD: usize = 3;
 pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx: &mut Context) -> Result<()> {
     let config = &memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     let root = Root::at(&config.storage.root);
-    let past = Search { period, only, root: &root, config, env: &cx.env }.run()?;
+    let past = PastSearch { period, only, root: &root, config, env: &cx.env }.run()?;
     for why in past.unreadable.iter().take(TOLD) {
         cx.reporter.warn(why);
     }
@@ -56,7 +56,7 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
     Ok(())
 }
 
-fn preview(past: &Past, calls: usize, config: &MemoryConfig, cx: &Context) {
+fn preview(past: &PastSessions, calls: usize, config: &MemoryConfig, cx: &Context) {
     let mut of_program: BTreeMap<&str, usize> = BTreeMap::new();
     for session in &past.sessions {
         *of_program.entry(session.harness.name()).or_default() += 1;
@@ -77,7 +77,7 @@ fn preview(past: &Past, calls: usize, config: &MemoryConfig, cx: &Context) {
     }
 }
 
-fn list(past: &Past, calls: usize, cx: &mut Context) -> Result<()> {
+fn list(past: &PastSessions, calls: usize, cx: &mut Context) -> Result<()> {
     if cx.json {
         let left_out: Map<String, Value> =
             past.left_out.iter().map(|(why, count)| (why.key().to_owned(), json!(count))).collect();

@@ -10,7 +10,7 @@ use crate::config::memory::search::{named, users_own};
 use crate::config::memory::starter::starter;
 use crate::harness::shell::AgentShell;
 use crate::harness::spec::Spec;
-use crate::memory::hooks::{self, Done, HookProgram, Outcome, Programs, runs_in};
+use crate::memory::hooks::{self, FileResult, HookOutcome, HookProgram, Programs, runs_in};
 use crate::program::notes::{can_ask, is_agreed};
 use crate::program::{memory_install_cron, memory_install_hooks};
 use std::io;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
         ended = ended.and(installed);
     }
     if ended.is_ok() {
-        let set = Set { homes: &homes, has_hooks, has_timers, has_llm, config: args.path("config") };
+        let set = SetUp { homes: &homes, has_hooks, has_timers, has_llm, config: args.path("config") };
         report(&set, &cx.env);
     }
     ended
@@ -105,12 +105,12 @@ fn install_hooks(homes: &[&'static Spec], cx: &Context) -> Result<()> {
     memory_install_hooks::faults(outcomes, false, cx)
 }
 
-fn say(outcome: &Outcome) {
+fn say(outcome: &HookOutcome) {
     let (title, file) = (outcome.harness.title, outcome.file.display());
     match &outcome.result {
-        Ok(Done::Written | Done::Removed) => line(&format!("hooks of {title}: {file}")),
-        Ok(Done::Unchanged) => line(&format!("hooks of {title}: {file} (unchanged)")),
-        Ok(Done::Left(_)) => {
+        Ok(FileResult::Written | FileResult::Removed) => line(&format!("hooks of {title}: {file}")),
+        Ok(FileResult::Unchanged) => line(&format!("hooks of {title}: {file} (unchanged)")),
+        Ok(FileResult::Left(_)) => {
             line(&format!("hooks of {title}: add this to {file}:\n{}", outcome.lines.trim_end()))
         }
         Err(_) => {}
@@ -118,7 +118,7 @@ fn say(outcome: &Outcome) {
 }
 
 /// What was set up.
-struct Set<'a> {
+struct SetUp<'a> {
     homes: &'a [&'static Spec],
     has_hooks: bool,
     has_timers: bool,
@@ -127,7 +127,7 @@ struct Set<'a> {
 }
 
 /// What the next session will see, and what is still to do.
-fn report(set: &Set, env: &Env) {
+fn report(set: &SetUp, env: &Env) {
     let (with, without): (Vec<&Spec>, Vec<&Spec>) =
         set.homes.iter().partition(|home| runs_in(home, HookProgram::Recall));
     let titles_of = |homes: &[&Spec]| homes.iter().map(|home| home.title).collect::<Vec<_>>().join(", ");
