@@ -128,9 +128,9 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
     let is_users = message.kind()? == "user";
     let thoughts: Vec<&RawValue> = message.get("thoughts").ok().flatten().unwrap_or_default();
     for (n, thought) in thoughts.into_iter().enumerate() {
-        let thought = Object::parse(thought.get())?;
-        let text = |key: &str| thought.text(key).map(Option::unwrap_or_default);
-        let text = [text("subject")?, text("description")?].join("\n");
+        let Ok(thought) = Object::parse(thought.get()) else { continue };
+        let text = |key: &str| thought.text(key).ok().flatten().unwrap_or_default();
+        let text = [text("subject"), text("description")].join("\n");
         out.turn(Role::Reasoning, text.trim(), format!("{id}/thought{n}"))?;
     }
     let (mut texts, mut thoughts, mut calls) = (Vec::new(), Vec::new(), Vec::new());

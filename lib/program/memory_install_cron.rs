@@ -77,9 +77,7 @@ pub(super) fn set_up(
         Scheduler::Launchd => launchd::plan(&timers, home(&timers)?)?,
         Scheduler::Crontab => crontab::plan(&timers)?,
     };
-    for remark in &plan.remarks {
-        reporter.warn(remark);
-    }
+    plan.remarks.iter().for_each(|remark| reporter.warn(remark));
     if is_shown {
         return show(&plan, *json, stdout);
     }

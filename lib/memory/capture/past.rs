@@ -223,7 +223,7 @@ impl PastSearch<'_> {
         let file = |path: PathBuf| {
             let metadata = path.metadata().ok().filter(Metadata::is_file)?;
             let at = Timestamp::try_from(metadata.modified().ok()?).ok()?;
-            self.is_within(at).then(|| SessionFile { path, bytes: metadata.len(), at })
+            self.is_within(at).then_some(SessionFile { path, bytes: metadata.len(), at })
         };
         paths.into_iter().filter_map(file).collect()
     }
