@@ -6,7 +6,7 @@ use crate::base::lookup::beside;
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
 use crate::schedule::calendar::Calendar;
-use crate::schedule::plan::line;
+use crate::schedule::scheduler::{line, words};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,7 @@ impl TimedProgram {
 
     /// As in the names of units and logs.
     pub(super) fn short_name(self) -> &'static str {
-        match self {
-            TimedProgram::Consolidate => "consolidate",
-            TimedProgram::Defrag => "defrag",
-        }
+        &self.name()["memory-".len()..]
     }
 
     pub fn name(self) -> &'static str {
@@ -111,13 +108,7 @@ impl Timer {
     pub(super) fn command(&self) -> Vec<String> {
         match &self.then {
             None => self.words.clone(),
-            Some(then) => {
-                vec![
-                    "/bin/sh".to_owned(),
-                    "-c".to_owned(),
-                    format!("{} && {}", line(&self.words), line(then)),
-                ]
-            }
+            Some(then) => words(&["/bin/sh", "-c", &format!("{} && {}", line(&self.words), line(then))]),
         }
     }
 }
