@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::nearest;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use toml::de::{DeTable, DeValue};
 
 /// The largest configuration file that is read, in bytes.
@@ -36,6 +36,11 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
         unknown.push("there are more unknown keys".to_owned());
     }
     Ok((value, unknown))
+}
+
+/// A whole number. Negative ones become 0: the check of the file rejects them by name.
+pub(super) fn count<'de, D: Deserializer<'de>, N: TryFrom<i64> + Default>(from: D) -> Result<N, D::Error> {
+    Ok(N::try_from(i64::deserialize(from)?).unwrap_or_default())
 }
 
 /// `bytes` as text, without a byte order mark.

@@ -5,6 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
+use crate::config::toml_file::count;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,8 @@ pub struct ToolEntry {
     pub schema: String,
     stdin: String,
     /// Seconds; 0: the default.
-    pub(super) timeout: i64,
+    #[serde(deserialize_with = "count")]
+    timeout: u64,
 }
 
 /// A tool that is ready to be offered.
@@ -100,8 +102,7 @@ impl ToolEntry {
             "none" => false,
             other => return wrong(format!("stdin is \"{other}\"; use \"json\" or \"none\"")),
         };
-        let timeout_seconds =
-            u64::try_from(self.timeout).ok().filter(|seconds| *seconds > 0).unwrap_or(TIMEOUT);
+        let timeout_seconds = if self.timeout == 0 { TIMEOUT } else { self.timeout };
         let Ok(shown) = shlex::try_join(self.command.iter().map(String::as_str)) else {
             return wrong("a word of command contains a NUL".to_owned());
         };

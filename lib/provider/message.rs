@@ -31,6 +31,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request with nothing but a message and, unless it is empty, a system prompt.
+    pub fn new(model: &str, system: String, message: ChatTurn) -> Request {
+        Request {
+            model: model.to_owned(),
+            system,
+            volatile: 0,
+            repeats: Repeats::Nothing,
+            turns: vec![message],
+            tools: Vec::new(),
+            is_closing: false,
+            temperature: None,
+            max_tokens: None,
+            extra: Map::new(),
+            schema: None,
+            is_streamed: false,
+        }
+    }
+
     /// How many tool calls were answered so far.
     pub(super) fn results(&self) -> usize {
         let results = |turn: &ChatTurn| if let ChatTurn::ToolResults(all) = turn { all.len() } else { 0 };

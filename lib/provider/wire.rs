@@ -227,25 +227,12 @@ mod tests {
 pub mod examples {
     //! Requests and results that the tests of all three formats use.
 
-    use crate::provider::message::{ChatTurn, Repeats, Request, Tool, ToolResult};
+    use crate::provider::message::{ChatTurn, Request, Tool, ToolResult};
+    use serde_json::json;
     use serde_json::value::RawValue;
-    use serde_json::{Map, json};
 
     pub fn plain() -> Request {
-        Request {
-            model: "m-1".into(),
-            system: String::new(),
-            volatile: 0,
-            repeats: Repeats::Nothing,
-            turns: vec![ChatTurn::User("hi".into())],
-            tools: vec![],
-            is_closing: false,
-            temperature: None,
-            max_tokens: None,
-            extra: Map::new(),
-            schema: None,
-            is_streamed: false,
-        }
+        Request::new("m-1", String::new(), ChatTurn::User("hi".into()))
     }
 
     pub fn with_tools(assistant: &str) -> Request {
