@@ -16,7 +16,7 @@ use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::Provider;
-use crate::provider::message::{CallArguments, ChatTurn, Reply, Request, Stop, Tool, ToolCall, ToolResult};
+use crate::provider::message::{ChatTurn, Reply, Request, Stop, Tool, ToolCall, ToolResult};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -238,11 +238,9 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
     let declared = caller.tools.iter().find(|tool| tool.name == call.name);
     let told: Told = match (declared, &call.arguments) {
         (None, _) if call.name != CALL_AGENT => Err(format!("Unknown tool: \"{}\"", call.name)),
-        (_, CallArguments::Malformed(why)) => {
-            Err(format!("{} error: the arguments cannot be read: {why}", call.name))
-        }
-        (None, CallArguments::Object(arguments)) => call_agent(run, caller, arguments, scope, &mut stats),
-        (Some(tool), CallArguments::Object(arguments)) => {
+        (_, Err(why)) => Err(format!("{} error: the arguments cannot be read: {why}", call.name)),
+        (None, Ok(arguments)) => call_agent(run, caller, arguments, scope, &mut stats),
+        (Some(tool), Ok(arguments)) => {
             let ran = run.budget.spend_on_tool(scope.deadline, || {
                 tools::run(tool, arguments, &caller.workdir, scope, &mut exit)
             });
@@ -260,10 +258,7 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
             }
         }
     };
-    let arguments = match &call.arguments {
-        CallArguments::Object(arguments) => Value::Object(arguments.clone()),
-        CallArguments::Malformed(_) => Value::Null,
-    };
+    let arguments = call.arguments.clone().map_or(Value::Null, Value::Object);
     let is_error = told.is_err();
     let (Ok(content) | Err(content)) = told;
     let duration_ms = millis(started.elapsed());

@@ -254,7 +254,6 @@ fn add_delta(block: &mut Map<String, Value>, delta: Value) -> Result<String, Cal
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request) -> Value {
@@ -342,11 +341,8 @@ mod tests {
                     {{"type":"tool_use","id":"b","name":"x","input":[]}}],"stop_reason":"{reason}"}}"#
             ));
             assert_eq!(reply.stop, Stop::ToolUse);
-            assert_eq!(
-                reply.calls[0].arguments,
-                CallArguments::Object(json!({ "n": 1 }).as_object().unwrap().clone())
-            );
-            assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
+            assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": 1 }).as_object().unwrap().clone()));
+            assert!(matches!(reply.calls[1].arguments, Err(_)));
         }
         assert_eq!(
             got(r#"{"content":[{"type":"text","text":"t"}],"stop_reason":"tool_use"}"#).stop,

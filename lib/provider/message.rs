@@ -149,14 +149,8 @@ pub struct Tool {
 pub struct ToolCall {
     pub id: String,
     pub name: String,
-    pub arguments: CallArguments,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallArguments {
-    Object(Map<String, Value>),
     /// Models write malformed arguments now and then. The reason goes to the model; nothing is run with a guess.
-    Malformed(String),
+    pub arguments: Result<Map<String, Value>, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

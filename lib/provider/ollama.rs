@@ -150,7 +150,6 @@ fn truncated(request: &Request, counted: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -206,11 +205,8 @@ mod tests {
         assert_eq!(ids(&with_tools("{}")), ["call_3", "call_4"]);
         let reply = reply(text.as_bytes(), &plain()).unwrap();
         assert_eq!(reply.stop, Stop::ToolUse);
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
-        );
-        assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
+        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
+        assert!(matches!(reply.calls[1].arguments, Err(_)));
     }
 
     #[test]

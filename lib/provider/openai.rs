@@ -327,7 +327,6 @@ fn begins_a_call(item: &Value, known: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request, dialect: &Dialect) -> Value {
@@ -389,11 +388,8 @@ mod tests {
         let message = json!({ "role": "assistant", "content": null, "tool_calls": calls }).to_string();
         let reply = got(&message, r#""stop""#);
         assert_eq!((reply.stop, reply.raw.get()), (Stop::ToolUse, message.as_str()));
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
-        );
-        assert!(reply.calls[1..].iter().all(|call| matches!(call.arguments, CallArguments::Malformed(_))));
+        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
+        assert!(reply.calls[1..].iter().all(|call| matches!(call.arguments, Err(_))));
         assert_eq!(reply.calls[3].id, "d");
     }
 

@@ -179,7 +179,7 @@ impl<'a> Assembler<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::{CallArguments, Reply, Request, Stop};
+    use crate::provider::message::{Reply, Request, Stop};
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -235,12 +235,9 @@ mod tests {
             (&raw[2]["input"], &raw[3]["input"], &raw[4]["input"]),
             (&json!({"n": 1}), &json!({}), &json!({}))
         );
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({"n": 1}).as_object().unwrap().clone())
-        );
-        assert_eq!(reply.calls[1].arguments, CallArguments::Object(Map::new()));
-        assert!(matches!(reply.calls[2].arguments, CallArguments::Malformed(_)));
+        assert_eq!(reply.calls[0].arguments, Ok(json!({"n": 1}).as_object().unwrap().clone()));
+        assert_eq!(reply.calls[1].arguments, Ok(Map::new()));
+        assert!(matches!(reply.calls[2].arguments, Err(_)));
     }
 
     #[test]
@@ -260,10 +257,7 @@ mod tests {
         assert_eq!((reply.tokens.input, reply.tokens.output, reply.model.as_str()), (5, 6, "m-2"));
         let names: Vec<_> = reply.calls.iter().map(|call| (call.id.as_str(), call.name.as_str())).collect();
         assert_eq!(names, [("a", "x"), ("b", "y")]);
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({"n": 1}).as_object().unwrap().clone())
-        );
+        assert_eq!(reply.calls[0].arguments, Ok(json!({"n": 1}).as_object().unwrap().clone()));
         let raw: Value = serde_json::from_str(reply.raw.get()).unwrap();
         assert_eq!((&raw["reasoning_content"], &raw["role"]), (&json!("hm"), &json!("assistant")));
         assert_eq!(raw["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");

@@ -3,7 +3,7 @@
 use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
-use crate::provider::message::{Attachment, CallArguments, ChatTurn, Request, ToolResult};
+use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -186,16 +186,13 @@ pub(super) fn text_at(value: &Value, name: &str) -> String {
 }
 
 /// A call's arguments: an object or, in OpenAI's format, the text of one.
-pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
-    let malformed = |why: String| CallArguments::Malformed(why);
+pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
     match value {
-        Some(Value::Object(map)) => CallArguments::Object(map.clone()),
-        Some(Value::String(text)) => serde_json::from_str(text).map_or_else(
-            |e| malformed(format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
-            CallArguments::Object,
-        ),
-        Some(_) => malformed("they are not a JSON object".to_owned()),
-        None => malformed("they are missing".to_owned()),
+        Some(Value::Object(map)) => Ok(map.clone()),
+        Some(Value::String(text)) => serde_json::from_str(text)
+            .map_err(|e| format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
+        Some(_) => Err("they are not a JSON object".to_owned()),
+        None => Err("they are missing".to_owned()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::exec::ExecError;
+use crate::base::exec::speaker::Speaker;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::ioctl_fionbio;
 use std::io::{self, PipeReader, Read};
@@ -72,6 +73,8 @@ pub(super) struct Source {
     /// `None` once it has ended.
     pub(super) pipe: Option<PipeReader>,
     pub(super) kept: Output,
+    /// Passes them on.
+    pub(super) speaker: Option<Speaker>,
 }
 
 impl Source {
@@ -79,7 +82,7 @@ impl Source {
         let pipe = stream.map(|stream| PipeReader::from(stream.into()));
         // That poll finds something to read is no promise: a command can read from the pipe of its own stdout.
         pipe.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
-        Ok(Source { pipe, kept })
+        Ok(Source { pipe, kept, speaker: None })
     }
 
     /// Reads once, as much as the buffer takes. How many bytes there were.
@@ -90,6 +93,9 @@ impl Source {
             self.pipe = None;
         }
         let n = read.map_err(ExecError::Reading)?.unwrap_or(0);
+        if let Some(speaker) = self.speaker.as_ref().filter(|_| n > 0) {
+            speaker.say(&buffer[..n]);
+        }
         self.kept.add(&buffer[..n]).map(|()| n)
     }
 
@@ -118,7 +124,7 @@ impl Source {
 }
 
 /// Reads once. How many bytes there were, which may be none; `None` at the end.
-pub(super) fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match from.read(buffer) {
             Ok(0) => return Ok(None),
@@ -146,6 +152,6 @@ pub(super) fn poll(waited: &mut [PollFd], until: Deadline) -> io::Result<usize> 
 }
 
 /// How many bytes are in a pipe now.
-pub(super) fn in_pipe(pipe: &impl AsFd) -> io::Result<usize> {
+fn in_pipe(pipe: &impl AsFd) -> io::Result<usize> {
     Ok(usize::try_from(rustix::io::ioctl_fionread(pipe)?).unwrap_or(usize::MAX))
 }

@@ -123,11 +123,6 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other && one.2 == 1)
 }
 
-#[cfg(not(unix))]
-pub fn is_same(_one: &Path, _other: &Path) -> bool {
-    false
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]

@@ -1,6 +1,5 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
-mod key_path;
 mod read;
 pub mod remote;
 pub mod search;
