@@ -16,7 +16,7 @@ use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::Provider;
-use crate::provider::message::{ChatTurn, Reply, Request, Stop, Tool, ToolCall, ToolResult};
+use crate::provider::message::{ChatTurn, Reply, Request, StopReason, Tool, ToolCall, ToolResult};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -149,7 +149,7 @@ impl Conversation<'_> {
             Err(faults) => faults,
         };
         self.stats.rejected = Some(reply.text.clone());
-        if let Some(flaw) = reply.flaw().filter(|_| reply.stop != Stop::Complete) {
+        if let Some(flaw) = reply.flaw().filter(|_| reply.stop != StopReason::Complete) {
             return Err(mismatch(faults).context(flaw));
         }
         self.scope.reporter.verbose(&format!("The answer does not match the schema: {}", in_line(&faults)));

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file::RunLock;
 use crate::config::agent::AgentName;
 use crate::config::model::Model;
-use crate::provider::message::{ChatTurn, Reply, Stop};
+use crate::provider::message::{ChatTurn, Reply, StopReason};
 use crate::store::conversation::{self, ConversationName, Exchange};
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ impl NamedConversation {
         model: &Model,
         scope: Scope,
     ) -> Result<()> {
-        if reply.stop == Stop::Refused || reply.text.trim().is_empty() {
+        if reply.stop == StopReason::Refused || reply.text.trim().is_empty() {
             scope.reporter.warn(&format!("this run is not added to the conversation \"{}\"", self.name));
             return Ok(());
         }

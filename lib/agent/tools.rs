@@ -4,7 +4,7 @@ use crate::agent::tree::Scope;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
-use crate::config::tool::{DeclaredTool, Part};
+use crate::config::tool::{DeclaredTool, WordPart};
 use crate::provider::command::{LEVEL, level};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -135,8 +135,8 @@ fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<Stri
         let mut last = "";
         for part in &declared.0 {
             match part {
-                Part::Text(text) => word.push_str(text),
-                Part::Argument(name) => match arguments.get(name) {
+                WordPart::Text(text) => word.push_str(text),
+                WordPart::Argument(name) => match arguments.get(name) {
                     // A word is left out with its optional argument.
                     None => continue 'words,
                     Some(Value::String(text)) => {
@@ -156,7 +156,7 @@ fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<Stri
         if word.len() >= WORD_CAP {
             return Err(format!("\"{last}\" is longer than {} KiB", WORD_CAP >> 10));
         }
-        let begins_with_argument = matches!(declared.0.first(), Some(Part::Argument(_)));
+        let begins_with_argument = matches!(declared.0.first(), Some(WordPart::Argument(_)));
         if begins_with_argument && word.starts_with('-') && !flags_end {
             return Err(format!("\"{last}\" begins with \"-\", and the program would take it for a flag"));
         }

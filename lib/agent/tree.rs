@@ -44,7 +44,7 @@ pub struct RunContext<'a> {
     pub retries: u32,
     /// How deep agents may call agents; 0: not at all.
     pub max_depth: u32,
-    pub budget: CallBudget,
+    pub budget: RunBudget,
     pub providers: Providers,
     /// Whether replies are asked for in pieces, whatever the provider.
     pub stream: bool,
@@ -75,7 +75,7 @@ impl Providers {
 }
 
 /// How many calls the tree may still make, how many at once, and how many tokens they may take.
-pub struct CallBudget {
+pub struct RunBudget {
     max_calls: u32,
     /// `None`: no limit.
     max_tokens: Option<u64>,
@@ -92,9 +92,9 @@ struct Spent {
     reserved: u64,
 }
 
-impl CallBudget {
-    pub fn new(max_calls: u32, max_tokens: Option<u64>) -> CallBudget {
-        CallBudget { max_calls, max_tokens, state: Mutex::default(), freed: Condvar::new() }
+impl RunBudget {
+    pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
+        RunBudget { max_calls, max_tokens, state: Mutex::default(), freed: Condvar::new() }
     }
 
     /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether it is the last one.

@@ -3,11 +3,11 @@
 #[cfg(unix)]
 mod child;
 #[cfg(unix)]
+mod forwarder;
+#[cfg(unix)]
 mod group;
 #[cfg(unix)]
 mod pipe;
-#[cfg(unix)]
-mod speaker;
 #[cfg(unix)]
 mod streams;
 

@@ -99,7 +99,7 @@ impl Schema {
 
     /// What is wrong with `value`; nothing if the schema accepts it.
     pub fn faults(&self, value: &Value) -> Vec<Fault> {
-        let judge = Judge { root: &self.0, steps: Cell::new(MOST_STEPS) };
+        let judge = Validation { root: &self.0, steps: Cell::new(MOST_STEPS) };
         let mut faults = judge.judge(&self.0, value, "", DEEPEST);
         faults.truncate(MOST_FAULTS);
         faults
@@ -111,13 +111,13 @@ fn fault(path: &str, message: impl Into<String>) -> Fault {
 }
 
 /// Compares one value with a schema.
-struct Judge<'a> {
+struct Validation<'a> {
     root: &'a Value,
     /// What is left of [`MOST_STEPS`].
     steps: Cell<usize>,
 }
 
-impl Judge<'_> {
+impl Validation<'_> {
     fn accepts(&self, schema: &Value, value: &Value, depth: usize) -> bool {
         self.judge(schema, value, "", depth).is_empty()
     }

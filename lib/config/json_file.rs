@@ -16,7 +16,7 @@ const QUOTED: usize = 60;
 
 /// A value in a file, or the key of one.
 #[derive(Debug, Clone)]
-pub struct Node<'a> {
+pub struct JsonNode<'a> {
     file: &'a str,
     /// As the file spells it.
     pub(super) raw: &'a str,
@@ -28,26 +28,26 @@ pub struct Node<'a> {
 #[derive(Debug)]
 pub struct Member<'a> {
     pub(super) name: String,
-    pub(super) key: Node<'a>,
-    pub(super) value: Node<'a>,
+    pub(super) key: JsonNode<'a>,
+    pub(super) value: JsonNode<'a>,
 }
 
 /// What is wrong with a value.
 pub(super) struct ValueFault<'a> {
-    pub(super) at: Node<'a>,
+    pub(super) at: JsonNode<'a>,
     what: String,
     /// Only computed for the fault that is reported, because a file can have very many.
     hint: Option<Box<dyn FnOnce() -> String>>,
 }
 
 /// The whole file as a value. The error is one line with its place, and never quotes the file's text.
-pub(super) fn parse(bytes: &[u8]) -> Result<Node<'_>> {
+pub(super) fn parse(bytes: &[u8]) -> Result<JsonNode<'_>> {
     let file = text(bytes)?;
     if file.trim().is_empty() {
         return Err(Error::config("line 1: the file is empty; {} would do"));
     }
     match serde_json::from_str::<&RawValue>(file) {
-        Ok(raw) => Ok(Node { file, raw: raw.get(), key: String::new() }),
+        Ok(raw) => Ok(JsonNode { file, raw: raw.get(), key: String::new() }),
         Err(e) => Err(syntax_error(file, &e)),
     }
 }
@@ -70,9 +70,9 @@ fn syntax_error(file: &str, error: &serde_json::Error) -> Error {
     error_after(before, &what)
 }
 
-impl<'a> Node<'a> {
-    fn below(&self, raw: &'a RawValue, key: String) -> Node<'a> {
-        Node { file: self.file, raw: raw.get(), key }
+impl<'a> JsonNode<'a> {
+    fn below(&self, raw: &'a RawValue, key: String) -> JsonNode<'a> {
+        JsonNode { file: self.file, raw: raw.get(), key }
     }
 
     /// Counts lines from the start of the file: for a message about one value, not for all.
@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
     }
 
     /// The members, each name once.
-    pub(super) fn named(&self, what: &str) -> Result<Vec<(String, Node<'a>)>, ValueFault<'a>> {
+    pub(super) fn named(&self, what: &str) -> Result<Vec<(String, JsonNode<'a>)>, ValueFault<'a>> {
         let mut seen = BTreeSet::new();
         let once = |member: Member<'a>| match seen.insert(member.name.clone()) {
             true => Ok((member.name, member.value)),
@@ -117,7 +117,7 @@ impl<'a> Node<'a> {
         self.members(what)?.into_iter().map(once).collect()
     }
 
-    pub(super) fn items(&self, what: &str) -> Result<Vec<Node<'a>>, ValueFault<'a>> {
+    pub(super) fn items(&self, what: &str) -> Result<Vec<JsonNode<'a>>, ValueFault<'a>> {
         let items: Vec<&'a RawValue> = serde_json::from_str(self.raw).map_err(|_| self.expected(what))?;
         let item = |(n, raw)| self.below(raw, format!("{}[{n}]", self.key));
         Ok(items.into_iter().enumerate().map(item).collect())
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(seen[0], ("a", 2, 2, "1"));
         assert_eq!((seen[1].1, seen[1].2, seen[2]), (3, 4, ("a", 5, 5, "3")));
         let list = members[1].value.members("").ok().unwrap()[0].value.items("").ok().unwrap();
-        assert_eq!(list.iter().map(Node::line).collect::<Vec<_>>(), [4, 5]);
+        assert_eq!(list.iter().map(JsonNode::line).collect::<Vec<_>>(), [4, 5]);
         assert!(list[0].members("").is_err() && node.items("").is_err());
         assert_eq!((list[1].key.as_str(), seen[0].0), ("b.c[1]", "a"));
     }

@@ -10,7 +10,7 @@ use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
-use crate::agent::tree::{CallBudget, Providers, RunContext, Scope};
+use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::base::cli::{
     self, About, Args, Context, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds, value,
 };
@@ -23,7 +23,7 @@ use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
-use crate::provider::message::{ChatTurn, Repeats, Reply, Request, Stop};
+use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -148,7 +148,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         global: &global,
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: CallBudget::new(global.max_calls(), max_tokens.or(global.max_tokens_total())),
+        budget: RunBudget::new(global.max_calls(), max_tokens.or(global.max_tokens_total())),
         providers: Providers::default(),
         stream: args.has("stream"),
     };
@@ -200,7 +200,7 @@ impl Task<'_> {
             Err(error) if error.kind() == ErrorKind::Budget => {
                 // What was said so far has been paid for.
                 let so_far = stats.so_far.join("\n\n");
-                let reply = Reply::new(so_far, Stop::Cut, "max_tokens_total", &prepared.model.name);
+                let reply = Reply::new(so_far, StopReason::Cut, "max_tokens_total", &prepared.model.name);
                 let printed = if is_live { Ok(()) } else { self.print(&reply, &stats, stdout) };
                 return printed.and(Err(error));
             }

@@ -169,7 +169,7 @@ pub struct Reply {
     pub was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].
     pub raw: Box<RawValue>,
-    pub stop: Stop,
+    pub stop: StopReason,
     /// The provider's own name for it.
     pub stop_reason: String,
     /// The model that answered, as the reply names it.
@@ -183,7 +183,7 @@ pub struct Reply {
 
 impl Reply {
     /// A reply without tool calls and counts.
-    pub fn new(text: String, stop: Stop, stop_reason: &str, model: &str) -> Reply {
+    pub fn new(text: String, stop: StopReason, stop_reason: &str, model: &str) -> Reply {
         Reply {
             text,
             calls: Vec::new(),
@@ -203,18 +203,18 @@ impl Reply {
         self.stop_reason = one_line(&self.stop_reason, 100);
         self.stop = match self.stop {
             // Calls that the model began before it refused are not made.
-            Stop::Refused => {
+            StopReason::Refused => {
                 self.calls.clear();
-                Stop::Refused
+                StopReason::Refused
             }
             stop if !self.calls.is_empty() => {
-                if stop == Stop::Cut {
+                if stop == StopReason::Cut {
                     let reason = &self.stop_reason;
                     self.warnings.push(format!("a turn with tool calls was cut off (stop reason: {reason})"));
                 }
-                Stop::ToolUse
+                StopReason::ToolUse
             }
-            Stop::ToolUse => Stop::Complete,
+            StopReason::ToolUse => StopReason::Complete,
             other => other,
         };
         self
@@ -229,10 +229,10 @@ impl Reply {
     /// What is wrong with the answer, if it is not what was asked for.
     pub fn flaw(&self) -> Option<String> {
         let what = match self.stop {
-            Stop::Cut => "the answer was cut off",
-            Stop::Refused => "the model refused to answer",
-            Stop::Complete if self.text.trim().is_empty() => "the answer is empty",
-            Stop::Complete | Stop::ToolUse => return None,
+            StopReason::Cut => "the answer was cut off",
+            StopReason::Refused => "the model refused to answer",
+            StopReason::Complete if self.text.trim().is_empty() => "the answer is empty",
+            StopReason::Complete | StopReason::ToolUse => return None,
         };
         Some(format!("{what} (stop reason: {})", self.stop_reason))
     }
@@ -240,7 +240,7 @@ impl Reply {
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     Complete,
     ToolUse,
     /// Out of tokens, or of context: the answer is cut off.

@@ -4,7 +4,7 @@
 use crate::base::text::one_line;
 use crate::config::global::Api;
 use crate::provider::error::CallError;
-use crate::provider::wire::{Piece, mend};
+use crate::provider::wire::{StreamPiece, mend};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value};
 
@@ -130,7 +130,7 @@ impl<'a> Assembler<'a> {
             Api::OpenAi => openai::add(&mut self.whole, event),
             Api::Ollama => ollama::add(&mut self.whole, event),
         };
-        let Piece { text, is_last } = match added {
+        let StreamPiece { text, is_last } = match added {
             Ok(piece) => piece,
             Err(error) => return self.fail(error),
         };
@@ -179,7 +179,7 @@ impl<'a> Assembler<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::{Reply, Request, Stop};
+    use crate::provider::message::{Reply, Request, StopReason};
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -227,7 +227,7 @@ mod tests {
             r#"{"type":"message_stop"}"#,
         ]);
         let (reply, text) = assembled(Api::Anthropic, &stream, &with_tools("[]")).unwrap();
-        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", Stop::ToolUse));
+        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", StopReason::ToolUse));
         assert_eq!((reply.tokens.input, reply.tokens.output, reply.model.as_str()), (7, 9, "m-2"));
         let raw: Value = serde_json::from_str(reply.raw.get()).unwrap();
         assert_eq!(raw[0], json!({ "type": "thinking", "thinking": "h", "signature": "x==" }));
@@ -253,7 +253,7 @@ mod tests {
             "[DONE]",
         ]);
         let (reply, text) = assembled(Api::OpenAi, &stream, &with_tools("{}")).unwrap();
-        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", Stop::ToolUse));
+        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", StopReason::ToolUse));
         assert_eq!((reply.tokens.input, reply.tokens.output, reply.model.as_str()), (5, 6, "m-2"));
         let names: Vec<_> = reply.calls.iter().map(|call| (call.id.as_str(), call.name.as_str())).collect();
         assert_eq!(names, [("a", "x"), ("b", "y")]);

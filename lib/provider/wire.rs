@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 /// What an event of a stream added to the reply.
 #[derive(Default)]
-pub(super) struct Piece {
+pub(super) struct StreamPiece {
     /// Text of the answer.
     pub(super) text: String,
     /// It said why the answer ends.
@@ -40,11 +40,11 @@ pub(super) fn with(mut parameters: Map<String, Value>, more: Value) -> Map<Strin
 /// One message. An assistant's turn is in it as it came.
 pub(super) fn message(role: &'static str, content: impl Serialize) -> Box<RawValue> {
     #[derive(Serialize)]
-    struct Message<T> {
+    struct RoleMessage<T> {
         role: &'static str,
         content: T,
     }
-    raw(&Message { role, content })
+    raw(&RoleMessage { role, content })
 }
 
 pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {

@@ -2,9 +2,9 @@
 
 use crate::base::command_line::{first_word, plain_words};
 use crate::base::deadline::Deadline;
+use crate::base::exec::forwarder;
 use crate::base::exec::group::{self, GRACE, ProcessGroup};
 use crate::base::exec::pipe::STDERR_KEPT;
-use crate::base::exec::speaker;
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
 use crate::base::stderr;
@@ -136,7 +136,7 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
 /// Ends every command, and lets no other start: the program is about to exit.
 pub(in crate::base) fn end_all() {
     // Their last output comes before ours.
-    group::end_all(speaker::is_heard);
+    group::end_all(forwarder::is_heard);
 }
 
 /// Starts the command directly if its line needs no shell, else with the shell.

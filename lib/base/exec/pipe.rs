@@ -2,7 +2,7 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::exec::ExecError;
-use crate::base::exec::speaker::Speaker;
+use crate::base::exec::forwarder::Forwarder;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::ioctl_fionbio;
 use std::io::{self, PipeReader, Read};
@@ -69,20 +69,20 @@ impl Output {
 }
 
 /// Our end of a pipe, and what came out of it.
-pub(super) struct Source {
+pub(super) struct OutputPipe {
     /// `None` once it has ended.
     pub(super) pipe: Option<PipeReader>,
     pub(super) kept: Output,
     /// Passes them on.
-    pub(super) speaker: Option<Speaker>,
+    pub(super) forwarder: Option<Forwarder>,
 }
 
-impl Source {
-    pub(super) fn new(stream: Option<impl Into<OwnedFd>>, kept: Output) -> io::Result<Source> {
+impl OutputPipe {
+    pub(super) fn new(stream: Option<impl Into<OwnedFd>>, kept: Output) -> io::Result<OutputPipe> {
         let pipe = stream.map(|stream| PipeReader::from(stream.into()));
         // That poll finds something to read is no promise: a command can read from the pipe of its own stdout.
         pipe.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
-        Ok(Source { pipe, kept, speaker: None })
+        Ok(OutputPipe { pipe, kept, forwarder: None })
     }
 
     /// Reads once, as much as the buffer takes. How many bytes there were.
@@ -93,8 +93,8 @@ impl Source {
             self.pipe = None;
         }
         let n = read.map_err(ExecError::Reading)?.unwrap_or(0);
-        if let Some(speaker) = self.speaker.as_ref().filter(|_| n > 0) {
-            speaker.say(&buffer[..n]);
+        if let Some(forwarder) = self.forwarder.as_ref().filter(|_| n > 0) {
+            forwarder.say(&buffer[..n]);
         }
         self.kept.add(&buffer[..n]).map(|()| n)
     }

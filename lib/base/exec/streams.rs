@@ -1,9 +1,9 @@
 //! A command's three streams, served by the thread that waits for it: each is read or written when that takes no
-//! waiting. Only a stderr that is passed on has a thread of its own ([`Speaker`]).
+//! waiting. Only a stderr that is passed on has a thread of its own ([`Forwarder`]).
 
 use crate::base::deadline::Deadline;
-use crate::base::exec::pipe::{Excess, Output, STDERR_KEPT, Source, poll};
-use crate::base::exec::speaker::{Speaker, TICK};
+use crate::base::exec::forwarder::{Forwarder, TICK};
+use crate::base::exec::pipe::{Excess, Output, OutputPipe, STDERR_KEPT, poll};
 use crate::base::exec::{ExecError, Invocation};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::ioctl_fionbio;
@@ -21,13 +21,13 @@ const LITTLE_PATIENCE: Duration = Duration::from_millis(40);
 /// None of our ends of the pipes blocks. Each is `None` once it has ended.
 pub(super) struct Streams<'a> {
     /// Ends when the command has exited.
-    exit: Source,
+    exit: OutputPipe,
     /// Ends when all of the input is written, or the command has closed it.
     stdin: Option<PipeWriter>,
     /// What is not written yet.
     input: &'a [u8],
-    stdout: Source,
-    stderr: Source,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
     buffer: Vec<u8>,
 }
 
@@ -43,14 +43,14 @@ impl Streams<'_> {
         stdin.as_ref().map_or(Ok(()), |stdin| ioctl_fionbio(stdin, true))?;
         let excess = if invocation.is_cut { Excess::CutsMiddle } else { Excess::Error };
         let mut streams = Streams {
-            exit: Source::new(Some(exit), Output::new(0, Excess::CutsStart))?,
+            exit: OutputPipe::new(Some(exit), Output::new(0, Excess::CutsStart))?,
             stdin,
             input: &invocation.input,
-            stdout: Source::new(child.stdout.take(), Output::new(invocation.stdout_cap, excess))?,
-            stderr: Source::new(child.stderr.take(), Output::new(STDERR_KEPT, Excess::CutsStart))?,
+            stdout: OutputPipe::new(child.stdout.take(), Output::new(invocation.stdout_cap, excess))?,
+            stderr: OutputPipe::new(child.stderr.take(), Output::new(STDERR_KEPT, Excess::CutsStart))?,
             buffer: vec![0; BUFFER],
         };
-        streams.stderr.speaker = invocation.is_heard.then(Speaker::start).transpose()?;
+        streams.stderr.forwarder = invocation.is_heard.then(Forwarder::start).transpose()?;
         // All of a short input fits into the pipe.
         streams.feed();
         Ok(streams)
@@ -73,7 +73,7 @@ impl Streams<'_> {
     /// Serves the streams that can be served now; waits for one until then.
     pub(super) fn serve(&mut self, until: Deadline) -> Result<(), ExecError> {
         // While the reader of our stderr is behind, the command's has to wait.
-        let is_behind = self.stderr.speaker.as_ref().is_some_and(Speaker::is_behind);
+        let is_behind = self.stderr.forwarder.as_ref().is_some_and(Forwarder::is_behind);
         let until = if is_behind { until.earlier(Deadline::after(TICK)) } else { until };
         let stderr = self.stderr.pipe.as_ref().filter(|_| !is_behind);
         let readers = [self.exit.pipe.as_ref(), self.stdout.pipe.as_ref(), stderr];
@@ -98,8 +98,8 @@ impl Streams<'_> {
         let waited = waited.and_then(|()| self.stdout.drain(&mut self.buffer, deadline));
         // Also of a command that has failed: it says why at its end.
         let _ = self.stderr.drain(&mut self.buffer, Deadline::after(PATIENCE));
-        if let Some(speaker) = &self.stderr.speaker {
-            speaker.finish(if waited.is_ok() { PATIENCE } else { LITTLE_PATIENCE });
+        if let Some(forwarder) = &self.stderr.forwarder {
+            forwarder.finish(if waited.is_ok() { PATIENCE } else { LITTLE_PATIENCE });
         }
         waited
     }

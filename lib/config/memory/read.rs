@@ -4,7 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
-use crate::config::json_file::{self, Member, Node, ValueFault};
+use crate::config::json_file::{self, JsonNode, Member, ValueFault};
 use crate::config::memory::settings::{SETTINGS, is_section, kind_of, replaced};
 use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
@@ -39,7 +39,7 @@ pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Ve
 }
 
 /// Goes only as deep as the known keys do.
-fn walk<'a>(section: &Node<'a>, base: PathBase, found: &mut Vec<ParsedSetting<'a>>) {
+fn walk<'a>(section: &JsonNode<'a>, base: PathBase, found: &mut Vec<ParsedSetting<'a>>) {
     let members = match section.members("an object") {
         Ok(members) => members,
         Err(fault) => return found.push(Err(fault)),

@@ -1,7 +1,7 @@
 //! Checks the value of a setting and prepares it for use: paths become absolute.
 
 use crate::base::env::Env;
-use crate::config::json_file::{Node, ValueFault};
+use crate::config::json_file::{JsonNode, ValueFault};
 use crate::config::memory::remote;
 use crate::config::memory::settings::ValueKind;
 use serde_json::{Map, Value, json};
@@ -18,7 +18,11 @@ pub(super) struct PathBase<'a> {
     pub(super) env: &'a Env,
 }
 
-pub(super) fn checked<'a>(kind: ValueKind, at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
+pub(super) fn checked<'a>(
+    kind: ValueKind,
+    at: &JsonNode<'a>,
+    base: PathBase,
+) -> Result<Value, ValueFault<'a>> {
     Ok(match kind {
         ValueKind::Flag => {
             json!(serde_json::from_str::<bool>(at.raw).map_err(|_| at.expected("true or false"))?)
@@ -48,7 +52,7 @@ pub(super) fn checked<'a>(kind: ValueKind, at: &Node<'a>, base: PathBase) -> Res
     })
 }
 
-fn number<'a>(at: &Node<'a>, least: u64, most: u64) -> Result<Value, ValueFault<'a>> {
+fn number<'a>(at: &JsonNode<'a>, least: u64, most: u64) -> Result<Value, ValueFault<'a>> {
     match at.raw.parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(n.into()),
         _ => Err(at.expected(&format!("a whole number from {least} to {most}"))),
@@ -56,7 +60,7 @@ fn number<'a>(at: &Node<'a>, least: u64, most: u64) -> Result<Value, ValueFault<
 }
 
 /// The scheduler knows which calendars it has; this is what can stand in each one's file.
-fn calendar<'a>(at: &Node<'a>) -> Result<String, ValueFault<'a>> {
+fn calendar<'a>(at: &JsonNode<'a>) -> Result<String, ValueFault<'a>> {
     let text = at.text("a calendar or null")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " *,.:/~_+-".contains(c);
     match text.trim().is_empty() || !text.chars().all(is_plain) {
@@ -65,7 +69,7 @@ fn calendar<'a>(at: &Node<'a>) -> Result<String, ValueFault<'a>> {
     }
 }
 
-fn path<'a>(at: &Node<'a>, what: &str, base: PathBase) -> Result<PathBuf, ValueFault<'a>> {
+fn path<'a>(at: &JsonNode<'a>, what: &str, base: PathBase) -> Result<PathBuf, ValueFault<'a>> {
     let text = at.text(what)?;
     if text.starts_with('~') {
         if !text.starts_with("~/") {
@@ -84,7 +88,7 @@ fn path<'a>(at: &Node<'a>, what: &str, base: PathBase) -> Result<PathBuf, ValueF
     }
 }
 
-fn directory<'a>(at: &Node<'a>, base: PathBase) -> Result<String, ValueFault<'a>> {
+fn directory<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<String, ValueFault<'a>> {
     let path = path(at, "a directory", base)?;
     if path.exists() && !path.is_dir() {
         return Err(at.fault("is a file, not a directory"));
@@ -92,7 +96,7 @@ fn directory<'a>(at: &Node<'a>, base: PathBase) -> Result<String, ValueFault<'a>
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn targets<'a>(at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
+fn targets<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     let items = at.items("a list of files")?;
@@ -110,7 +114,7 @@ fn targets<'a>(at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
 }
 
 /// `"FILE"` or `{"path": "FILE", "repo": "HOST/OWNER/NAME"}`
-fn target<'a>(at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
+fn target<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let mut target = Map::new();
     if at.kind() == "a string" {
         target.insert("path".to_owned(), file(at, base)?);
@@ -130,7 +134,7 @@ fn target<'a>(at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     Ok(Value::Object(target))
 }
 
-fn file<'a>(at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
+fn file<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let path = path(at, "a file", base)?;
     let ends_as_directory = at.raw.ends_with("/\"");
     if ends_as_directory || path.is_dir() {
@@ -141,8 +145,8 @@ fn file<'a>(at: &Node<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     Ok(path.to_string_lossy().into())
 }
 
-fn commands<'a>(at: &Node<'a>) -> Result<Value, ValueFault<'a>> {
-    let command = |(name, inner): (String, Node<'a>)| match name.trim() {
+fn commands<'a>(at: &JsonNode<'a>) -> Result<Value, ValueFault<'a>> {
+    let command = |(name, inner): (String, JsonNode<'a>)| match name.trim() {
         "" => Err(inner.fault("a preset needs a name")),
         _ => Ok((name, inner.text("a shell command")?.into())),
     };
@@ -150,7 +154,7 @@ fn commands<'a>(at: &Node<'a>) -> Result<Value, ValueFault<'a>> {
     Ok(Value::Object(all.collect::<Result<_, _>>()?))
 }
 
-fn words<'a>(at: &Node<'a>, needs: Option<&str>) -> Result<Value, ValueFault<'a>> {
+fn words<'a>(at: &JsonNode<'a>, needs: Option<&str>) -> Result<Value, ValueFault<'a>> {
     let line = at.text("a command")?;
     let Some(words) = shlex::split(&line) else {
         let why = "cannot be split into words: a quote is not closed, or a backslash is at the end";

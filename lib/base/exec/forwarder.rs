@@ -22,7 +22,7 @@ pub(super) fn is_heard() -> bool {
     WAITING.load(SeqCst) > 0
 }
 
-pub(super) struct Speaker {
+pub(super) struct Forwarder {
     pieces: Sender<Vec<u8>>,
     /// How many are not passed on yet.
     waiting: Arc<AtomicUsize>,
@@ -30,8 +30,8 @@ pub(super) struct Speaker {
     is_over: Arc<AtomicBool>,
 }
 
-impl Speaker {
-    pub(super) fn start() -> io::Result<Speaker> {
+impl Forwarder {
+    pub(super) fn start() -> io::Result<Forwarder> {
         let (pieces, received) = channel::<Vec<u8>>();
         let (waiting, is_over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let theirs = (Arc::clone(&waiting), Arc::clone(&is_over));
@@ -42,7 +42,7 @@ impl Speaker {
                 WAITING.fetch_sub(1, SeqCst);
             }
         })?;
-        Ok(Speaker { pieces, waiting, is_over })
+        Ok(Forwarder { pieces, waiting, is_over })
     }
 
     pub(super) fn say(&self, piece: &[u8]) {
