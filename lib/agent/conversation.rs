@@ -350,7 +350,7 @@ fn run_sub_agent(
     let model = Model::parse(&agent.model)
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
     let scope = scope.within(agent.timeout);
-    let prepared = PreparedAgent::new(agent_name, agent, model, &Overrides::default(), run.global, scope)?;
+    let prepared = PreparedAgent::new(agent_name, agent, model, Overrides::default(), run.global, scope)?;
     let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
     let request = prepared.request(&log, ChatTurn::User(message.clone()));
     let reply = converse(run, &prepared, request, scope, &mut |_| {}, stats)?;

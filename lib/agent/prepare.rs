@@ -18,11 +18,11 @@ use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats, Request};
 use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
-#[derive(Debug, Default)]
-pub struct Overrides {
-    pub skill: Option<String>,
-    pub schema: Option<String>,
-    pub workdir: Option<String>,
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Overrides<'a> {
+    pub skill: Option<&'a str>,
+    pub schema: Option<&'a str>,
+    pub workdir: Option<&'a str>,
 }
 
 /// An agent that is ready to run, except for its log.
@@ -50,7 +50,7 @@ impl PreparedAgent {
         name: AgentName,
         agent: Agent,
         model: Model,
-        overrides: &Overrides,
+        overrides: Overrides,
         global: &Global,
         scope: Scope,
     ) -> Result<PreparedAgent> {
@@ -73,16 +73,16 @@ impl PreparedAgent {
             .hint(format!("use a model with tools, or remove {what}")));
         }
         warn_of_missing(&name, &agent, scope);
-        let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
+        let workdir = agent::workdir(overrides.workdir, &agent, env)?;
         let files = files::collect(&agent.files, &workdir, &reporter)?;
-        let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
+        let (skill_path, skill) = match (overrides.skill, agent.skill.as_str()) {
             (Some(typed), _) => {
-                (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
+                (typed.to_owned(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
             }
             (None, "") => (String::new(), String::new()),
             (None, path) => (path.to_owned(), skill::load(path, None, env, &reporter)?),
         };
-        let schema = match (&overrides.schema, agent.schema.as_str()) {
+        let schema = match (overrides.schema, agent.schema.as_str()) {
             (Some(typed), _) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
             (None, "") => None,
             (None, path) => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),

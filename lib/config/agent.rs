@@ -266,8 +266,7 @@ pub fn new_path(name: &AgentName, env: &Env) -> Result<PathBuf> {
 /// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
 pub fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
     let path = path(name, env)?;
-    let read = file::if_exists(file::read(&path, toml_file::CAP))
-        .map_err(|e| Error::config(format!("failed to read agent config \"{name}\": {e}")).because(e))?;
+    let read = toml_file::read(&path, &format!("agent config \"{name}\""))?;
     let Some(bytes) = read else { return Err(not_found(name, &path, env)) };
     let correct = format!("correct \"{}\"", path.display());
     let failed = |error: Error| {

@@ -1,12 +1,20 @@
 //! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
 
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::text::nearest;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// The largest configuration file that is read, in bytes.
 pub(super) const CAP: u64 = 1 << 20;
+
+/// A file that a user wrote; `None` if there is none. Errors call it `what`.
+pub(super) fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>> {
+    let read = file::if_exists(file::read(path, CAP));
+    read.map_err(|e| Error::config(format!("failed to read {what}: {e}")).because(e))
+}
 
 /// How many unknown keys are reported.
 const MOST_UNKNOWN: usize = 10;

@@ -106,9 +106,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
     let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
     let global = Global::load(env, reporter)?;
-    let text = |flag: &str| args.text(flag).map(str::to_owned);
-    let overrides = Overrides { skill: text("skill"), schema: text("schema"), workdir: text("workdir") };
-    let prepared = PreparedAgent::new(name, agent, model, &overrides, &global, scope)?;
+    let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
+    let overrides = Overrides { skill, schema, workdir };
+    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
     let files = attachments::read(&args.texts("attach"), env)?;
     prepared.check_files(&files)?;
     let piped = if args.has("no-stdin") { None } else { stdin::read(&piped_in(scope.deadline), reporter)? };

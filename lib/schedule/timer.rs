@@ -7,6 +7,7 @@ use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
 use crate::schedule::calendar::Calendar;
 use crate::schedule::scheduler::{line, words};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -189,13 +190,8 @@ fn vars(env: &Env) -> Result<Vec<(&'static str, String)>> {
 
 /// Each directory once: nested shells add the same ones again, and some crons accept only short lines.
 fn once_each(path: &str) -> String {
-    let mut dirs: Vec<&str> = Vec::new();
-    for dir in path.split(':') {
-        if !dirs.contains(&dir) {
-            dirs.push(dir);
-        }
-    }
-    dirs.join(":")
+    let mut seen = BTreeSet::new();
+    path.split(':').filter(|dir| seen.insert(*dir)).collect::<Vec<_>>().join(":")
 }
 
 /// A value that every scheduler's file can contain: text, on one line.
