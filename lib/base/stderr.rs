@@ -85,7 +85,7 @@ fn put_at_once(text: &str) -> bool {
     has_room
 }
 
-/// Does a write of the line return at once? A pipe that can be written to takes `PIPE_BUF` bytes, at least 512 by POSIX.
+/// Whether a write of the line returns at once. A pipe that can be written to takes `PIPE_BUF` bytes, at least 512 by POSIX.
 #[cfg(unix)]
 fn has_room_for(text: &str) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

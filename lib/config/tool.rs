@@ -188,7 +188,7 @@ impl CommandWord {
         CommandWord(parts)
     }
 
-    /// Is it like `-{x}`, in which an argument names the flag?
+    /// Whether it is like `-{x}`, in which an argument names the flag.
     fn lets_choose_a_flag(&self) -> bool {
         matches!(&self.0[..], [WordPart::Text(text), WordPart::Argument(_), ..] if text.chars().all(|c| c == '-'))
     }

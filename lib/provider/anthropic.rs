@@ -348,7 +348,7 @@ mod tests {
             ));
             assert_eq!(reply.stop, StopReason::ToolUse);
             assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": 1 }).as_object().unwrap().clone()));
-            assert!(matches!(reply.calls[1].arguments, Err(_)));
+            assert!(reply.calls[1].arguments.is_err());
         }
         assert_eq!(
             got(r#"{"content":[{"type":"text","text":"t"}],"stop_reason":"tool_use"}"#).stop,

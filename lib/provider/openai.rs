@@ -310,7 +310,7 @@ fn add_item(items: &mut Vec<Value>, item: Value) {
     }
 }
 
-/// Is `item` another tool call than `known`? Gemini's parallel calls all have the same index, or none.
+/// Whether `item` is another tool call than `known`. Gemini's parallel calls all have the same index, or none.
 fn begins_a_call(item: &Value, known: &Value) -> bool {
     let text = |value: &Value, at: &str| {
         value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -392,7 +392,7 @@ mod tests {
         let reply = got(&message, r#""stop""#);
         assert_eq!((reply.stop, reply.raw.get()), (StopReason::ToolUse, message.as_str()));
         assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
-        assert!(reply.calls[1..].iter().all(|call| matches!(call.arguments, Err(_))));
+        assert!(reply.calls[1..].iter().all(|call| call.arguments.is_err()));
         assert_eq!(reply.calls[3].id, "d");
     }
 

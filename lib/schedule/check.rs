@@ -51,7 +51,7 @@ fn faults(timer: &InstalledTimer) -> Vec<Finding> {
         .collect()
 }
 
-/// Is the remote as it was when the timers were installed?
+/// A finding unless the remote is as it was when the timers were installed.
 fn sync(timer: &InstalledTimer, cx: &CheckContext) -> Option<Finding> {
     if timer.is_modules || timer.program != Some(TimedProgram::Consolidate) {
         return None;

@@ -8,7 +8,7 @@ use crate::schedule::scheduler::{Scheduler, words};
 use crate::schedule::timer::Timers;
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, systemd, unit_file};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// In the order in which it is carried out.
@@ -141,11 +141,12 @@ fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> 
     // A `bootout` and a `bootstrap` for each file.
     for ((path, _), commands) in plan.files.iter().zip(plan.commands.chunks(2)) {
         let [out, into] = commands else { continue };
-        let was_loaded = out.last().is_some_and(|target| tools.is_loaded(target));
-        if was_loaded && !done.written.contains(path) {
-            continue;
-        }
+        let Some(target) = out.last() else { continue };
+        let was_loaded = tools.is_loaded(target);
         if was_loaded {
+            if !done.written.contains(path) {
+                continue;
+            }
             done.run(out, b"", tools)?;
         }
         let mut loaded = tools.must(into, b"");
@@ -156,21 +157,14 @@ fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> 
             std::thread::sleep(PAUSE);
             loaded = tools.must(into, b"");
         }
+        let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
         match loaded {
             Ok(_) => done.commands.push(into.clone()),
-            Err(error) => load(path, out, &error, tools, done)?,
+            // Older systems have only `load`. It succeeds even if it loads nothing, so the agent is checked afterwards.
+            Err(_) if tools.is_success(&load) && tools.is_loaded(target) => done.commands.push(load),
+            Err(error) => return Err(done.partly(&error)),
         }
     }
-    Ok(())
-}
-
-/// Older systems have only `load`. It succeeds even if it loads nothing, so the agent is checked afterwards.
-fn load(path: &Path, out: &[String], error: &Error, tools: &Tools, done: &mut Changes) -> Result<()> {
-    let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
-    if !(tools.is_success(&load) && out.last().is_some_and(|target| tools.is_loaded(target))) {
-        return Err(done.partly(error));
-    }
-    done.commands.push(load);
     Ok(())
 }
 

@@ -147,7 +147,7 @@ impl Args {
         Some(if hint.is_empty() { error } else { error.hint(hint) })
     }
 
-    /// Is what a rule names on the command line?
+    /// Whether what a rule names is on the command line.
     fn is_there(&self, name: &str) -> bool {
         match name {
             "WORDS" => self.is_given(""),
@@ -216,7 +216,7 @@ impl Args {
     }
 }
 
-/// Is it this flag that a rule names?
+/// Whether it is this flag that a rule names.
 fn names(flag: &str, long: &str) -> bool {
     flag.strip_prefix("--") == Some(long)
 }
@@ -243,7 +243,7 @@ impl Flag {
         }
     }
 
-    /// May this be its value?
+    /// An error unless this may be its value.
     fn check(&self, spelled: &str, value: &OsStr) -> Result<()> {
         if matches!(self.kind, FlagValue::Switch | FlagValue::Path) {
             return Ok(());
@@ -270,7 +270,7 @@ impl Flag {
     }
 }
 
-/// Is this a command line that the program takes?
+/// Whether this is a command line that the program takes.
 #[cfg(test)]
 pub fn accepts(about: &'static About, words: &[&str]) -> bool {
     matches!(Args::parse(about, lexopt::Parser::from_args(words)).1, Asked::Run)

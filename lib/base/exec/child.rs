@@ -113,7 +113,7 @@ fn show(stderr: &str) {
     }
 }
 
-/// Is stdout a file that must be watched? An error if it is larger than the cap.
+/// Whether stdout is a file that must be watched. An error if it is larger than the cap.
 fn overflow(invocation: &Invocation) -> Result<bool, ExecError> {
     let Some(file) = invocation.stdout_file else { return Ok(false) };
     let cap = invocation.stdout_cap;

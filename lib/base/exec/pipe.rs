@@ -114,7 +114,7 @@ impl OutputPipe {
         Ok(())
     }
 
-    /// Does somebody still hold the other end?
+    /// Whether somebody still holds the other end.
     pub(super) fn is_held(&self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         let mut pipe = [PollFd::new(pipe, PollFlags::IN)];

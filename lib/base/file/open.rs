@@ -114,7 +114,7 @@ pub(super) fn open_with(
     set(&mut options).open(path)
 }
 
-/// Are both names of one file? On a file system that ignores case, or the form of Unicode, they may differ.
+/// Whether both are names of one file. On a file system that ignores case, or the form of Unicode, they may differ.
 #[cfg(unix)]
 pub fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

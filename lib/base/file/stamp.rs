@@ -128,7 +128,7 @@ pub fn settled(began: i64, ended: i64, elapsed: i64) -> i64 {
 }
 
 impl Stamp {
-    /// Was the file changed before that moment?
+    /// Whether the file was changed before that moment.
     pub fn is_before(&self, moment: i64) -> bool {
         self.modified < moment && self.changed < moment
     }

@@ -200,7 +200,7 @@ fn parse(variable: &'static str, value: &str) -> Result<Proxy> {
     Ok(Proxy { host, port: port.unwrap_or(80), login, variable })
 }
 
-/// Does `NO_PROXY` except this host? Its entries are host names, which include their subdomains, with or without a
+/// Whether `NO_PROXY` excepts this host. Its entries are host names, which include their subdomains, with or without a
 /// leading dot and a port; `*` is every host.
 fn excepted(url: &Url, env: &Env) -> bool {
     let list = env.text("no_proxy").or_else(|| env.text("NO_PROXY")).unwrap_or_default();
