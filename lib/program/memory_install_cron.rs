@@ -60,8 +60,8 @@ pub(super) fn set_up(
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
     let syncs = remote::is_set(&config, &Root::at(&config.storage.root), env);
-    let wanted = Timers::wanted(&config.schedule, syncs, explicit, env)?;
-    let timers = wanted.only(|program| match unit_file::modules_file(scheduler, program, env) {
+    let mut timers = Timers::wanted(&config.schedule, syncs, explicit, env)?;
+    timers.all.retain(|timer| match unit_file::modules_file(scheduler, timer.program, env) {
         Some(path) => {
             reporter.warn(&unit_file::by_module(&path));
             false

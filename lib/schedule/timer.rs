@@ -166,12 +166,6 @@ impl Timers {
         };
         Ok(Timers { all: TimedProgram::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
     }
-
-    /// The timers of the programs that `is_wanted` accepts.
-    pub fn only(&self, is_wanted: impl Fn(TimedProgram) -> bool) -> Timers {
-        let all = self.all.iter().filter(|timer| is_wanted(timer.program)).cloned().collect();
-        Timers { all, vars: self.vars.clone() }
-    }
 }
 
 /// The variables that are set. Paths become absolute: a timer starts in another directory.
