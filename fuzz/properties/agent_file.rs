@@ -19,7 +19,6 @@ pub fn holds(bytes: &[u8]) {
     assert!(!agent.name.is_empty() && !agent.model.is_empty());
     assert!((1..=5).contains(&agent.sub_agents_config.depth()));
     assert!(agent.params.temperature.is_none_or(|t| t.is_finite() && t >= 0.0));
-    assert!(agent.params.max_tokens.is_none_or(|n| n >= 0));
     if let Err(error) = Model::parse(&agent.model) {
         assert_eq!(error.exit_code(), 1);
     }

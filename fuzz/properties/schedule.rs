@@ -1,9 +1,11 @@
 //! Crontabs and unit files, the user's and ours: only what is ours is touched, and what we wrote is read back.
 
+use crate::base::env::pretend;
 use crate::fuzz::{choice, is_told, parts, text};
+use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::{TimedProgram, Timer, Timers, When};
-use crate::schedule::{crontab, launchd, systemd};
-use std::path::{Path, PathBuf};
+use crate::schedule::{crontab, launchd, systemd, unit_file};
+use std::path::PathBuf;
 
 pub fn holds(bytes: &[u8]) {
     match choice(bytes, 4) {
@@ -33,7 +35,7 @@ fn a_crontab(bytes: &[u8]) {
         None => (&b""[..], bytes),
     };
     let new = timers(&["/x/memory-consolidate".to_owned()], 2);
-    let block = crontab::plan(&new).unwrap().block.unwrap();
+    let block = crontab::contents(&new).unwrap().0;
     let with = crontab::with_block(bytes, Some(&block)).unwrap();
     assert_eq!(text(&with), text(&[before, block.as_bytes(), after].concat()));
     let found = crontab::block(&with).unwrap().unwrap();
@@ -56,7 +58,7 @@ fn ours(bytes: &[u8]) {
     let timers = timers(&words, hours);
     let program = PathBuf::from(&words[0]);
 
-    let block = crontab::plan(&timers).unwrap().block.unwrap();
+    let block = crontab::contents(&timers).unwrap().0;
     let line = block.lines().find(|line| !line.starts_with('#')).unwrap();
     let command = line.splitn(6, ' ').nth(5).unwrap();
     assert!(crontab::block(block.as_bytes()).unwrap() == Some(0..block.len()), "{block}");
@@ -74,8 +76,14 @@ fn ours(bytes: &[u8]) {
         assert_eq!(read, Some(nearest), "{block}");
     }
 
-    for plan in [systemd::plan(&timers, Path::new("/units")), launchd::plan(&timers, "/home/x").unwrap()] {
-        for (path, file) in plan.files {
+    let env = pretend(&[("HOME", "/home/x")]);
+    for scheduler in [Scheduler::Systemd, Scheduler::Launchd] {
+        let files = unit_file::contents(scheduler, &timers, &env).unwrap();
+        let whole: String = files.iter().map(|(_, file)| file.as_str()).collect();
+        let is_current =
+            unit_file::is_current(&whole, scheduler, TimedProgram::Consolidate, &when, &env).unwrap();
+        assert!(is_current, "{whole}");
+        for (path, file) in files {
             let is_left =
                 |place: &&&str| file.contains(**place) && !words.iter().any(|word| word.contains('@'));
             assert_eq!(
@@ -88,7 +96,6 @@ fn ours(bytes: &[u8]) {
                 "timer" => assert_eq!(systemd::when_of(&file, &when).as_ref(), Some(&when)),
                 _ => {
                     assert_eq!(launchd::command_of(&file).unwrap().program, program, "{file}");
-                    assert!(launchd::is_current(&file, TimedProgram::Consolidate, &when), "{file}");
                     assert_eq!(launchd::when_of(&file, &when).as_ref(), Some(&when));
                 }
             }

@@ -5,7 +5,9 @@ use crate::base::http::Response;
 use crate::config::global::Api;
 use crate::fuzz::{choice, is_told, text};
 use crate::provider::error::{CallError, hidden_status};
-use crate::provider::message::{ChatTurn, Dialect, Repeats, Request, Stop, TokenUsage, Tool, ToolResult};
+use crate::provider::message::{
+    ChatTurn, Dialect, Repeats, Request, StopReason, TokenUsage, Tool, ToolResult,
+};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Value, json};
 
@@ -25,8 +27,8 @@ pub fn holds(bytes: &[u8]) {
             return is_told(&Error::from(error).line());
         }
     };
-    assert_eq!(reply.stop == Stop::ToolUse, !reply.calls.is_empty());
-    assert!(reply.flaw().is_none() || reply.stop != Stop::ToolUse);
+    assert_eq!(reply.stop == StopReason::ToolUse, !reply.calls.is_empty());
+    assert!(reply.flaw().is_none() || reply.stop != StopReason::ToolUse);
     reply.flaw().iter().chain(&reply.warnings).for_each(|line| is_told(line));
     assert!(!reply.stop_reason.contains(char::is_control));
     let mut sum = TokenUsage { input: u64::MAX - 1, ..TokenUsage::default() };

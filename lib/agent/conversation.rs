@@ -1,268 +1,72 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
+//!
+//! A tool is a program, or `call_agent`, with which an agent calls another. Its error is reported to the model and ends only
+//! that call.
 
-use crate::agent::prepare::{PreparedAgent, Prompt};
-use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail};
-use crate::base::cli::Reporter;
-use crate::base::deadline::Deadline;
-use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Fault, Result};
+use crate::agent::log::AgentLog;
+use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
+use crate::agent::tools;
+use crate::agent::tree::{BYTES_PER_TOKEN, MOST_AT_ONCE, RunContext, Scope};
+use crate::base::error::{Error, Fault, Result};
 use crate::base::json_schema::Schema;
-use crate::base::sync::lock;
+use crate::base::parallel;
 use crate::base::text::one_line;
-use crate::config::global::{Endpoint, Global, HttpEndpoint};
-use crate::config::prices::Price;
+use crate::config::agent::{self, AgentName};
+use crate::config::model::Model;
+use crate::config::tool::CALL_AGENT;
 use crate::provider::Provider;
-use crate::provider::error::CallError;
-use crate::provider::message::{ChatTurn, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult};
-use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use crate::provider::message::{ChatTurn, Reply, Request, StopReason, Tool, ToolCall, ToolResult};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Instant;
 
 /// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
-/// How long a token is, where nobody counts.
-const BYTES_PER_TOKEN: u64 = 4;
-/// Simultaneous model calls in the whole tree of agents.
-pub(super) const MOST_AT_ONCE: usize = 8;
-
-/// What the whole tree of agents shares.
-pub struct RunContext<'a> {
-    pub env: &'a Env,
-    pub global: &'a Global,
-    /// Retries for a failed call.
-    pub retries: u32,
-    /// How deep agents may call agents; 0: not at all.
-    pub max_depth: u32,
-    pub budget: CallBudget,
-    pub providers: Providers,
-    /// Whether replies are asked for in pieces, whatever the provider.
-    pub stream: bool,
-}
-
-/// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
-/// once.
-#[derive(Default)]
-pub struct Providers(Mutex<BTreeMap<String, Slot>>);
-
-/// Has its own lock, so that one service's slow key command does not block the others.
-type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
-
-impl Providers {
-    fn of(
-        &self,
-        agent: &PreparedAgent,
-        is_heard: bool,
-        env: &Env,
-        deadline: Deadline,
-    ) -> Result<Arc<Provider>> {
-        let connect =
-            || Provider::connect(&agent.endpoint, &agent.workdir, is_heard, env, deadline).map(Arc::new);
-        // A command runs in its agent's own directory.
-        let Endpoint::Http(HttpEndpoint { provider, .. }) = &agent.endpoint else { return connect() };
-        let slot = Arc::clone(lock(&self.0).entry(provider.clone()).or_default());
-        let mut slot = lock(&slot);
-        match &*slot {
-            Some(known) => Ok(Arc::clone(known)),
-            None => Ok(Arc::clone(slot.insert(connect()?))),
-        }
-    }
-}
-
-/// How many calls the tree may still make, how many at once, and how many tokens they may take.
-pub struct CallBudget {
-    max_calls: u32,
-    /// `None`: no limit.
-    max_tokens: Option<u64>,
-    state: Mutex<Spent>,
-    freed: Condvar,
-}
-
-#[derive(Default)]
-struct Spent {
-    calls: u32,
-    running: usize,
-    tokens: u64,
-    /// What the running calls may take.
-    reserved: u64,
-}
-
-impl CallBudget {
-    pub fn new(max_calls: u32, max_tokens: Option<u64>) -> CallBudget {
-        CallBudget { max_calls, max_tokens, state: Mutex::default(), freed: Condvar::new() }
-    }
-
-    /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether it is the last one.
-    ///
-    /// The last call is kept for the main agent's answer: what its sub-agents answered has been paid for. `size` is
-    /// the number of tokens that the call may take: those of its prompt, and of the longest answer.
-    fn spend(
-        &self,
-        depth: u32,
-        deadline: Deadline,
-        size: (u64, u64),
-        call: impl FnOnce(bool) -> Result<Reply, CallError>,
-    ) -> Result<Result<Reply, CallError>> {
-        let whole = size.0.saturating_add(size.1);
-        let is_last = self.begin(deadline, depth.min(1), whole)?;
-        let reply = call(is_last);
-        let used = reply.as_ref().map_or(0, |reply| {
-            match reply.tokens.input.saturating_add(reply.tokens.output) {
-                // A command counts nothing.
-                0 => size.0 + reply.text.len() as u64 / BYTES_PER_TOKEN,
-                counted => counted,
-            }
-        });
-        self.end(whole, used);
-        Ok(reply)
-    }
-
-    /// Runs a tool, which counts as a call, but never as the last one.
-    pub(super) fn spend_on_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
-        self.begin(deadline, 1, 0)?;
-        let result = call();
-        self.end(0, 0);
-        Ok(result)
-    }
-
-    /// Takes a slot for a call that may take so many tokens, if that leaves `kept` calls. Is it the last one?
-    fn begin(&self, deadline: Deadline, kept: u32, tokens: u64) -> Result<bool> {
-        let mut spent = self.slot(deadline)?;
-        if spent.calls >= self.max_calls.saturating_sub(kept) {
-            return Err(self.used_up());
-        }
-        let taken = spent.tokens.saturating_add(spent.reserved);
-        let exceeds = |limit: &u64| tokens > 0 && taken.saturating_add(tokens) > *limit;
-        if let Some(limit) = self.max_tokens.filter(exceeds) {
-            let message = format!(
-                "the token budget of {limit} is spent: {taken} are used, and the next call may take {tokens}"
-            );
-            return Err(Error::new(ErrorKind::Budget, message)
-                .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
-        }
-        spent.calls += 1;
-        spent.running += 1;
-        spent.reserved += tokens;
-        Ok(spent.calls == self.max_calls)
-    }
-
-    fn end(&self, reserved: u64, used: u64) {
-        let mut spent = lock(&self.state);
-        spent.running -= 1;
-        spent.reserved -= reserved;
-        spent.tokens = spent.tokens.saturating_add(used);
-        drop(spent);
-        self.freed.notify_one();
-    }
-
-    /// Waits until fewer than [`MOST_AT_ONCE`] calls are running.
-    fn slot(&self, deadline: Deadline) -> Result<MutexGuard<'_, Spent>> {
-        let mut spent = lock(&self.state);
-        while spent.running >= MOST_AT_ONCE {
-            if deadline.passed() {
-                return Err(Error::api("timeout: too many calls were running until the deadline"));
-            }
-            spent = self
-                .freed
-                .wait_timeout(spent, deadline.remaining())
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        Ok(spent)
-    }
-
-    fn used_up(&self) -> Error {
-        Error::refused(format!("the run has used its limit of {} model calls", self.max_calls))
-            .hint("raise max_calls under [limits] in config.toml")
-    }
-}
-
-/// The position of a conversation in the tree of agents, and its limits.
-#[derive(Clone, Copy)]
-pub struct Scope {
-    /// 0 for the main agent, one more for each level below it.
-    pub depth: u32,
-    pub deadline: Deadline,
-    pub reporter: Reporter,
-}
-
-/// The tools of a model, and the function that answers its calls, in their order.
-pub struct Toolbox<'a> {
-    pub(super) tools: Vec<Tool>,
-    pub(super) answer: &'a dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
-}
-
-/// The outcome of one tool call.
-pub struct ToolAnswer {
-    pub(super) result: ToolResult,
-    pub(super) detail: ToolDetail,
-    pub(super) run: Option<SubAgentRun>,
-    pub(super) tokens: TokenUsage,
-    pub(super) cost: Cost,
-    pub(super) retries: u32,
-}
 
 /// One agent's conversation while it runs.
 struct Conversation<'a> {
     run: &'a RunContext<'a>,
+    scope: Scope<'a>,
+    agent: &'a PreparedAgent,
     provider: Arc<Provider>,
-    price: Option<Price>,
-    scope: Scope,
     request: Request,
     warnings: Vec<String>,
     /// Gets the text of each turn as it comes.
     on_text: &'a mut dyn FnMut(&str),
     /// Whether an earlier turn had any.
     has_text: bool,
+    stats: &'a mut RunStats,
 }
 
-/// Runs one agent's conversation to its last reply, which has the warnings of all turns. Adds its costs to `stats`.
-pub(super) fn converse(
+/// Runs an agent's conversation, which begins with `request`, to its last reply, which has the warnings of all turns. Adds
+/// its costs to `stats`.
+pub fn converse(
     run: &RunContext,
     agent: &PreparedAgent,
-    prompt: Prompt,
-    toolbox: Toolbox,
+    request: Request,
     scope: Scope,
     on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
-    let provider = run.providers.of(agent, scope.reporter.is_verbose(), run.env, scope.deadline)?;
-    let mut turns = prompt.earlier;
-    turns.push(match prompt.files {
-        files if files.is_empty() => ChatTurn::User(prompt.message),
-        files => ChatTurn::Attached(prompt.message, files),
-    });
-    let request = Request {
-        model: agent.model.name.clone(),
-        system: prompt.system,
-        volatile: prompt.volatile,
-        repeats: prompt.repeats,
-        turns,
-        tools: toolbox.tools,
-        is_closing: false,
-        temperature: agent.agent.params.temperature,
-        max_tokens: agent.agent.params.max_tokens(),
-        extra: agent.agent.params.extra.clone(),
-        schema: agent.schema.clone(),
-        is_streamed: run.stream || agent.endpoint.is_streamed(),
-    };
-    let (price, warnings) = (agent.price, Vec::new());
+    let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
+    let is_streamed = run.stream || agent.endpoint.is_streamed();
+    let request = Request { tools: offered(agent, scope.depth, run), is_streamed, ..request };
+    let warnings = Vec::new();
     let mut conversation =
-        Conversation { run, provider, price, scope, request, warnings, on_text, has_text: false };
-    let mut reply = conversation.talk(toolbox.answer, stats)?;
+        Conversation { run, scope, agent, provider, request, warnings, on_text, has_text: false, stats };
+    let mut reply = conversation.talk()?;
     if let Some(schema) = &agent.schema {
-        reply = conversation.matching_answer(schema, reply, stats)?;
+        reply = conversation.matching_answer(schema, reply)?;
     }
     Ok(Reply { warnings: conversation.warnings, ..reply })
 }
 
 impl Conversation<'_> {
     /// Asks, and answers tool calls, until the model has an answer.
-    fn talk(
-        &mut self,
-        answer: &dyn Fn(&[ToolCall]) -> Vec<ToolAnswer>,
-        stats: &mut RunStats,
-    ) -> Result<Reply> {
+    fn talk(&mut self) -> Result<Reply> {
         for turn in 1..=MOST_TURNS {
-            let reply = self.ask(turn, false, stats)?;
+            let reply = self.ask(turn, false)?;
             if self.request.is_closing {
                 let why = self.run.budget.used_up();
                 // Without a word, the last reply is only further calls.
@@ -280,18 +84,15 @@ impl Conversation<'_> {
                 break;
             }
             if !reply.text.trim().is_empty() {
-                stats.so_far.push(reply.text);
+                self.stats.so_far.push(reply.text);
             }
-            stats.tool_calls += reply.calls.len() as u64;
-            let mut results = Vec::with_capacity(reply.calls.len());
-            for answer in answer(&reply.calls) {
-                stats.tokens += answer.tokens;
-                stats.cost += answer.cost;
-                stats.retries += answer.retries;
-                stats.sub_agents.extend(answer.run);
-                stats.tool_details.push(answer.detail);
-                results.push(answer.result);
-            }
+            self.stats.tool_calls += reply.calls.len() as u64;
+            let (run, scope, caller) = (self.run, self.scope, self.agent);
+            let most = if caller.agent.sub_agents_config.parallel { MOST_AT_ONCE } else { 1 };
+            let answers =
+                parallel::map_at_once(&reply.calls, most, |_, call| answer(run, caller, call, scope));
+            let (results, costs): (Vec<ToolResult>, Vec<RunStats>) = answers.into_iter().unzip();
+            costs.into_iter().for_each(|costs| self.stats.add(costs));
             self.request.turns.push(ChatTurn::Assistant(reply.raw));
             self.request.turns.push(ChatTurn::ToolResults(results));
         }
@@ -299,9 +100,9 @@ impl Conversation<'_> {
     }
 
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
-    fn ask(&mut self, turn: u32, closes: bool, stats: &mut RunStats) -> Result<Reply> {
-        let Conversation { run, provider, price, scope, request, warnings, on_text, has_text } = self;
-        let Scope { depth, deadline, reporter } = *scope;
+    fn ask(&mut self, turn: u32, closes: bool) -> Result<Reply> {
+        let Conversation { run, scope, agent, provider, request, on_text, has_text, stats, .. } = self;
+        let reporter = scope.reporter;
         let with_tools = !request.tools.is_empty();
         if with_tools {
             let pending = match request.turns.last() {
@@ -321,9 +122,9 @@ impl Conversation<'_> {
             on_text(piece);
             *has_text = true;
         };
-        let asked = run.budget.spend(depth, deadline, size, |is_last| {
+        let asked = run.budget.spend(*scope, size, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
-            provider.ask(request, deadline, run.retries, &mut on_piece)
+            provider.ask(request, scope.deadline, run.retries, &mut on_piece)
         })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
@@ -334,21 +135,21 @@ impl Conversation<'_> {
             ));
         }
         stats.tokens += reply.tokens;
-        stats.cost += Cost::of(reply.tokens, *price);
+        stats.cost += Cost::of(reply.tokens, agent.price);
         stats.retries += reply.retries;
-        warnings.append(&mut reply.warnings);
+        self.warnings.append(&mut reply.warnings);
         Ok(reply)
     }
 
     /// `reply` if `schema` accepts it, else the answer to one request to repair it. An answer that was cut off or
     /// refused would be so again.
-    fn matching_answer(&mut self, schema: &Schema, reply: Reply, stats: &mut RunStats) -> Result<Reply> {
+    fn matching_answer(&mut self, schema: &Schema, reply: Reply) -> Result<Reply> {
         let faults = match accepted(schema, &reply.text) {
             Ok(text) => return Ok(Reply { text, ..reply }),
             Err(faults) => faults,
         };
-        stats.rejected = Some(reply.text.clone());
-        if let Some(flaw) = reply.flaw().filter(|_| reply.stop != Stop::Complete) {
+        self.stats.rejected = Some(reply.text.clone());
+        if let Some(flaw) = reply.flaw().filter(|_| reply.stop != StopReason::Complete) {
             return Err(mismatch(faults).context(flaw));
         }
         self.scope.reporter.verbose(&format!("The answer does not match the schema: {}", in_line(&faults)));
@@ -357,9 +158,9 @@ impl Conversation<'_> {
             "This answer is not valid. Answer again, with nothing but the corrected JSON.\n\n{}",
             faults.iter().map(|fault| format!("- {fault}")).collect::<Vec<_>>().join("\n")
         )));
-        let reply = self.ask(2, true, stats)?;
+        let reply = self.ask(2, true)?;
         let repaired = accepted(schema, &reply.text);
-        stats.rejected = repaired.is_err().then(|| reply.text.clone());
+        self.stats.rejected = repaired.is_err().then(|| reply.text.clone());
         repaired.map(|text| Reply { text, ..reply }).map_err(mismatch)
     }
 }
@@ -393,4 +194,169 @@ fn in_line(faults: &[Fault]) -> String {
         String::new()
     };
     format!("{}{more}", first.join("; "))
+}
+
+/// The tools of `agent` at `depth`: its programs, and `call_agent` if it may call another.
+fn offered(agent: &PreparedAgent, depth: u32, run: &RunContext) -> Vec<Tool> {
+    let programs = agent.tools.iter().map(|tool| Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        schema: tool.schema.value().clone(),
+    });
+    let callable = &agent.agent.sub_agents;
+    let calls_agents = !callable.is_empty() && depth < run.max_depth;
+    programs.chain(calls_agents.then(|| call_agent_tool(&callable.join(", ")))).collect()
+}
+
+fn call_agent_tool(names: &str) -> Tool {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    Tool {
+        name: CALL_AGENT.to_owned(),
+        description: format!(
+            "Give a task to another agent and get its answer. It does not see this conversation, only the \
+             task and the context that you pass. Agents that can be called: {names}"
+        ),
+        schema: json!({
+            "type": "object",
+            "properties": {
+                "agent": text(&format!("The agent to call, one of: {names}")),
+                "task": text("What the agent is to do, complete in itself"),
+                "context": text("What the agent needs to know besides the task"),
+            },
+            "required": ["agent", "task"],
+        }),
+    }
+}
+
+/// What the model is told; an error is one for the model, too.
+type Told = Result<String, String>;
+
+/// Answers one call of the model of `caller`. The second value is what that took.
+fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> (ToolResult, RunStats) {
+    let started = Instant::now();
+    let (mut stats, mut exit) = (RunStats::default(), None);
+    let declared = caller.tools.iter().find(|tool| tool.name == call.name);
+    let told: Told = match (declared, &call.arguments) {
+        (None, _) if call.name != CALL_AGENT => Err(format!("Unknown tool: \"{}\"", call.name)),
+        (_, Err(why)) => Err(format!("{} error: the arguments cannot be read: {why}", call.name)),
+        (None, Ok(arguments)) => call_agent(run, caller, arguments, scope, &mut stats),
+        (Some(tool), Ok(arguments)) => {
+            let ran = run.budget.spend_on_tool(scope.deadline, || {
+                tools::run(tool, arguments, &caller.workdir, scope, &mut exit)
+            });
+            let shown = exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit {code}"));
+            match ran {
+                Ok(told) => {
+                    let (Ok(text) | Err(text)) = &told;
+                    let length = text.len();
+                    scope
+                        .reporter
+                        .verbose(&format!("[tool] \"{}\" returned {length} bytes ({shown})", tool.name));
+                    told
+                }
+                Err(e) => Err(format!("Error: tool \"{}\" was not run: {}", tool.name, e.message())),
+            }
+        }
+    };
+    let arguments = call.arguments.clone().map_or(Value::Null, Value::Object);
+    let is_error = told.is_err();
+    let (Ok(content) | Err(content)) = told;
+    let duration_ms = millis(started.elapsed());
+    let (name, bytes) = (call.name.clone(), content.len());
+    stats.tool_details = vec![ToolDetail { name: name.clone(), arguments, duration_ms, exit, bytes }];
+    (ToolResult { id: call.id.clone(), name, content, is_error }, stats)
+}
+
+fn call_agent(
+    run: &RunContext,
+    caller: &PreparedAgent,
+    arguments: &Map<String, Value>,
+    scope: Scope,
+    stats: &mut RunStats,
+) -> Told {
+    let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
+    let (name, task, context) = (text("agent"), text("task"), text("context"));
+    let refusal = match () {
+        () if name.is_empty() => "\"agent\" argument is required".to_owned(),
+        () if task.is_empty() => "\"task\" argument is required".to_owned(),
+        () if !caller.agent.sub_agents.iter().any(|allowed| allowed == name) => {
+            format!("agent \"{name}\" is not in this agent's sub_agents list")
+        }
+        () if scope.depth >= run.max_depth => {
+            format!("maximum sub-agent depth ({}) reached", run.max_depth)
+        }
+        () => String::new(),
+    };
+    if !refusal.is_empty() {
+        return Err(format!("call_agent error: {refusal}"));
+    }
+
+    let started = Instant::now();
+    let (depth, reporter) = (scope.depth + 1, scope.reporter.for_sub_agent());
+    reporter.verbose(&format!(
+        "Calling \"{name}\" (depth {depth}) with task: {}",
+        one_line(&task.chars().take(80).collect::<String>(), 80)
+    ));
+    let below = Scope { depth, reporter, ..scope }.within(caller.agent.sub_agents_config.timeout);
+    let message = match context {
+        "" => format!("Task: {task}"),
+        context => format!("Task: {task}\n\nContext:\n{context}"),
+    };
+    let mut own = RunStats::default();
+    let ended = run_sub_agent(run, name, message, below, &mut own);
+    let duration_ms = millis(started.elapsed());
+    let error = ended.as_ref().err().map(|error| error.message().to_owned());
+    match (&ended, &error) {
+        (Ok(text), _) => {
+            let length = text.chars().count();
+            reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
+        }
+        (_, why) => {
+            reporter.verbose(&format!("\"{name}\" failed: {}", why.as_deref().unwrap_or_default()));
+        }
+    }
+    let told = ended.map_err(|error| {
+        format!(
+            "Error: sub-agent \"{name}\" failed - {}. You may retry or proceed without this result.",
+            error.message()
+        )
+    });
+    let done = SubAgentRun {
+        name: name.to_owned(),
+        input_tokens: own.tokens.input,
+        output_tokens: own.tokens.output,
+        cost: own.cost.amount(),
+        duration_ms,
+        error,
+        sub_agents: std::mem::take(&mut own.sub_agents),
+        tool_details: std::mem::take(&mut own.tool_details),
+    };
+    stats.add(RunStats { sub_agents: vec![done], ..own });
+    told
+}
+
+/// Runs `name` with its own prompt, skill, files, log and model.
+fn run_sub_agent(
+    run: &RunContext,
+    name: &str,
+    message: String,
+    scope: Scope,
+    stats: &mut RunStats,
+) -> Result<String> {
+    let Scope { env, reporter, .. } = scope;
+    let not_loaded = |error: Error| error.context(format!("failed to load agent \"{name}\""));
+    let agent_name = AgentName::parse(name).map_err(not_loaded)?;
+    let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
+    let model = Model::parse(&agent.model)
+        .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
+    let scope = scope.within(agent.timeout);
+    let prepared = PreparedAgent::new(agent_name, agent, model, Overrides::default(), run.global, scope)?;
+    let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
+    let request = prepared.request(&log, ChatTurn::User(message.clone()));
+    let reply = converse(run, &prepared, request, scope, &mut |_| {}, stats)?;
+    for warning in reply.warnings.iter().chain(&reply.flaw()) {
+        reporter.warn(warning);
+    }
+    log.append(&message, &reply.text, scope);
+    Ok(reply.text)
 }

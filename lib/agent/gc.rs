@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::config::agent::Memory;
 use crate::config::global::Endpoint;
 use crate::provider::Provider;
-use crate::provider::message::{ChatTurn, Repeats, Reply, Request};
+use crate::provider::message::{ChatTurn, Reply, Request};
 use std::path::Path;
 
 /// M7 4.1, word for word.
@@ -24,25 +24,17 @@ pub fn analyse(
 ) -> Result<Reply> {
     let provider = Provider::connect(endpoint, workdir, false, env, deadline)?;
     let request = Request {
-        model: model.to_owned(),
-        system: PROMPT.trim_end().to_owned(),
-        volatile: 0,
-        repeats: Repeats::Nothing,
-        turns: vec![ChatTurn::User(log)],
-        tools: Vec::new(),
-        is_closing: false,
         temperature: Some(0.3),
         max_tokens: Some(4096),
-        extra: Default::default(),
-        schema: None,
         is_streamed: endpoint.is_streamed(),
+        ..Request::new(model, PROMPT.trim_end().to_owned(), ChatTurn::User(log))
     };
     Ok(provider.ask(&request, deadline, retries, &mut |_| {})?)
 }
 
 /// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).
 pub fn trim_target(memory: &Memory) -> Option<usize> {
-    [memory.last_n(), memory.max_entries() as usize].into_iter().find(|n| *n > 0)
+    [memory.last_n, memory.max_entries as usize].into_iter().find(|n| *n > 0)
 }
 
 #[cfg(test)]

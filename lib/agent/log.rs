@@ -1,11 +1,10 @@
 //! An agent's log: loaded before a run, extended after it. It never makes a run fail (M6).
 
+use crate::agent::tree::Scope;
 use crate::base::cli::Reporter;
-use crate::base::deadline::Deadline;
-use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::text::size;
-use crate::config::agent::{Agent, AgentName};
+use crate::config::agent::{AgentName, Memory};
 use crate::store::run_log;
 use std::io;
 use std::path::PathBuf;
@@ -15,44 +14,30 @@ const LIGHT: usize = 16 * 1024;
 
 /// The log as a run found it.
 #[derive(Debug)]
-pub enum AgentLog {
-    /// The agent keeps no log.
-    Off,
-    /// The log cannot be read. It gets no entry either.
-    Unreadable(String),
-    /// The log is longer than any prompt. The run goes on without it, and is added to it.
-    TooLong { path: PathBuf, why: String },
-    Loaded {
-        path: PathBuf,
-        /// The entries that go into the prompt.
-        text: String,
-    },
-}
-
-/// What is stored of a run.
-pub struct LoggedRun<'a> {
-    pub task: &'a str,
-    pub result: &'a str,
+pub struct AgentLog {
+    agent: AgentName,
+    /// The file that gets an entry. `None`: the agent keeps no log, or its log cannot be read.
+    path: Option<PathBuf>,
+    /// What goes into the prompt, or why nothing does: it cannot be read, or is longer than any prompt. `None`: the agent
+    /// keeps no log.
+    pub entries: Option<Result<String, String>>,
+    max_task_chars: usize,
 }
 
 impl AgentLog {
-    pub fn load(
-        name: &AgentName,
-        agent: &Agent,
-        deadline: Deadline,
-        env: &Env,
-        reporter: &Reporter,
-    ) -> AgentLog {
-        if !agent.memory.enabled {
-            return AgentLog::Off;
+    pub fn load(agent: &AgentName, memory: &Memory, scope: Scope) -> AgentLog {
+        let (agent, max_task_chars) = (agent.clone(), memory.max_task_chars);
+        let mut log = AgentLog { agent, path: None, entries: None, max_task_chars };
+        if !memory.enabled {
+            return log;
         }
-        let log = AgentLog::read(name, agent, deadline, env, reporter)
-            .unwrap_or_else(|error| AgentLog::Unreadable(error.message().to_owned()));
-        match &log {
-            AgentLog::TooLong { why, .. } | AgentLog::Unreadable(why) => {
-                reporter.warn(&format!("failed to load memory for \"{name}\": {why}"));
+        let reporter = scope.reporter;
+        let entries = log.read(memory, scope).unwrap_or_else(|error| Err(error.message().to_owned()));
+        match (&entries, &log.path) {
+            (Err(why), _) => {
+                reporter.warn(&format!("failed to load memory for \"{}\": {why}", log.agent));
             }
-            AgentLog::Loaded { path, text } if reporter.is_verbose() => {
+            (Ok(text), Some(path)) if reporter.is_verbose() => {
                 reporter.verbose(&match run_log::count_in(text.as_bytes()) {
                     Ok(count) if !text.is_empty() => {
                         format!("Memory:   {count} entries loaded from {}", path.display())
@@ -60,72 +45,54 @@ impl AgentLog {
                     _ => "Memory:   0 entries (no memory file)".to_owned(),
                 });
             }
-            AgentLog::Loaded { .. } | AgentLog::Off => {}
+            (Ok(_), _) => {}
         }
+        log.entries = Some(entries);
         log
     }
 
-    fn read(
-        name: &AgentName,
-        agent: &Agent,
-        deadline: Deadline,
-        env: &Env,
-        reporter: &Reporter,
-    ) -> Result<AgentLog> {
-        let memory = &agent.memory;
-        let path = run_log::path(name, memory, env)?;
-        let text = match run_log::tail(&path, memory.last_n(), deadline) {
+    fn read(&mut self, memory: &Memory, scope: Scope) -> Result<Result<String, String>> {
+        let path = run_log::path(&self.agent, memory, scope.env)?;
+        let entries = match run_log::tail(&path, memory.last_n, scope.deadline) {
             Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(e.to_string()),
             read => Ok(read?),
         };
-        let limit = memory.max_entries();
-        let count = if limit > 0 { run_log::count(&path, deadline)?.entries } else { 0 };
+        let limit = memory.max_entries;
+        let count = if limit > 0 { run_log::count(&path, scope.deadline)?.entries } else { 0 };
         if limit > 0 && count >= limit {
-            reporter.warn_always(&format!(
-                "agent \"{name}\" memory has {count} entries (max_entries: {limit}). Run 'axe gc {name}' to trim."
+            let agent = &self.agent;
+            scope.reporter.warn_always(&format!(
+                "agent \"{agent}\" memory has {count} entries (max_entries: {limit}). Run 'axe gc {agent}' to trim."
             ));
         }
-        Ok(match text {
-            Ok(text) => AgentLog::Loaded { path, text },
-            Err(why) => AgentLog::TooLong { path, why },
-        })
+        self.path = Some(path);
+        Ok(entries)
     }
 
     /// What goes into the prompt.
     pub(super) fn text(&self) -> &str {
-        match self {
-            AgentLog::Loaded { text, .. } => text,
-            AgentLog::Off | AgentLog::Unreadable(_) | AgentLog::TooLong { .. } => "",
-        }
+        self.entries.as_ref().and_then(|entries| entries.as_deref().ok()).unwrap_or_default()
     }
 
     /// Says so if the log makes up most of a prompt of `prompt` bytes: it is sent, and paid for, again in each run.
-    pub fn weigh(&self, name: &AgentName, prompt: usize, reporter: &Reporter) {
-        let log = self.text().len();
+    pub fn weigh(&self, prompt: usize, reporter: &Reporter) {
+        let (log, agent) = (self.text().len(), &self.agent);
         if log > LIGHT && log > prompt / 2 {
             reporter.warn(&format!(
-                "the log of agent \"{name}\" is {} of the {} that are sent; use --prompt, set \
-                 memory.max_task_chars or a lower memory.last_n, or run: axe gc {name}",
+                "the log of agent \"{agent}\" is {} of the {} that are sent; use --prompt, set \
+                 memory.max_task_chars or a lower memory.last_n, or run: axe gc {agent}",
                 size(log as u64),
                 size(prompt as u64)
             ));
         }
     }
 
-    /// Adds the run to the log.
-    pub fn append(
-        &self,
-        name: &AgentName,
-        agent: &Agent,
-        run: LoggedRun,
-        deadline: Deadline,
-        env: &Env,
-        reporter: &Reporter,
-    ) {
-        let (AgentLog::Loaded { path, .. } | AgentLog::TooLong { path, .. }) = self else { return };
-        let task_chars = agent.memory.max_task_chars();
-        if let Err(e) = run_log::append(path, env.now(), run.task, run.result, task_chars, deadline) {
-            reporter.warn(&format!("failed to save memory for \"{name}\": {e}"));
+    /// Adds a run to the log.
+    pub fn append(&self, task: &str, result: &str, scope: Scope) {
+        let Some(path) = &self.path else { return };
+        let Scope { env, deadline, reporter, .. } = scope;
+        if let Err(e) = run_log::append(path, env.now(), task, result, self.max_task_chars, deadline) {
+            reporter.warn(&format!("failed to save memory for \"{}\": {e}", self.agent));
         }
     }
 }

@@ -6,5 +6,5 @@ pub mod log;
 pub mod named;
 pub mod prepare;
 pub mod stats;
-pub mod sub_agent;
 mod tools;
+pub mod tree;

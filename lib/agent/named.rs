@@ -1,13 +1,11 @@
 //! A conversation that a run goes on with (`--conversation`): taken before the run, extended before its answer is printed.
 
-use crate::base::cli::Reporter;
-use crate::base::deadline::Deadline;
-use crate::base::env::Env;
+use crate::agent::tree::Scope;
 use crate::base::error::{Error, Result};
 use crate::base::file::RunLock;
 use crate::config::agent::AgentName;
 use crate::config::model::Model;
-use crate::provider::message::{ChatTurn, Reply, Stop};
+use crate::provider::message::{ChatTurn, Reply, StopReason};
 use crate::store::conversation::{self, ConversationName, Exchange};
 use std::path::PathBuf;
 
@@ -25,10 +23,9 @@ impl NamedConversation {
         agent: &AgentName,
         name: &ConversationName,
         is_dry_run: bool,
-        deadline: Deadline,
-        env: &Env,
-        reporter: &Reporter,
+        scope: Scope,
     ) -> Result<NamedConversation> {
+        let Scope { env, deadline, reporter, .. } = scope;
         let path = conversation::path(agent, name, env)?;
         let lock = match is_dry_run {
             true => None,
@@ -59,15 +56,14 @@ impl NamedConversation {
         attachments: Vec<String>,
         reply: &Reply,
         model: &Model,
-        env: &Env,
-        reporter: &Reporter,
+        scope: Scope,
     ) -> Result<()> {
-        if reply.stop == Stop::Refused || reply.text.trim().is_empty() {
-            reporter.warn(&format!("this run is not added to the conversation \"{}\"", self.name));
+        if reply.stop == StopReason::Refused || reply.text.trim().is_empty() {
+            scope.reporter.warn(&format!("this run is not added to the conversation \"{}\"", self.name));
             return Ok(());
         }
         let exchange = Exchange {
-            time: env.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            time: scope.env.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             model: model.to_string(),
             user: message.into(),
             attachments,

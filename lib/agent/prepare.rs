@@ -1,8 +1,7 @@
 //! From an agent's name to everything a call needs: file, overrides, model, directories, files, skill.
 
 use crate::agent::log::AgentLog;
-use crate::base::cli::Reporter;
-use crate::base::env::Env;
+use crate::agent::tree::Scope;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::config::agent::{self, Agent, AgentName};
@@ -15,15 +14,15 @@ use crate::config::skill;
 use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
-use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats};
+use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats, Request};
 use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
-#[derive(Debug, Default)]
-pub struct Overrides {
-    pub skill: Option<String>,
-    pub schema: Option<String>,
-    pub workdir: Option<String>,
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Overrides<'a> {
+    pub skill: Option<&'a str>,
+    pub schema: Option<&'a str>,
+    pub workdir: Option<&'a str>,
 }
 
 /// An agent that is ready to run, except for its log.
@@ -45,29 +44,17 @@ pub struct PreparedAgent {
     pub tools: Vec<DeclaredTool>,
 }
 
-/// What a conversation starts with.
-pub struct Prompt {
-    pub system: String,
-    /// The length of its end that differs from run to run, in bytes.
-    pub volatile: usize,
-    pub repeats: Repeats,
-    /// Messages and answers of earlier runs.
-    pub earlier: Vec<ChatTurn>,
-    pub message: String,
-    pub files: Vec<Attachment>,
-}
-
 impl PreparedAgent {
     /// Reads and checks what the run needs. The first error in this order is reported.
     pub fn new(
         name: AgentName,
         agent: Agent,
         model: Model,
-        overrides: &Overrides,
+        overrides: Overrides,
         global: &Global,
-        env: &Env,
-        reporter: &Reporter,
+        scope: Scope,
     ) -> Result<PreparedAgent> {
+        let Scope { env, reporter, .. } = scope;
         let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(&name, env) {
             Ok(path) if model.to_string() == scaffold::MODEL => {
                 error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
@@ -85,17 +72,17 @@ impl PreparedAgent {
             ))
             .hint(format!("use a model with tools, or remove {what}")));
         }
-        warn_of_missing(&name, &agent, env, reporter);
-        let workdir = agent::workdir(overrides.workdir.as_deref(), &agent, env)?;
-        let files = files::collect(&agent.files, &workdir, reporter)?;
-        let (skill_path, skill) = match (&overrides.skill, agent.skill.as_str()) {
+        warn_of_missing(&name, &agent, scope);
+        let workdir = agent::workdir(overrides.workdir, &agent, env)?;
+        let files = files::collect(&agent.files, &workdir, &reporter)?;
+        let (skill_path, skill) = match (overrides.skill, agent.skill.as_str()) {
             (Some(typed), _) => {
-                (typed.clone(), skill::load(typed, Some(&env.current_dir()?), env, reporter)?)
+                (typed.to_owned(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
             }
             (None, "") => (String::new(), String::new()),
-            (None, path) => (path.to_owned(), skill::load(path, None, env, reporter)?),
+            (None, path) => (path.to_owned(), skill::load(path, None, env, &reporter)?),
         };
-        let schema = match (&overrides.schema, agent.schema.as_str()) {
+        let schema = match (overrides.schema, agent.schema.as_str()) {
             (Some(typed), _) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
             (None, "") => None,
             (None, path) => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
@@ -124,16 +111,19 @@ impl PreparedAgent {
         })
     }
 
-    /// The complete system prompt, with the log, and a message.
-    pub fn prompt(&self, log: &AgentLog, message: String) -> Prompt {
-        Prompt {
-            system: prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text()),
+    /// The first request of a conversation: the complete system prompt, with the log, and a message.
+    pub fn request(&self, log: &AgentLog, message: ChatTurn) -> Request {
+        let params = &self.agent.params;
+        let system = prompt::system(&self.agent.system_prompt, &self.skill, &self.files, log.text());
+        Request {
             // The log comes last.
             volatile: log.text().len(),
             repeats: if self.agent.cache { Repeats::System } else { Repeats::Nothing },
-            earlier: Vec::new(),
-            message,
-            files: Vec::new(),
+            temperature: params.temperature,
+            max_tokens: params.max_tokens,
+            extra: params.extra.clone(),
+            schema: self.schema.clone(),
+            ..Request::new(&self.model.name, system, message)
         }
     }
 
@@ -161,11 +151,12 @@ impl PreparedAgent {
 }
 
 /// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.
-fn warn_of_missing(name: &AgentName, agent: &Agent, env: &Env, reporter: &Reporter) {
+fn warn_of_missing(name: &AgentName, agent: &Agent, scope: Scope) {
     for callee in &agent.sub_agents {
-        let exists = AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, env)?.exists()));
+        let exists =
+            AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, scope.env)?.exists()));
         if !exists.unwrap_or(false) {
-            reporter.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
+            scope.reporter.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
         }
     }
 }

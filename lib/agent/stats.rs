@@ -25,6 +25,17 @@ pub struct RunStats {
     pub rejected: Option<String>,
 }
 
+impl RunStats {
+    /// Adds what the answer to a tool call took.
+    pub(super) fn add(&mut self, more: RunStats) {
+        self.tokens += more.tokens;
+        self.cost += more.cost;
+        self.retries += more.retries;
+        self.sub_agents.extend(more.sub_agents);
+        self.tool_details.extend(more.tool_details);
+    }
+}
+
 /// What calls cost, as far as every one of them has a price.
 #[derive(Debug, Clone, Copy)]
 pub struct Cost(Option<f64>);

@@ -1,11 +1,10 @@
 //! Declared programs as tools: arguments are checked, become words, and the program's output is the result.
 
-use crate::base::deadline::Deadline;
-use crate::base::env::Env;
+use crate::agent::tree::Scope;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
-use crate::config::tool::{DeclaredTool, Part};
+use crate::config::tool::{DeclaredTool, WordPart};
 use crate::provider::command::{LEVEL, level};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -20,67 +19,48 @@ const STDERR_CAP: usize = 2 * 1024;
 /// A tool may be `axe-run`, whose agent has tools. This is the limit.
 const DEEPEST: u32 = 8;
 
-/// What a program did.
-pub(super) struct ToolRun {
-    /// What the model is told.
-    pub(super) content: String,
-    pub(super) is_error: bool,
-    /// `None`: it did not run, or was ended by a signal.
-    pub(super) exit: Option<i32>,
-}
-
-impl ToolRun {
-    fn refused(content: String) -> ToolRun {
-        ToolRun { content, is_error: true, exit: None }
-    }
-}
-
-/// Runs `tool` in `workdir`, in its own process group, until `deadline` or its own timeout.
+/// Runs `tool` in `workdir`, in its own process group, until the deadline or its own timeout. Returns what the model is
+/// told. `exit` stays as it is if the program did not run, or was ended by a signal.
 pub(super) fn run(
     tool: &DeclaredTool,
     arguments: &Map<String, Value>,
     workdir: &Path,
-    deadline: Deadline,
-    is_heard: bool,
-    env: &Env,
-) -> ToolRun {
+    scope: Scope,
+    exit: &mut Option<i32>,
+) -> Result<String, String> {
     let name = &tool.name;
-    let arguments = match checked(tool, arguments, workdir) {
-        Ok(arguments) => arguments,
-        Err(why) => return ToolRun::refused(format!("{name} error: {why}")),
-    };
-    let words = match words(tool, &arguments) {
-        Ok(words) => words,
-        Err(why) => return ToolRun::refused(format!("{name} error: {why}")),
-    };
-    let level = level(env);
+    let refused = |why: String| format!("{name} error: {why}");
+    let arguments = checked(tool, arguments, workdir).map_err(refused)?;
+    let words = words(tool, &arguments).map_err(refused)?;
+    let level = level(scope.env);
     if level >= DEEPEST {
-        let why = format!("{DEEPEST} commands of axe already run inside one another");
-        return ToolRun::refused(format!("{name} error: it was not run: {why}"));
+        let why = format!("it was not run: {DEEPEST} commands of axe already run inside one another");
+        return Err(refused(why));
     }
     let input = if tool.stdin_json { Value::Object(arguments).to_string().into_bytes() } else { Vec::new() };
-    let own_deadline = deadline.earlier(Deadline::after_seconds(tool.timeout_seconds));
     let finished = exec::run(Invocation {
         input,
         vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
-        is_heard,
+        is_heard: scope.reporter.is_verbose(),
         is_cut: true,
         level,
-        ..Invocation::new(CommandLine::Words(&words), workdir, OUTPUT_CAP, own_deadline)
+        ..Invocation::new(
+            CommandLine::Words(&words),
+            workdir,
+            OUTPUT_CAP,
+            scope.within(tool.timeout_seconds).deadline,
+        )
     });
-    let finished = match finished {
-        Ok(finished) => finished,
-        Err(ExecError::Deadline) => {
-            let limit = tool.timeout_seconds;
-            let why = if deadline.passed() { String::new() } else { format!(" ({limit} s)") };
-            return ToolRun::refused(format!("Error: tool \"{name}\" did not finish in time{why}"));
+    let finished = finished.map_err(|fault| match fault {
+        ExecError::Deadline if !scope.deadline.passed() => {
+            format!("Error: tool \"{name}\" {fault} ({} s)", tool.timeout_seconds)
         }
-        Err(fault) => return ToolRun::refused(format!("Error: tool \"{name}\" {fault}")),
-    };
+        _ => format!("Error: tool \"{name}\" {fault}"),
+    })?;
     let (output, _) = lossy(finished.stdout);
-    let exit = finished.status.code();
+    *exit = finished.status.code();
     if finished.status.success() {
-        return ToolRun { content: output, is_error: false, exit };
+        return Ok(output);
     }
     let mut content = format!("Error: tool \"{name}\" failed ({})", exec::how_it_ended(finished.status));
     let surplus = finished.stderr.len().saturating_sub(STDERR_CAP);
@@ -90,7 +70,7 @@ pub(super) fn run(
             content.push_str(&format!("\n{title}:\n{text}"));
         }
     }
-    ToolRun { content, is_error: true, exit }
+    Err(content)
 }
 
 /// The arguments, if the declaration accepts them, with paths resolved. The error is for the model.
@@ -155,8 +135,8 @@ fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<Stri
         let mut last = "";
         for part in &declared.0 {
             match part {
-                Part::Text(text) => word.push_str(text),
-                Part::Argument(name) => match arguments.get(name) {
+                WordPart::Text(text) => word.push_str(text),
+                WordPart::Argument(name) => match arguments.get(name) {
                     // A word is left out with its optional argument.
                     None => continue 'words,
                     Some(Value::String(text)) => {
@@ -176,7 +156,7 @@ fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<Stri
         if word.len() >= WORD_CAP {
             return Err(format!("\"{last}\" is longer than {} KiB", WORD_CAP >> 10));
         }
-        let begins_with_argument = matches!(declared.0.first(), Some(Part::Argument(_)));
+        let begins_with_argument = matches!(declared.0.first(), Some(WordPart::Argument(_)));
         if begins_with_argument && word.starts_with('-') && !flags_end {
             return Err(format!("\"{last}\" begins with \"-\", and the program would take it for a flag"));
         }

@@ -11,7 +11,7 @@ pub fn first_word(line: &str) -> String {
     program(line).or_else(first).unwrap_or_default()
 }
 
-/// Does a shell take this word for a variable's value, as in `A=1 command`?
+/// Whether a shell takes this word for a variable's value, as in `A=1 command`.
 pub fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

@@ -3,11 +3,11 @@
 #[cfg(unix)]
 mod child;
 #[cfg(unix)]
+mod forwarder;
+#[cfg(unix)]
 mod group;
 #[cfg(unix)]
 mod pipe;
-#[cfg(unix)]
-mod speaker;
 #[cfg(unix)]
 mod streams;
 
@@ -124,7 +124,7 @@ pub use child::run;
 
 /// Elsewhere nothing says that a command has exited and that its pipe is empty.
 #[cfg(not(unix))]
-fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
+pub fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
     Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
 }
 
@@ -141,7 +141,7 @@ pub fn how_it_ended(status: ExitStatus) -> String {
 
 /// `exit N`, for messages.
 #[cfg(not(unix))]
-fn how_it_ended(status: ExitStatus) -> String {
+pub fn how_it_ended(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
 }
 

@@ -3,6 +3,7 @@
 mod leftovers;
 mod lock;
 mod open;
+#[cfg(unix)]
 mod stamp;
 
 pub use crate::base::file::leftovers::{
@@ -11,7 +12,10 @@ pub use crate::base::file::leftovers::{
 pub use crate::base::file::lock::{
     RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
 };
-pub use crate::base::file::open::{FileId, id, if_exists, is_same, open_regular, read};
+#[cfg(unix)]
+pub use crate::base::file::open::is_same;
+pub use crate::base::file::open::{FileId, id, if_exists, open_regular, read};
+#[cfg(unix)]
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
@@ -50,11 +54,6 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }
-}
-
-#[cfg(not(unix))]
-pub fn make_private(_dir: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
@@ -132,17 +131,8 @@ pub fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()
     append_with(path, bytes, 0o644, wait, |_| Ok(()))
 }
 
-/// The same, and it is on disk when this returns.
-pub fn append_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    append_durably(path, bytes, 0o644)
-}
-
-/// The same. A new file is closed to others.
-pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    append_durably(path, bytes, 0o600)
-}
-
-fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+/// The same, and it is on disk when this returns. A new file has this mode less the umask.
+pub fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
     append_with(path, bytes, mode, Duration::MAX, |file| file.sync_data())?;
     match path.parent() {
@@ -275,11 +265,6 @@ pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
     rename_unsynced(staged, path)
 }
 
-#[cfg(not(unix))]
-pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
-    rename_unsynced(staged, path)
-}
-
 /// Renames a file. The caller syncs the directories.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub fn rename_unsynced(from: &Path, to: &Path) -> io::Result<()> {
@@ -336,11 +321,6 @@ pub fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn mode(path: &Path) -> io::Result<u32> {
     use std::os::unix::fs::PermissionsExt;
     Ok(fs::symlink_metadata(path)?.permissions().mode() & 0o7777)
-}
-
-#[cfg(not(unix))]
-pub fn mode(_path: &Path) -> io::Result<u32> {
-    Ok(0o600)
 }
 
 /// Removes such a file.

@@ -49,6 +49,6 @@ pub fn is_program(path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
+pub fn is_program(path: &Path) -> bool {
     path.is_file()
 }

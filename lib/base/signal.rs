@@ -65,7 +65,7 @@ fn leave(code: i32) -> ! {
 }
 
 #[cfg(not(unix))]
-fn watch(_program: &'static str, _json: bool) {}
+pub fn watch(_program: &'static str, _json: bool) {}
 
 /// The set of ignored signals, bit N-1 for signal N. Known on Linux only; elsewhere none counts as ignored.
 #[cfg(unix)]

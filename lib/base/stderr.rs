@@ -85,7 +85,7 @@ fn put_at_once(text: &str) -> bool {
     has_room
 }
 
-/// Does a write of the line return at once? A pipe that can be written to takes `PIPE_BUF` bytes, at least 512 by POSIX.
+/// Whether a write of the line returns at once. A pipe that can be written to takes `PIPE_BUF` bytes, at least 512 by POSIX.
 #[cfg(unix)]
 fn has_room_for(text: &str) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -119,7 +119,7 @@ fn line_after(before: LastLine, text: &str) -> (Vec<u8>, LastLine) {
 }
 
 /// Passes on a command's output, unless its time is `over`. Waits for the reader.
-pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
+pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) {
     put(|before| {
         if bytes.is_empty() || over.load(SeqCst) || CLOSED.load(SeqCst) {
             return (Vec::new(), before);
@@ -128,7 +128,6 @@ pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
         all.extend_from_slice(bytes);
         (all, if bytes.ends_with(b"\n") { LastLine::Empty } else { LastLine::Open })
     });
-    !over.load(SeqCst) && !CLOSED.load(SeqCst)
 }
 
 /// Shows progress on a terminal's last line, if that line is free.

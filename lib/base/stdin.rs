@@ -49,7 +49,7 @@ pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Ve
     if is_terminal && !terms.typed {
         return Ok(None);
     }
-    enum Event {
+    enum StdinEvent {
         Speaks,
         Ended(io::Result<Vec<u8>>),
     }
@@ -61,9 +61,9 @@ pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Ve
     let (sender, events) = channel();
     let reader = spawn(move || {
         let ended = read_all(&mut stdin.lock(), cap, is_whole, || {
-            let _ = sender.send(Event::Speaks);
+            let _ = sender.send(StdinEvent::Speaks);
         });
-        let _ = sender.send(Event::Ended(ended));
+        let _ = sender.send(StdinEvent::Ended(ended));
     });
     reader.map_err(unreadable)?;
 
@@ -71,8 +71,8 @@ pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Ve
     let mut patience = if is_terminal { Duration::MAX } else { QUIET };
     loop {
         match events.recv_timeout(patience.min(terms.deadline.remaining())) {
-            Ok(Event::Speaks) => patience = Duration::MAX,
-            Ok(Event::Ended(ended)) => return within(ended.map_err(unreadable)?, cap),
+            Ok(StdinEvent::Speaks) => patience = Duration::MAX,
+            Ok(StdinEvent::Ended(ended)) => return within(ended.map_err(unreadable)?, cap),
             Err(RecvTimeoutError::Timeout) if !terms.deadline.passed() => {
                 reporter.warn(&format!("stdin is open but silent; waiting for its end. {}", terms.if_silent));
                 patience = Duration::MAX;

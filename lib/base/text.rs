@@ -121,12 +121,12 @@ pub fn in_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_odd(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Is it an invisible character that ends a line or changes the text direction?
+/// Whether it is an invisible character that ends a line or changes the text direction.
 pub fn is_odd(c: char) -> bool {
     matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Is it a character that nobody sees, or one that changes what others look like?
+/// Whether it is a character that nobody sees, or one that changes what others look like.
 pub fn is_hidden(c: char) -> bool {
     is_odd(c) || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
 }

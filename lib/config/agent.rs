@@ -5,10 +5,10 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
-use crate::config::toml_file::{self, ANY, Keys};
+use crate::config::toml_file::{self, ANY, Keys, count};
 use crate::config::tool::ToolEntry;
 use fs_err as fs;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// How deep agents may call agents, by default.
-const DEFAULT_DEPTH: i64 = 3;
+const DEFAULT_DEPTH: u32 = 3;
 const DEEPEST: i64 = 5;
 /// With `.toml` it must fit into a file name of 255 bytes.
 const LONGEST_NAME: usize = 200;
@@ -77,7 +77,8 @@ pub struct Agent {
     pub sub_agents_config: SubAgents,
     pub tools: BTreeMap<String, ToolEntry>,
     /// Seconds for a whole run; 0: the default.
-    pub timeout: i64,
+    #[serde(deserialize_with = "count")]
+    pub timeout: u64,
     /// Whether its prompt is marked for the API's cache although a run may send it only once.
     pub cache: bool,
     pub memory: Memory,
@@ -85,11 +86,14 @@ pub struct Agent {
     pub params: Params,
 }
 
-impl Agent {
-    /// The limit of a whole run, if the file sets one.
-    pub fn timeout_seconds(&self) -> Option<u64> {
-        u64::try_from(self.timeout).ok().filter(|seconds| *seconds > 0)
-    }
+/// A number that counts as not set where it is 0.
+pub fn if_set(number: u64) -> Option<u64> {
+    (number > 0).then_some(number)
+}
+
+fn some_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let number = Option::<i64>::deserialize(from)?;
+    Ok(number.map(|number| u64::try_from(number).unwrap_or_default()))
 }
 
 /// `[limits]`
@@ -97,23 +101,21 @@ impl Agent {
 #[serde(default)]
 pub struct TokenLimits {
     /// Input and output tokens of a whole run, with its sub-agents; 0: no limit.
-    max_tokens_total: i64,
-}
-
-impl TokenLimits {
-    pub fn max_tokens_total(&self) -> Option<u64> {
-        u64::try_from(self.max_tokens_total).ok().filter(|limit| *limit > 0)
-    }
+    #[serde(deserialize_with = "count")]
+    pub max_tokens_total: u64,
 }
 
 /// `[sub_agents_config]`
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(default)]
 pub struct SubAgents {
-    pub max_depth: i64,
+    /// 0: the default.
+    #[serde(deserialize_with = "count")]
+    pub max_depth: u32,
     pub parallel: bool,
     /// Seconds for one sub-agent; 0: only the run's own deadline.
-    pub timeout: i64,
+    #[serde(deserialize_with = "count")]
+    pub timeout: u64,
 }
 
 impl Default for SubAgents {
@@ -123,14 +125,9 @@ impl Default for SubAgents {
 }
 
 impl SubAgents {
-    /// How deep agents may call agents; 0 in the file means the default.
+    /// How deep agents may call agents.
     pub fn depth(&self) -> u32 {
-        let depth = if self.max_depth == 0 { DEFAULT_DEPTH } else { self.max_depth };
-        u32::try_from(depth).unwrap_or_default()
-    }
-
-    pub fn timeout_seconds(&self) -> u64 {
-        u64::try_from(self.timeout).unwrap_or_default()
+        if self.max_depth == 0 { DEFAULT_DEPTH } else { self.max_depth }
     }
 }
 
@@ -142,25 +139,14 @@ pub struct Memory {
     /// Used without change; empty: `memory/<agent>.md` in the data directory.
     pub path: String,
     /// How many of the newest entries a run reads first; 0: all.
-    pub last_n: i64,
+    #[serde(deserialize_with = "count")]
+    pub last_n: usize,
     /// A run warns if the log has this many entries; 0: never.
-    pub max_entries: i64,
+    #[serde(deserialize_with = "count")]
+    pub max_entries: u64,
     /// A longer task is cut in the log; 0: never.
-    pub max_task_chars: i64,
-}
-
-impl Memory {
-    pub fn last_n(&self) -> usize {
-        usize::try_from(self.last_n).unwrap_or_default()
-    }
-
-    pub fn max_entries(&self) -> u64 {
-        u64::try_from(self.max_entries).unwrap_or_default()
-    }
-
-    pub fn max_task_chars(&self) -> usize {
-        usize::try_from(self.max_task_chars).unwrap_or_default()
-    }
+    #[serde(deserialize_with = "count")]
+    pub max_task_chars: usize,
 }
 
 /// `[params]`: sent only where set; an explicit 0 counts as set.
@@ -168,7 +154,8 @@ impl Memory {
 #[serde(default)]
 pub struct Params {
     pub temperature: Option<f64>,
-    pub max_tokens: Option<i64>,
+    #[serde(deserialize_with = "some_count")]
+    pub max_tokens: Option<u64>,
     /// All other keys. They go to the API as they are.
     #[serde(flatten, skip_deserializing)]
     pub extra: Map<String, Value>,
@@ -178,33 +165,28 @@ pub struct Params {
 const NOT_PARAMS: &[&str] =
     &["model", "messages", "system", "tools", "tool_choice", "stream", "stream_options", "options"];
 
-impl Params {
-    /// The other keys of `[params]` in a file that has been parsed before.
-    fn extra(bytes: &[u8]) -> Result<Map<String, Value>> {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct Rest {
-            params: toml::Table,
-        }
-        let rest: Rest = toml::from_str(toml_file::text(bytes)?).unwrap_or_default();
-        let mut extra = Map::new();
-        for (key, value) in rest.params {
-            if ["temperature", "max_tokens"].contains(&key.as_str()) {
-                continue;
-            }
-            if NOT_PARAMS.contains(&key.as_str()) {
+/// The other keys of `[params]`.
+fn further_params(file: toml::Table) -> Result<Map<String, Value>> {
+    let params = file.into_iter().find_map(|(key, value)| match value {
+        toml::Value::Table(params) if key == "params" => Some(params),
+        _ => None,
+    });
+    let mut further = Map::new();
+    for (key, value) in params.unwrap_or_default() {
+        match key.as_str() {
+            "temperature" | "max_tokens" => {}
+            name if NOT_PARAMS.contains(&name) => {
                 return Err(Error::config(format!("params.{key} cannot be set: a run sets it itself")));
             }
-            let value = as_json(value)
-                .ok_or_else(|| Error::config(format!("params.{key} has a value that JSON does not have")))?;
-            extra.insert(key, value);
+            _ => {
+                let value = as_json(value).ok_or_else(|| {
+                    Error::config(format!("params.{key} has a value that JSON does not have"))
+                })?;
+                further.insert(key, value);
+            }
         }
-        Ok(extra)
     }
-
-    pub fn max_tokens(&self) -> Option<u64> {
-        self.max_tokens.and_then(|n| u64::try_from(n).ok())
-    }
+    Ok(further)
 }
 
 /// JSON has no times, and no infinite numbers.
@@ -284,20 +266,20 @@ pub fn new_path(name: &AgentName, env: &Env) -> Result<PathBuf> {
 /// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
 pub fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
     let path = path(name, env)?;
-    let read = file::if_exists(file::read(&path, toml_file::CAP))
-        .map_err(|e| Error::config(format!("failed to read agent config \"{name}\": {e}")).because(e))?;
+    let read = toml_file::read(&path, &format!("agent config \"{name}\""))?;
     let Some(bytes) = read else { return Err(not_found(name, &path, env)) };
     let correct = format!("correct \"{}\"", path.display());
     let failed = |error: Error| {
         error.context(format!("failed to parse agent config \"{name}\"")).hint(correct.as_str())
     };
     let (mut agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS).map_err(failed)?;
-    agent.params.extra = Params::extra(&bytes).map_err(failed)?;
+    let file = toml_file::text(&bytes).map(toml::from_str)?.unwrap_or_default();
     // Before the check, because a missing key may only be misspelt.
     for what in unknown {
         reporter.warn(&format!("agent config \"{name}\": {what}"));
     }
-    check(&agent).map_err(|e| e.hint(correct.as_str()))?;
+    check(&file).map_err(|e| e.hint(correct.as_str()))?;
+    agent.params.extra = further_params(file).map_err(failed)?;
     for key in agent.params.extra.keys() {
         if let Some(near) = nearest(key, ["temperature", "max_tokens"]) {
             reporter.warn(&format!(
@@ -369,32 +351,49 @@ pub fn load_all(env: &Env, reporter: &Reporter) -> Result<Vec<(AgentName, Agent)
     Ok(agents)
 }
 
+/// Whole numbers from 0.
+const COUNTS: &[&str] = &[
+    "sub_agents_config.max_depth", "sub_agents_config.timeout", "timeout", "limits.max_tokens_total",
+    "memory.last_n", "memory.max_entries", "memory.max_task_chars", "params.max_tokens",
+];
+
 /// The first fault wins, in this order (contract).
-fn check(agent: &Agent) -> Result<()> {
-    let rules = [
-        (agent.name.is_empty(), "agent config missing required field: name"),
-        (agent.model.is_empty(), "agent config missing required field: model"),
-        (agent.sub_agents_config.max_depth < 0, "sub_agents_config.max_depth must be non-negative"),
-        (agent.sub_agents_config.max_depth > DEEPEST, "sub_agents_config.max_depth cannot exceed 5"),
-        (agent.sub_agents_config.timeout < 0, "sub_agents_config.timeout must be non-negative"),
-        (agent.timeout < 0, "timeout must be non-negative"),
-        (agent.limits.max_tokens_total < 0, "limits.max_tokens_total must be non-negative"),
-        (agent.memory.last_n < 0, "memory.last_n must be non-negative"),
-        (agent.memory.max_entries < 0, "memory.max_entries must be non-negative"),
-        (agent.memory.max_task_chars < 0, "memory.max_task_chars must be non-negative"),
-        (agent.params.max_tokens.is_some_and(|n| n < 0), "params.max_tokens must be non-negative"),
-        (
-            agent.params.temperature.is_some_and(|t| !t.is_finite() || t < 0.0),
-            "params.temperature must be a non-negative number",
-        ),
-    ];
-    if let Some((_, message)) = rules.iter().find(|(broken, _)| *broken) {
-        return Err(Error::config(*message));
+fn check(file: &toml::Table) -> Result<()> {
+    let value = |key: &str| {
+        let (table, name) = key.split_once('.').map_or((Some(file), key), |(table, name)| {
+            (file.get(table).and_then(toml::Value::as_table), name)
+        });
+        table.and_then(|table| table.get(name))
+    };
+    let wrong = |why: String| Err(Error::config(why));
+    for key in ["name", "model"] {
+        if value(key).is_none_or(|value| value.as_str() == Some("")) {
+            return wrong(format!("agent config missing required field: {key}"));
+        }
     }
-    match agent.tools.iter().find(|(_, tool)| tool.timeout < 0) {
-        Some((name, _)) => Err(Error::config(format!("tools.{name}.timeout must be non-negative"))),
-        None => Ok(()),
+    for key in COUNTS {
+        match value(key).and_then(toml::Value::as_integer) {
+            Some(number) if number < 0 => return wrong(format!("{key} must be non-negative")),
+            Some(depth) if depth > DEEPEST && key.ends_with("max_depth") => {
+                return wrong(format!("{key} cannot exceed {DEEPEST}"));
+            }
+            _ => {}
+        }
     }
+    let temperature = value("params.temperature").and_then(|value| match value {
+        toml::Value::Integer(number) => Some(*number as f64),
+        other => other.as_float(),
+    });
+    if temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
+        return wrong("params.temperature must be a non-negative number".to_owned());
+    }
+    let tools = value("tools").and_then(toml::Value::as_table).into_iter().flatten();
+    for (name, tool) in tools {
+        if tool.get("timeout").and_then(toml::Value::as_integer).is_some_and(|seconds| seconds < 0) {
+            return wrong(format!("tools.{name}.timeout must be non-negative"));
+        }
+    }
+    Ok(())
 }
 
 /// The directory an agent works in: the flag, else the file's, else the current one.
@@ -424,6 +423,10 @@ mod tests {
         toml_file::parse(text.as_bytes(), KEYS).unwrap().0
     }
 
+    fn checked(text: &str) -> Result<()> {
+        check(&toml_file::parse(text.as_bytes(), KEYS).unwrap().0)
+    }
+
     #[test]
     fn memory_fields_are_read() {
         let agent = parsed(
@@ -431,19 +434,16 @@ mod tests {
         );
         assert!(agent.memory.enabled);
         assert_eq!(agent.memory.path, "/tmp/mem.md");
-        assert_eq!(
-            (agent.memory.last_n(), agent.memory.max_entries(), agent.memory.max_task_chars()),
-            (5, 50, 9)
-        );
+        assert_eq!((agent.memory.last_n, agent.memory.max_entries, agent.memory.max_task_chars), (5, 50, 9));
     }
 
     #[test]
     fn without_sections_the_defaults_stand() {
         let agent = parsed("");
         assert!(!agent.memory.enabled && agent.memory.path.is_empty());
-        assert_eq!((agent.memory.last_n(), agent.memory.max_entries()), (0, 0));
+        assert_eq!((agent.memory.last_n, agent.memory.max_entries), (0, 0));
         assert_eq!((agent.sub_agents_config.depth(), agent.sub_agents_config.parallel), (3, true));
-        assert_eq!((agent.params.temperature, agent.params.max_tokens()), (None, None));
+        assert_eq!((agent.params.temperature, agent.params.max_tokens), (None, None));
     }
 
     #[test]
@@ -469,7 +469,7 @@ mod tests {
             } else {
                 text.into()
             };
-            let error = check(&parsed(&named)).unwrap_err();
+            let error = checked(&named).unwrap_err();
             assert_eq!((error.message(), error.exit_code()), (message, 2));
         }
     }
@@ -478,7 +478,7 @@ mod tests {
     fn zero_is_a_valid_limit_and_five_a_valid_depth() {
         let text =
             "name='x'\nmodel='p/m'\n[memory]\nlast_n=0\nmax_entries=0\n[sub_agents_config]\nmax_depth=5";
-        check(&parsed(text)).unwrap();
+        checked(text).unwrap();
     }
 
     #[test]
@@ -497,7 +497,7 @@ mod tests {
     fn the_scaffold_is_a_valid_agent_with_every_key_in_it() {
         let text = scaffold::agent(&AgentName::parse("my \"agent\"").unwrap());
         let (agent, unknown) = toml_file::parse::<Agent>(text.as_bytes(), KEYS).unwrap();
-        check(&agent).unwrap();
+        checked(&text).unwrap();
         assert_eq!((agent.name.as_str(), unknown.len()), ("my \"agent\"", 0));
         assert!(
             text.contains(

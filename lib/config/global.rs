@@ -3,7 +3,6 @@
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::secret::Secret;
 use crate::config::model::Model;
 use crate::config::preset::{preset, presets};
@@ -135,9 +134,7 @@ impl Global {
     /// A missing file counts as an empty one.
     pub fn load(env: &Env, reporter: &Reporter) -> Result<Global> {
         let path = env.config_dir()?.join("config.toml");
-        let read = file::if_exists(file::read(&path, toml_file::CAP))
-            .map_err(|e| Error::config(format!("failed to read config file: {e}")).because(e))?;
-        let Some(bytes) = read else {
+        let Some(bytes) = toml_file::read(&path, "config file")? else {
             // A Nix module that is switched off can leave such a link behind.
             if path.is_symlink() {
                 reporter.warn(&format!(

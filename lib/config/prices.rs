@@ -33,7 +33,7 @@ impl Price {
         parts.into_iter().map(|(tokens, price)| tokens as f64 * price / MILLION).sum()
     }
 
-    /// Does nothing cost anything?
+    /// Whether nothing costs anything.
     pub fn is_free(&self) -> bool {
         [Some(self.input), Some(self.output), self.cache_read, self.cache_write]
             .iter()

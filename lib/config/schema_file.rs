@@ -1,23 +1,15 @@
 //! Files with a JSON Schema: for an agent's answer, or for a tool's arguments.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::json_schema::Schema;
-use crate::config::toml_file::text;
+use crate::config::toml_file::{read, text};
 use std::path::Path;
-
-/// The largest schema, in bytes.
-const CAP: u64 = 1 << 20;
 
 /// The schema in the file `path`. `named` is how the user wrote it.
 pub fn load(path: &Path, named: &str) -> Result<Schema> {
-    let bytes = match file::if_exists(file::read(path, CAP)) {
-        Ok(Some(bytes)) => bytes,
-        Ok(None) => {
-            return Err(Error::config(format!("schema not found: {named}"))
-                .hint(format!("looked for \"{}\"", path.display())));
-        }
-        Err(e) => return Err(Error::config(format!("failed to read schema \"{named}\": {e}")).because(e)),
+    let Some(bytes) = read(path, &format!("schema \"{named}\""))? else {
+        return Err(Error::config(format!("schema not found: {named}"))
+            .hint(format!("looked for \"{}\"", path.display())));
     };
     let failed = |error: Error| error.context(format!("schema \"{named}\""));
     let value = serde_json::from_str(text(&bytes).map_err(failed)?)

@@ -3,12 +3,9 @@
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::text::lossy;
+use crate::config::toml_file;
 use std::path::{Component, Path};
-
-/// The largest skill, in bytes.
-const CAP: u64 = 1 << 20;
 
 /// The skill `named`: a name, for `skills/NAME/SKILL.md` in the configuration directory; or a path: absolute, `~/…`, or
 /// relative to that directory.
@@ -33,10 +30,7 @@ pub fn load(named: &str, typed: Option<&Path>, env: &Env, reporter: &Reporter) -
         if is_name && place.is_dir() && n + 1 < places.len() {
             continue;
         }
-        let read = file::if_exists(file::read(place, CAP));
-        if let Some(bytes) =
-            read.map_err(|e| Error::config(format!("failed to read skill \"{named}\": {e}")).because(e))?
-        {
+        if let Some(bytes) = toml_file::read(place, &format!("skill \"{named}\""))? {
             let (text, damaged) = lossy(bytes);
             if damaged {
                 reporter

@@ -1,12 +1,20 @@
 //! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
 
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::text::nearest;
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer};
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// The largest configuration file that is read, in bytes.
 pub(super) const CAP: u64 = 1 << 20;
+
+/// A file that a user wrote; `None` if there is none. Errors call it `what`.
+pub(super) fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>> {
+    let read = file::if_exists(file::read(path, CAP));
+    read.map_err(|e| Error::config(format!("failed to read {what}: {e}")).because(e))
+}
 
 /// How many unknown keys are reported.
 const MOST_UNKNOWN: usize = 10;
@@ -36,6 +44,11 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
         unknown.push("there are more unknown keys".to_owned());
     }
     Ok((value, unknown))
+}
+
+/// A whole number. Negative ones become 0: the check of the file rejects them by name.
+pub(super) fn count<'de, D: Deserializer<'de>, N: TryFrom<i64> + Default>(from: D) -> Result<N, D::Error> {
+    Ok(N::try_from(i64::deserialize(from)?).unwrap_or_default())
 }
 
 /// `bytes` as text, without a byte order mark.

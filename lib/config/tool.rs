@@ -5,6 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
+use crate::config::toml_file::count;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,8 @@ pub struct ToolEntry {
     pub schema: String,
     stdin: String,
     /// Seconds; 0: the default.
-    pub(super) timeout: i64,
+    #[serde(deserialize_with = "count")]
+    timeout: u64,
 }
 
 /// A tool that is ready to be offered.
@@ -38,7 +40,7 @@ pub struct DeclaredTool {
     pub description: String,
     /// Of the arguments, which are an object.
     pub schema: Schema,
-    pub words: Vec<Word>,
+    pub words: Vec<CommandWord>,
     /// The parameters that are paths inside the working directory.
     pub paths: BTreeSet<String>,
     /// Whether the arguments are given on stdin, as one JSON object.
@@ -50,10 +52,10 @@ pub struct DeclaredTool {
 
 /// One word of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word(pub Vec<Part>);
+pub struct CommandWord(pub Vec<WordPart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum WordPart {
     Text(String),
     /// The argument of this name.
     Argument(String),
@@ -81,10 +83,11 @@ impl ToolEntry {
         };
         let properties = schema.value().get("properties").and_then(Value::as_object);
         let known: BTreeSet<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let words: Vec<Word> = self.command.iter().map(|word| Word::parse(word, &known)).collect();
+        let words: Vec<CommandWord> =
+            self.command.iter().map(|word| CommandWord::parse(word, &known)).collect();
         match words.first() {
             None => return wrong("command is missing; write it as a list of words".to_owned()),
-            Some(Word(parts)) if !matches!(parts[..], [Part::Text(_)]) => {
+            Some(CommandWord(parts)) if !matches!(parts[..], [WordPart::Text(_)]) => {
                 return wrong("the first word of command must be a program, not an argument".to_owned());
             }
             Some(_) => {}
@@ -93,15 +96,14 @@ impl ToolEntry {
             return wrong(format!("with the word \"{word}\" a model could choose any flag"));
         }
         let uses_arguments =
-            words.iter().any(|word| word.0.iter().any(|part| matches!(part, Part::Argument(_))));
+            words.iter().any(|word| word.0.iter().any(|part| matches!(part, WordPart::Argument(_))));
         let stdin_json = match self.stdin.as_str() {
             "" => !uses_arguments,
             "json" => true,
             "none" => false,
             other => return wrong(format!("stdin is \"{other}\"; use \"json\" or \"none\"")),
         };
-        let timeout_seconds =
-            u64::try_from(self.timeout).ok().filter(|seconds| *seconds > 0).unwrap_or(TIMEOUT);
+        let timeout_seconds = if self.timeout == 0 { TIMEOUT } else { self.timeout };
         let Ok(shown) = shlex::try_join(self.command.iter().map(String::as_str)) else {
             return wrong("a word of command contains a NUL".to_owned());
         };
@@ -156,9 +158,9 @@ impl ToolEntry {
     }
 }
 
-impl Word {
+impl CommandWord {
     /// `{name}` is an argument where `name` is declared, and text otherwise.
-    fn parse(word: &str, known: &BTreeSet<&str>) -> Word {
+    fn parse(word: &str, known: &BTreeSet<&str>) -> CommandWord {
         let mut parts = Vec::new();
         let mut text = String::new();
         let mut rest = word;
@@ -168,9 +170,9 @@ impl Word {
             match from[1..].split_once('}') {
                 Some((name, after)) if known.contains(name) => {
                     if !text.is_empty() {
-                        parts.push(Part::Text(std::mem::take(&mut text)));
+                        parts.push(WordPart::Text(std::mem::take(&mut text)));
                     }
-                    parts.push(Part::Argument(name.to_owned()));
+                    parts.push(WordPart::Argument(name.to_owned()));
                     rest = after;
                 }
                 _ => {
@@ -181,22 +183,22 @@ impl Word {
         }
         text.push_str(rest);
         if !text.is_empty() || parts.is_empty() {
-            parts.push(Part::Text(text));
+            parts.push(WordPart::Text(text));
         }
-        Word(parts)
+        CommandWord(parts)
     }
 
-    /// Is it like `-{x}`, in which an argument names the flag?
+    /// Whether it is like `-{x}`, in which an argument names the flag.
     fn lets_choose_a_flag(&self) -> bool {
-        matches!(&self.0[..], [Part::Text(text), Part::Argument(_), ..] if text.chars().all(|c| c == '-'))
+        matches!(&self.0[..], [WordPart::Text(text), WordPart::Argument(_), ..] if text.chars().all(|c| c == '-'))
     }
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for CommandWord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.iter().try_for_each(|part| match part {
-            Part::Text(text) => f.write_str(text),
-            Part::Argument(name) => write!(f, "{{{name}}}"),
+            WordPart::Text(text) => f.write_str(text),
+            WordPart::Argument(name) => write!(f, "{{{name}}}"),
         })
     }
 }
@@ -216,8 +218,8 @@ mod tests {
     #[test]
     fn words_have_the_declared_arguments_and_nothing_else() {
         let known = BTreeSet::from(["x", "y"]);
-        let text = |text: &str| Part::Text(text.to_owned());
-        let argument = |name: &str| Part::Argument(name.to_owned());
+        let text = |text: &str| WordPart::Text(text.to_owned());
+        let argument = |name: &str| WordPart::Argument(name.to_owned());
         for (word, parts) in [
             ("a", vec![text("a")]),
             ("", vec![text("")]),
@@ -228,7 +230,7 @@ mod tests {
             ("{{x}}", vec![text("{"), argument("x"), text("}")]),
             ("{z}{x", vec![text("{z}{x")]),
         ] {
-            assert_eq!(Word::parse(word, &known).0, parts, "{word}");
+            assert_eq!(CommandWord::parse(word, &known).0, parts, "{word}");
         }
     }
 

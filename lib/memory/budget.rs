@@ -134,7 +134,7 @@ impl CallBudget {
             return Err(self.unusable(&e));
         }
         // A call that was paid for is not forgotten after a power cut.
-        file::append_synced(&self.ledger, &text).map_err(|e| self.unusable(&e))
+        file::append_durably(&self.ledger, &text, 0o644).map_err(|e| self.unusable(&e))
     }
 
     fn unusable(&self, e: &std::io::Error) -> Error {
@@ -279,9 +279,10 @@ mod tests {
     fn a_damaged_line_counts_as_a_call_of_today() {
         let (_dir, root) = store();
         let ledger = root.state().join("calls.jsonl");
-        file::append_synced(
+        file::append_durably(
             &ledger,
             b"{\"at\":\"2026-02-\n\n\xff\xfe\n{\"at\":\"2020-01-01T00:00:00Z\",\"event\":\"started\"}\n",
+            0o644,
         )
         .unwrap();
         assert_eq!(left(&CallBudget::of(&root, 9, 9), time("2026-02-28T15:00:00Z")), 7);

@@ -4,7 +4,7 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, 
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
+use crate::config::agent::{self, Agent, AgentName, if_set, with_agents_dir};
 use crate::config::scaffold;
 use crate::program::editor;
 use crate::store::run_log;
@@ -109,7 +109,7 @@ fn show(name: &AgentName, cx: &mut Context) -> Result<()> {
     }
     rows.push(("Temperature", params.temperature.map(|value| value.to_string()).unwrap_or_default()));
     rows.push(("Max Tokens", params.max_tokens.map(|value| value.to_string()).unwrap_or_default()));
-    let total = agent.limits.max_tokens_total().map(|limit| limit.to_string());
+    let total = if_set(agent.limits.max_tokens_total).map(|limit| limit.to_string());
     rows.push(("Max Tokens Total", total.unwrap_or_default()));
     let extra: Vec<_> = params.extra.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     rows.push(("Params", extra.join("\n")));

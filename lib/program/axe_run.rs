@@ -5,12 +5,12 @@
 
 mod shown;
 
-use crate::agent::conversation::{CallBudget, Providers, RunContext, Scope};
-use crate::agent::log::{AgentLog, LoggedRun};
+use crate::agent::conversation::converse;
+use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
-use crate::agent::prepare::{Overrides, PreparedAgent, Prompt};
+use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
-use crate::agent::sub_agent::run_agent;
+use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::base::cli::{
     self, About, Args, Context, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds, value,
 };
@@ -18,12 +18,12 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::stderr::line;
 use crate::base::stdin;
-use crate::config::agent::{self, AgentName, with_agents_dir};
+use crate::config::agent::{self, AgentName, if_set, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
-use crate::provider::message::{Repeats, Reply, Stop};
+use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -101,18 +101,17 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let conversation = args.parsed("conversation", ConversationName::parse)?;
     let name = agent_name(args)?;
     let agent = agent::load(&name, env, reporter)?;
-    let timeout = args.number("timeout").or(agent.timeout_seconds()).unwrap_or(TIMEOUT);
+    let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
     // Counted from the start: what the run waits for comes after this.
-    let deadline = Deadline::after_seconds(timeout);
+    let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
     let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
     let global = Global::load(env, reporter)?;
-    let text = |flag: &str| args.text(flag).map(str::to_owned);
-    let overrides = Overrides { skill: text("skill"), schema: text("schema"), workdir: text("workdir") };
-    let prepared = PreparedAgent::new(name, agent, model, &overrides, &global, env, reporter)?;
-    let files: Vec<String> = args.texts("attach").into_iter().map(str::to_owned).collect();
-    let files = attachments::read(&files, env)?;
+    let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
+    let overrides = Overrides { skill, schema, workdir };
+    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    let files = attachments::read(&args.texts("attach"), env)?;
     prepared.check_files(&files)?;
-    let piped = if args.has("no-stdin") { None } else { stdin::read(&piped_in(deadline), reporter)? };
+    let piped = if args.has("no-stdin") { None } else { stdin::read(&piped_in(scope.deadline), reporter)? };
     if args.has("skip-empty") && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(());
@@ -122,128 +121,144 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     // Before the log is read: the run that has the conversation now will add to both.
     let conversation = match &conversation {
-        Some(conversation) => Some(NamedConversation::open(
-            &prepared.name,
-            conversation,
-            args.has("dry-run"),
-            deadline,
-            env,
-            reporter,
-        )?),
+        Some(name) => Some(NamedConversation::open(&prepared.name, name, args.has("dry-run"), scope)?),
         None => None,
     };
-    let log = AgentLog::load(&prepared.name, &prepared.agent, deadline, env, reporter);
+    let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
     let message = prompt::user_message(typed, piped.as_deref());
-    let prompt = prepared.prompt(&log, message.clone());
+    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    let turn = match files {
+        files if files.is_empty() => ChatTurn::User(message.clone()),
+        files => ChatTurn::Attached(message.clone(), files),
+    };
+    let mut request = prepared.request(&log, turn);
     if args.has("dry-run") {
-        let preview = Preview {
-            system: &prompt.system,
-            log: &log,
-            conversation: conversation.as_ref(),
-            prompt: typed,
-            piped: piped.as_deref(),
-            files: &files,
-            timeout,
-        };
+        let (conversation, piped) = (conversation.as_ref(), piped.as_deref());
+        let preview = Preview { request: &request, log: &log, conversation, prompt: typed, piped, timeout };
         return dry_run(&prepared, preview, stdout);
     }
-    log.weigh(&prepared.name, prompt.system.len() + message.len(), reporter);
-    let limits = [
-        args.number("max-tokens-total"),
-        prepared.agent.limits.max_tokens_total(),
-        global.max_tokens_total(),
-    ];
-    let max_tokens = limits.into_iter().flatten().next();
+    log.weigh(request.system.len() + message.len(), reporter);
+    if let Some(conversation) = &conversation {
+        request.turns.splice(0..0, conversation.turns());
+        request.repeats = Repeats::Everything;
+    }
+    let limits = &prepared.agent.limits;
+    let max_tokens = args.number("max-tokens-total").or(if_set(limits.max_tokens_total));
     let run = RunContext {
-        env,
         global: &global,
         retries: global.retries(env)?,
         max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: CallBudget::new(global.max_calls(), max_tokens),
+        budget: RunBudget::new(global.max_calls(), max_tokens.or(global.max_tokens_total())),
         providers: Providers::default(),
         stream: args.has("stream"),
     };
-    let mut stats = RunStats::default();
-    // JSON, and an answer that must match a schema, are printed only when they are whole.
-    let is_live = args.has("stream") && !cx.json && prepared.schema.is_none();
-    // The line of progress would wipe the text beside it.
-    let progress =
-        Progress::start(!reporter.is_verbose() && !is_live, format!("{}: {}", prepared.name, prepared.model));
-    let mut live = Live { stdout, text_ended: Ok(()), ends_with_newline: true };
-    let mut on_text = |piece: &str| {
-        if is_live {
-            live.print(piece);
-        }
-    };
-    let scope = Scope { depth: 0, deadline, reporter: *reporter };
-    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-    let prompt = match &conversation {
-        Some(conversation) => {
-            Prompt { earlier: conversation.turns(), repeats: Repeats::Everything, files, ..prompt }
-        }
-        None => Prompt { files, ..prompt },
-    };
-    let reply = run_agent(&run, &prepared, prompt, scope, &mut on_text, &mut stats);
-    drop(progress);
-    let Live { stdout, text_ended: mut streamed, ends_with_newline } = live;
-    if !ends_with_newline && (reply.is_err() || args.has("newline") || stdout.is_terminal()) {
-        streamed = streamed.and(stdout.text("\n")).and(stdout.flush());
-    }
-    for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
-        line(text);
-    }
-    let mut print = |reply: &Reply| match args.has("json") {
-        true => print_json(&prepared, reply, &stats, started, stdout),
-        false => print(reply, args.has("newline"), stdout),
-    };
-    let reply = match reply {
-        Err(error) if error.kind() == ErrorKind::Budget => {
-            // What was said so far has been paid for.
-            let reply =
-                Reply::new(stats.so_far.join("\n\n"), Stop::Cut, "max_tokens_total", &prepared.model.name);
-            let printed = if is_live { Ok(()) } else { print(&reply) };
-            return printed.and(Err(error));
-        }
-        reply => reply?,
-    };
+    let task = Task { args, scope, started, prepared, log, conversation, message, names };
+    task.carry_out(&run, request, stdout)
+}
 
-    for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
-        reporter.warn(warning);
-    }
-    let is_strict = args.has("strict");
-    // What was printed is in it, whatever happens to this program next.
-    let added = match &conversation {
-        Some(conversation) if !is_strict || reply.flaw().is_none() => {
-            conversation.append(&message, names.clone(), &reply, &prepared.model, env, reporter)
+/// A run whose prompt is complete.
+struct Task<'a> {
+    args: &'a Args,
+    scope: Scope<'a>,
+    started: Instant,
+    prepared: PreparedAgent,
+    log: AgentLog,
+    conversation: Option<NamedConversation>,
+    message: String,
+    /// Those of the attached files.
+    names: Vec<String>,
+}
+
+impl Task<'_> {
+    /// Asks, prints the answer, and keeps it.
+    fn carry_out(&self, run: &RunContext, request: Request, stdout: &mut Stdout) -> Result<()> {
+        let Task { args, scope, prepared, .. } = self;
+        let reporter = &scope.reporter;
+        // JSON, and an answer that must match a schema, are printed only when they are whole.
+        let is_live = args.has("stream") && !args.has("json") && prepared.schema.is_none();
+        // The line of progress would wipe the text beside it.
+        let is_silent = !reporter.is_verbose() && !is_live;
+        let progress = Progress::start(is_silent, format!("{}: {}", prepared.name, prepared.model));
+        let mut stats = RunStats::default();
+        let mut live = Live { stdout, ended: Ok(()), ends_with_newline: true };
+        let mut on_text = |piece: &str| {
+            if is_live {
+                live.print(piece);
+            }
+        };
+        let reply = converse(run, prepared, request, *scope, &mut on_text, &mut stats);
+        drop(progress);
+        let needs_newline = reply.is_err() || args.has("newline") || live.stdout.is_terminal();
+        if !live.ends_with_newline && needs_newline {
+            live.print("\n");
         }
-        _ => Ok(()),
-    };
-    let printed = if is_live && reply.was_streamed { streamed } else { print(&reply) };
-    report(&reply, &stats, started, reporter);
-    match reply.flaw() {
-        // Not logged: with --strict the task counts as failed.
-        Some(flaw) if is_strict => return printed.and(Err(Error::refused(flaw))),
-        Some(flaw) => reporter.warn(&flaw),
-        None => {}
+        let Live { stdout, ended: streamed, .. } = live;
+        for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
+            line(text);
+        }
+        let reply = match reply {
+            Err(error) if error.kind() == ErrorKind::Budget => {
+                // What was said so far has been paid for.
+                let so_far = stats.so_far.join("\n\n");
+                let reply = Reply::new(so_far, StopReason::Cut, "max_tokens_total", &prepared.model.name);
+                let printed = if is_live { Ok(()) } else { self.print(&reply, &stats, stdout) };
+                return printed.and(Err(error));
+            }
+            reply => reply?,
+        };
+        for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
+            reporter.warn(warning);
+        }
+        let flaw = reply.flaw();
+        let is_strict = args.has("strict");
+        // What was printed is in it, whatever happens to this program next.
+        let added = match &self.conversation {
+            Some(conversation) if !is_strict || flaw.is_none() => {
+                conversation.append(&self.message, self.names.clone(), &reply, &prepared.model, *scope)
+            }
+            _ => Ok(()),
+        };
+        let printed =
+            if is_live && reply.was_streamed { streamed } else { self.print(&reply, &stats, stdout) };
+        report(&reply, &stats, self.started, reporter);
+        match flaw {
+            // Not logged: with --strict the task counts as failed.
+            Some(flaw) if is_strict => return printed.and(Err(Error::refused(flaw))),
+            Some(flaw) => reporter.warn(&flaw),
+            None => {}
+        }
+        let task = with_names(args.text("prompt").unwrap_or(&self.message), &self.names);
+        self.log.append(&task, &reply.text, *scope);
+        printed.and(added)
     }
-    let task = with_names(typed.unwrap_or(&message), &names);
-    let logged = LoggedRun { task: &task, result: &reply.text };
-    log.append(&prepared.name, &prepared.agent, logged, deadline, env, reporter);
-    printed.and(added)
+
+    /// A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
+    fn print(&self, reply: &Reply, stats: &RunStats, stdout: &mut Stdout) -> Result<()> {
+        if self.args.has("json") {
+            stdout.json(&Envelope::of(self, reply, stats))?;
+            return stdout.flush();
+        }
+        stdout.text(&reply.text)?;
+        let newline = self.args.has("newline") || stdout.is_terminal();
+        if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
+            stdout.text("\n")?;
+        }
+        stdout.flush()
+    }
 }
 
 /// Prints an answer as it comes.
 struct Live<'a> {
     stdout: &'a mut Stdout,
     /// The first error; later text is not tried. The run goes on: it is paid for, and logged.
-    text_ended: Result<()>,
+    ended: Result<()>,
     ends_with_newline: bool,
 }
 
 impl Live<'_> {
     fn print(&mut self, text: &str) {
-        if self.text_ended.is_ok() && !text.is_empty() {
-            self.text_ended = self.stdout.text(text).and_then(|()| self.stdout.flush());
+        if self.ended.is_ok() && !text.is_empty() {
+            self.ended = self.stdout.text(text).and_then(|()| self.stdout.flush());
             self.ends_with_newline = text.ends_with('\n');
         }
     }
@@ -269,39 +284,24 @@ struct Envelope<'a> {
     cost: Option<f64>,
 }
 
-fn print_json(
-    prepared: &PreparedAgent,
-    reply: &Reply,
-    stats: &RunStats,
-    started: Instant,
-    stdout: &mut Stdout,
-) -> Result<()> {
-    stdout.json(&Envelope {
-        model: &reply.model,
-        content: &reply.text,
-        input_tokens: stats.tokens.input,
-        output_tokens: stats.tokens.output,
-        stop_reason: &reply.stop_reason,
-        duration_ms: millis(started.elapsed()),
-        tool_calls: stats.tool_calls,
-        agent: prepared.name.as_str(),
-        provider: &prepared.model.provider,
-        sub_agents: &stats.sub_agents,
-        retries: stats.retries,
-        cache_read_tokens: stats.tokens.cache_read,
-        cache_write_tokens: stats.tokens.cache_write,
-        tool_details: &stats.tool_details,
-        cost: stats.cost.amount(),
-    })?;
-    stdout.flush()
-}
-
-/// A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
-fn print(reply: &Reply, newline: bool, stdout: &mut Stdout) -> Result<()> {
-    stdout.text(&reply.text)?;
-    let newline = newline || stdout.is_terminal();
-    if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
-        stdout.text("\n")?;
+impl<'a> Envelope<'a> {
+    fn of(task: &'a Task, reply: &'a Reply, stats: &'a RunStats) -> Envelope<'a> {
+        Envelope {
+            model: &reply.model,
+            content: &reply.text,
+            input_tokens: stats.tokens.input,
+            output_tokens: stats.tokens.output,
+            stop_reason: &reply.stop_reason,
+            duration_ms: millis(task.started.elapsed()),
+            tool_calls: stats.tool_calls,
+            agent: task.prepared.name.as_str(),
+            provider: &task.prepared.model.provider,
+            sub_agents: &stats.sub_agents,
+            retries: stats.retries,
+            cache_read_tokens: stats.tokens.cache_read,
+            cache_write_tokens: stats.tokens.cache_write,
+            tool_details: &stats.tool_details,
+            cost: stats.cost.amount(),
+        }
     }
-    stdout.flush()
 }

@@ -2,7 +2,7 @@
 
 #[cfg(unix)]
 use crate::base::cli::hand_on_closed_stdout;
-use crate::base::cli::{About, Args, Context, Manual, Shell, VERSION, completions, man_page, manual_page};
+use crate::base::cli::{About, Args, Completer, Context, Manual, VERSION, completer, man_page, manual_page};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::{is_program, on_path};
@@ -33,7 +33,7 @@ impl Family {
             return self.dispatch(command, arguments, &cx.env);
         }
         // Without a shell, a man page.
-        let form = args.parsed("generate", |form| match (form, Shell::named(form)) {
+        let form = args.parsed("generate", |form| match (form, completer(form)) {
             ("man", _) => Ok(None),
             (_, Some(shell)) => Ok(Some(shell)),
             _ => Err(Error::usage(format!("unknown form \"{form}\"")).hint("use man, bash, zsh or fish")),
@@ -48,8 +48,8 @@ impl Family {
             },
             (None, ["version"]) => format!("{} version {VERSION}\n", self.about.name),
             (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
-            (None, ["completions", shell]) => match Shell::named(shell) {
-                Some(shell) => completions(shell, self.programs),
+            (None, ["completions", shell]) => match completer(shell) {
+                Some(complete) => complete(self.programs),
                 None => {
                     let error = Error::usage(format!("unknown shell \"{shell}\""));
                     return Err(error.hint("use bash, zsh or fish"));
@@ -68,7 +68,7 @@ impl Family {
     }
 
     /// Completions, or without a shell man pages, of one program or manual, or of all.
-    fn generate(&self, shell: Option<Shell>, name: Option<&str>) -> Result<String> {
+    fn generate(&self, shell: Option<Completer>, name: Option<&str>) -> Result<String> {
         let is_page = |manual: &&Manual| name == Some(&format!("{}.7", manual.name));
         if let Some(manual) = self.manuals.iter().find(is_page).filter(|_| shell.is_none()) {
             return Ok(self.manual_page(manual));
@@ -76,8 +76,8 @@ impl Family {
         let about = name.map(|name| self.about_of(name).ok_or_else(|| self.no_program(name, shell)));
         let about = about.transpose()?;
         let programs = about.as_ref().map_or(self.programs, std::slice::from_ref);
-        if let Some(shell) = shell {
-            return Ok(completions(shell, programs));
+        if let Some(complete) = shell {
+            return Ok(complete(programs));
         }
         let mut pages: String = programs.iter().map(|about| man_page(about, VERSION)).collect();
         if name.is_none() {
@@ -101,7 +101,7 @@ impl Family {
         self.manuals.iter().chain(self.other_manuals).find(is_meant)
     }
 
-    fn no_program(&self, program: &str, shell: Option<Shell>) -> Error {
+    fn no_program(&self, program: &str, shell: Option<Completer>) -> Error {
         let mut names: Vec<_> = self.programs.iter().map(|about| about.name.to_owned()).collect();
         if shell.is_none() {
             names.extend(self.manuals.iter().map(|manual| format!("{}.7", manual.name)));

@@ -7,12 +7,11 @@ use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
 use crate::memory::sync::remote;
-use crate::schedule::install::install;
-use crate::schedule::plan::{InstallPlan, Scheduler, line, words};
+use crate::schedule::install::{InstallPlan, install};
+use crate::schedule::scheduler::{Scheduler, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
 use crate::schedule::tool::{PATIENCE, Tools};
-use crate::schedule::uninstall::by_module;
-use crate::schedule::{crontab, installed, launchd, systemd, tool, unit_file};
+use crate::schedule::{crontab, installed, tool, unit_file};
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::Path;
@@ -60,10 +59,10 @@ pub(super) fn set_up(
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
     let syncs = remote::is_set(&config, &Root::at(&config.storage.root), env);
-    let wanted = Timers::wanted(&config.schedule, syncs, explicit, env)?;
-    let timers = wanted.only(|program| match unit_file::modules_file(scheduler, program, env) {
+    let mut timers = Timers::wanted(&config.schedule, syncs, explicit, env)?;
+    timers.all.retain(|timer| match unit_file::modules_file(scheduler, timer.program, env) {
         Some(path) => {
-            reporter.warn(&by_module(&path));
+            reporter.warn(&unit_file::by_module(&path));
             false
         }
         None => true,
@@ -72,12 +71,10 @@ pub(super) fn set_up(
         return Ok(());
     }
     check_calendars(scheduler, &timers, &tools, reporter)?;
-    let plan = match scheduler {
-        Scheduler::Systemd => systemd::plan(&timers, &systemd::dir(env)?),
-        Scheduler::Launchd => launchd::plan(&timers, home(&timers)?)?,
-        Scheduler::Crontab => crontab::plan(&timers)?,
-    };
-    plan.remarks.iter().for_each(|remark| reporter.warn(remark));
+    let plan = InstallPlan::new(scheduler, &timers, env)?;
+    for remark in &plan.remarks {
+        reporter.warn(remark);
+    }
     if is_shown {
         return show(&plan, *json, stdout);
     }
@@ -123,11 +120,6 @@ fn check_calendars(scheduler: Scheduler, timers: &Timers, tools: &Tools, reporte
         })?;
     }
     Ok(())
-}
-
-fn home(timers: &Timers) -> Result<&str> {
-    let home = timers.vars.iter().find(|(name, _)| *name == "HOME");
-    home.map(|(_, value)| value.as_str()).ok_or_else(|| Error::config("HOME is not set"))
 }
 
 /// Every file and command, for a person or a program.

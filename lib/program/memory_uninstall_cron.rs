@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::program::memory_install_cron::scheduler;
-use crate::schedule::plan::{Scheduler, line, words};
+use crate::schedule::scheduler::{Scheduler, line, words};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
 use serde_json::json;

@@ -11,7 +11,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 const CAP: u64 = 20 * 1024 * 1024;
 
 /// Reads the files, which are relative to the current directory.
-pub fn read(paths: &[String], env: &Env) -> Result<Vec<Attachment>> {
+pub fn read(paths: &[&str], env: &Env) -> Result<Vec<Attachment>> {
     let mut left = CAP;
     let mut attachments = Vec::with_capacity(paths.len());
     for path in paths {
@@ -27,7 +27,8 @@ pub fn read(paths: &[String], env: &Env) -> Result<Vec<Attachment>> {
                 if bytes.is_empty() { "it is empty" } else { "it is not a PNG, JPEG, GIF, WebP or PDF file" };
             failed(what.to_owned()).hint("pipe text in, or name it in the agent's files")
         })?;
-        let name = whole.file_name().map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+        let name =
+            whole.file_name().map_or_else(|| (*path).to_owned(), |name| name.to_string_lossy().into_owned());
         let data = BASE64_STANDARD.encode(&bytes);
         attachments.push(Attachment { name, media, length: bytes.len(), data });
     }

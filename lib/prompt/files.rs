@@ -33,7 +33,7 @@ pub fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Resu
     let root = fs::canonicalize(workdir).map_err(|e| Error::config(format!("workdir: {e}")))?;
     let mut found = BTreeMap::new();
     for text in patterns {
-        let pattern = Pattern::parse(text)?;
+        let pattern = FilePattern::parse(text)?;
         let before = found.len();
         pattern.find(&root, &mut found, reporter);
         if found.len() == before && !pattern.is_literal() && !found.keys().any(|path| pattern.names(path)) {
@@ -78,7 +78,7 @@ fn left_out(path: &str, why: &str) -> String {
 }
 
 /// A pattern, split where its wildcards begin.
-struct Pattern {
+struct FilePattern {
     /// A path without wildcards; the whole pattern if it has none.
     base: PathBuf,
     /// What paths below `base` must match; `None` for a literal path.
@@ -87,8 +87,8 @@ struct Pattern {
     depth: Option<usize>,
 }
 
-impl Pattern {
-    fn parse(text: &str) -> Result<Pattern> {
+impl FilePattern {
+    fn parse(text: &str) -> Result<FilePattern> {
         let wrong = |why: String| Error::config(format!("invalid glob pattern \"{text}\": {why}"));
         if text.is_empty() {
             return Err(wrong("it is empty".to_owned()));
@@ -102,7 +102,7 @@ impl Pattern {
         };
         let rest = parts[literal..].join("/");
         if rest.is_empty() {
-            return Ok(Pattern { base, rest: None, depth: None });
+            return Ok(FilePattern { base, rest: None, depth: None });
         }
         let glob = GlobBuilder::new(&rest)
             .literal_separator(true)
@@ -110,7 +110,7 @@ impl Pattern {
             .build()
             .map_err(|e| wrong(e.kind().to_string()))?;
         let depth = (!rest.contains("**")).then_some(parts.len() - literal);
-        Ok(Pattern { base, rest: Some(glob.compile_matcher()), depth })
+        Ok(FilePattern { base, rest: Some(glob.compile_matcher()), depth })
     }
 
     fn is_literal(&self) -> bool {
@@ -235,18 +235,18 @@ mod tests {
 
     #[test]
     fn wildcards_begin_at_the_first_special_component() {
-        let pattern = Pattern::parse("./src/deep/**/*.rs").unwrap();
+        let pattern = FilePattern::parse("./src/deep/**/*.rs").unwrap();
         assert_eq!((pattern.base.as_path(), pattern.depth), (Path::new("src/deep"), None));
         assert!(pattern.names(Path::new("src/deep/a.rs")) && pattern.names(Path::new("src/deep/x/y/a.rs")));
-        let pattern = Pattern::parse("src/*/a?.rs").unwrap();
+        let pattern = FilePattern::parse("src/*/a?.rs").unwrap();
         assert_eq!(pattern.depth, Some(2));
         assert!(pattern.names(Path::new("src/x/ab.rs")) && !pattern.names(Path::new("src/x/y/ab.rs")));
-        assert!(Pattern::parse("README.md").unwrap().is_literal());
+        assert!(FilePattern::parse("README.md").unwrap().is_literal());
     }
 
     #[test]
     fn a_bad_pattern_is_named() {
-        let error = Pattern::parse("src/[a").err().unwrap();
+        let error = FilePattern::parse("src/[a").err().unwrap();
         assert!(error.message().starts_with("invalid glob pattern \"src/[a\": "), "{}", error.message());
         assert_eq!(error.exit_code(), 2);
     }

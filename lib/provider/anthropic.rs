@@ -2,11 +2,11 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, PDF, Repeats, Reply, Request, Stop, TokenUsage, Tool, ToolCall,
+    Attachment, ChatTurn, Dialect, PDF, Repeats, Reply, Request, StopReason, TokenUsage, Tool, ToolCall,
     ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, Piece, answer_text, arguments, count, message, outer, raw, read, system, text_at, with,
+    self, StreamPiece, answer_text, arguments, count, message, outer, raw, read, system, text_at, with,
     wrong_content,
 };
 use serde::Deserialize;
@@ -110,7 +110,7 @@ fn result(result: &ToolResult) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct MessagesReply<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     stop_reason: Option<String>,
@@ -120,7 +120,7 @@ struct Answer<'a> {
 }
 
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = outer(bytes)?;
+    let answer: MessagesReply = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let content = answer.content.ok_or_else(nothing)?;
     let mut blocks = match read(content.get().as_bytes())? {
@@ -145,11 +145,11 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     }
     let stop_reason = answer.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
-        "tool_use" => Stop::ToolUse,
+        "tool_use" => StopReason::ToolUse,
         // A paused turn continues when it is sent again; we use no tools that pause.
-        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => Stop::Cut,
-        "refusal" => Stop::Refused,
-        _ => Stop::Complete,
+        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => StopReason::Cut,
+        "refusal" => StopReason::Refused,
+        _ => StopReason::Complete,
     };
     let count = |pointer| count(&answer.usage, pointer);
     let (cache_read, cache_write) =
@@ -180,13 +180,16 @@ fn read_inputs(blocks: &mut [Value]) -> bool {
 }
 
 /// Adds an event of a stream to the reply so far, which has the form of one that comes whole.
-pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> Result<Piece, CallError> {
+pub(super) fn add(
+    whole: &mut Map<String, Value>,
+    mut event: Map<String, Value>,
+) -> Result<StreamPiece, CallError> {
     let out_of_order = || CallError::server("the blocks of the stream are out of order");
     let at = event.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
     let kind = event.remove("type");
     let blocks = whole.entry("content").or_insert_with(|| json!([]));
     let Value::Array(blocks) = blocks else { return Err(out_of_order()) };
-    let mut piece = Piece::default();
+    let mut piece = StreamPiece::default();
     match kind.as_ref().and_then(Value::as_str).unwrap_or_default() {
         "message_start" => {
             if let Some(Value::Object(mut message)) = event.remove("message") {
@@ -254,7 +257,6 @@ fn add_delta(block: &mut Map<String, Value>, delta: Value) -> Result<String, Cal
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request) -> Value {
@@ -327,7 +329,10 @@ mod tests {
         let reply = got(&format!(
             r#"{{"id":"x","model":"m-1-2","content":{content},"stop_reason":"end_turn","usage":{usage}}}"#
         ));
-        assert_eq!((reply.text.as_str(), reply.model.as_str(), reply.stop), ("ab", "m-1-2", Stop::Complete));
+        assert_eq!(
+            (reply.text.as_str(), reply.model.as_str(), reply.stop),
+            ("ab", "m-1-2", StopReason::Complete)
+        );
         assert_eq!(reply.raw.get(), content);
         assert_eq!(reply.tokens, TokenUsage { input: 20, output: 6, cache_read: 7, cache_write: 8 });
         assert_eq!(reply.flaw(), None);
@@ -341,31 +346,28 @@ mod tests {
                     {{"type":"tool_use","id":"a","name":"x","input":{{"n":1}}}},
                     {{"type":"tool_use","id":"b","name":"x","input":[]}}],"stop_reason":"{reason}"}}"#
             ));
-            assert_eq!(reply.stop, Stop::ToolUse);
-            assert_eq!(
-                reply.calls[0].arguments,
-                CallArguments::Object(json!({ "n": 1 }).as_object().unwrap().clone())
-            );
-            assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
+            assert_eq!(reply.stop, StopReason::ToolUse);
+            assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": 1 }).as_object().unwrap().clone()));
+            assert!(reply.calls[1].arguments.is_err());
         }
         assert_eq!(
             got(r#"{"content":[{"type":"text","text":"t"}],"stop_reason":"tool_use"}"#).stop,
-            Stop::Complete
+            StopReason::Complete
         );
     }
 
     #[test]
     fn stop_reasons_that_spoil_the_answer_are_warned_of() {
         for (reason, stop, warning) in [
-            ("max_tokens", Stop::Cut, "the answer was cut off (stop reason: max_tokens)"),
-            ("pause_turn", Stop::Cut, "the answer was cut off (stop reason: pause_turn)"),
+            ("max_tokens", StopReason::Cut, "the answer was cut off (stop reason: max_tokens)"),
+            ("pause_turn", StopReason::Cut, "the answer was cut off (stop reason: pause_turn)"),
             (
                 "model_context_window_exceeded",
-                Stop::Cut,
+                StopReason::Cut,
                 "the answer was cut off (stop reason: model_context_window_exceeded)",
             ),
-            ("refusal", Stop::Refused, "the model refused to answer (stop reason: refusal)"),
-            ("end_turn", Stop::Complete, "the answer is empty (stop reason: end_turn)"),
+            ("refusal", StopReason::Refused, "the model refused to answer (stop reason: refusal)"),
+            ("end_turn", StopReason::Complete, "the answer is empty (stop reason: end_turn)"),
         ] {
             let reply = got(&format!(r#"{{"content":[],"stop_reason":"{reason}"}}"#));
             assert_eq!((reply.stop, reply.flaw().as_deref()), (stop, Some(warning)));
@@ -376,7 +378,7 @@ mod tests {
     fn a_refusal_calls_nothing() {
         let calls = r#"[{"type":"tool_use","id":"a","name":"x","input":{}}]"#;
         let reply = got(&format!(r#"{{"content":{calls},"stop_reason":"refusal"}}"#));
-        assert_eq!((reply.stop, reply.calls), (Stop::Refused, vec![]));
+        assert_eq!((reply.stop, reply.calls), (StopReason::Refused, vec![]));
     }
 
     #[test]

@@ -185,7 +185,7 @@ impl ApiClient {
         Ok(reply)
     }
 
-    /// Is it a success that can be read?
+    /// An error unless it is a success that can be read.
     fn check(&self, response: &Response) -> Result<(), CallError> {
         if !(200..=299).contains(&response.status) {
             let mut error = CallError::from_response(response.status, response);
@@ -244,7 +244,7 @@ fn compression(response: &Response) -> Option<String> {
     named.or_else(|| response.body.starts_with(b"\x1f\x8b").then(|| "gzip".to_owned()))
 }
 
-/// Is the body a complete document, and no error under a status of 200? minreq does not see whether a chunked body was
+/// An error unless the body is a complete document, and no error under a status of 200. minreq does not see whether a chunked body was
 /// cut. JSON does.
 fn check_document(response: &Response) -> Result<(), CallError> {
     if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {

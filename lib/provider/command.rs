@@ -8,7 +8,7 @@ use crate::base::deadline::Deadline;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
 use crate::provider::error::{CallError, Category};
-use crate::provider::message::{ChatTurn, Reply, Request, Stop};
+use crate::provider::message::{ChatTurn, Reply, Request, StopReason};
 use crate::provider::wire::{raw, system};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ impl ShellCommand {
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());
         let raw = raw(&text);
-        Ok(Reply { raw, ..Reply::new(text, Stop::Complete, "stop", &request.model) }.judged())
+        Ok(Reply { raw, ..Reply::new(text, StopReason::Complete, "stop", &request.model) }.judged())
     }
 }
 

@@ -31,6 +31,24 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request with nothing but a message and, unless it is empty, a system prompt.
+    pub fn new(model: &str, system: String, message: ChatTurn) -> Request {
+        Request {
+            model: model.to_owned(),
+            system,
+            volatile: 0,
+            repeats: Repeats::Nothing,
+            turns: vec![message],
+            tools: Vec::new(),
+            is_closing: false,
+            temperature: None,
+            max_tokens: None,
+            extra: Map::new(),
+            schema: None,
+            is_streamed: false,
+        }
+    }
+
     /// How many tool calls were answered so far.
     pub(super) fn results(&self) -> usize {
         let results = |turn: &ChatTurn| if let ChatTurn::ToolResults(all) = turn { all.len() } else { 0 };
@@ -131,14 +149,8 @@ pub struct Tool {
 pub struct ToolCall {
     pub id: String,
     pub name: String,
-    pub arguments: CallArguments,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallArguments {
-    Object(Map<String, Value>),
     /// Models write malformed arguments now and then. The reason goes to the model; nothing is run with a guess.
-    Malformed(String),
+    pub arguments: Result<Map<String, Value>, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,7 +169,7 @@ pub struct Reply {
     pub was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].
     pub raw: Box<RawValue>,
-    pub stop: Stop,
+    pub stop: StopReason,
     /// The provider's own name for it.
     pub stop_reason: String,
     /// The model that answered, as the reply names it.
@@ -171,7 +183,7 @@ pub struct Reply {
 
 impl Reply {
     /// A reply without tool calls and counts.
-    pub fn new(text: String, stop: Stop, stop_reason: &str, model: &str) -> Reply {
+    pub fn new(text: String, stop: StopReason, stop_reason: &str, model: &str) -> Reply {
         Reply {
             text,
             calls: Vec::new(),
@@ -191,18 +203,18 @@ impl Reply {
         self.stop_reason = one_line(&self.stop_reason, 100);
         self.stop = match self.stop {
             // Calls that the model began before it refused are not made.
-            Stop::Refused => {
+            StopReason::Refused => {
                 self.calls.clear();
-                Stop::Refused
+                StopReason::Refused
             }
             stop if !self.calls.is_empty() => {
-                if stop == Stop::Cut {
+                if stop == StopReason::Cut {
                     let reason = &self.stop_reason;
                     self.warnings.push(format!("a turn with tool calls was cut off (stop reason: {reason})"));
                 }
-                Stop::ToolUse
+                StopReason::ToolUse
             }
-            Stop::ToolUse => Stop::Complete,
+            StopReason::ToolUse => StopReason::Complete,
             other => other,
         };
         self
@@ -217,10 +229,10 @@ impl Reply {
     /// What is wrong with the answer, if it is not what was asked for.
     pub fn flaw(&self) -> Option<String> {
         let what = match self.stop {
-            Stop::Cut => "the answer was cut off",
-            Stop::Refused => "the model refused to answer",
-            Stop::Complete if self.text.trim().is_empty() => "the answer is empty",
-            Stop::Complete | Stop::ToolUse => return None,
+            StopReason::Cut => "the answer was cut off",
+            StopReason::Refused => "the model refused to answer",
+            StopReason::Complete if self.text.trim().is_empty() => "the answer is empty",
+            StopReason::Complete | StopReason::ToolUse => return None,
         };
         Some(format!("{what} (stop reason: {})", self.stop_reason))
     }
@@ -228,7 +240,7 @@ impl Reply {
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     Complete,
     ToolUse,
     /// Out of tokens, or of context: the answer is cut off.

@@ -3,12 +3,12 @@
 use crate::base::json_schema::Schema;
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, Reply, Request, Stop, TokenUsage, ToolCall, ToolResult, Unsupported,
+    Attachment, ChatTurn, Dialect, Reply, Request, StopReason, TokenUsage, ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::openai::{self, merge};
 use crate::provider::wire::{
-    self, Piece, answer_text, arguments, count, message_in, messages, outer, system, text_at, tool_calls,
-    with, wrong_content, wrong_message,
+    self, StreamPiece, answer_text, arguments, count, message_in, messages, outer, system, text_at,
+    tool_calls, with, wrong_content, wrong_message,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -56,7 +56,7 @@ fn with_images(text: &str, files: &[Attachment]) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct ChatReply<'a> {
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(default)]
@@ -70,7 +70,7 @@ struct Answer<'a> {
 }
 
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = outer(bytes)?;
+    let answer: ChatReply = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let raw = answer.message.ok_or_else(nothing)?;
     let message = message_in(raw)?;
@@ -84,7 +84,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
         return Err(nothing());
     }
-    let stop = if reason == Some("length") { Stop::Cut } else { Stop::Complete };
+    let stop = if reason == Some("length") { StopReason::Cut } else { StopReason::Complete };
     let tokens = TokenUsage {
         input: count(&answer.prompt_eval_count, ""),
         output: count(&answer.eval_count, ""),
@@ -97,10 +97,14 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
 }
 
 /// Adds a line of a stream to the reply so far, which has the form of one that comes whole.
-pub(super) fn add(whole: &mut Map<String, Value>, mut line: Map<String, Value>) -> Result<Piece, CallError> {
+pub(super) fn add(
+    whole: &mut Map<String, Value>,
+    mut line: Map<String, Value>,
+) -> Result<StreamPiece, CallError> {
     let added = line.remove("message");
     let message = whole.remove("message").unwrap_or_else(|| json!({}));
-    let mut piece = Piece { text: String::new(), is_last: line.get("done") == Some(&Value::Bool(true)) };
+    let mut piece =
+        StreamPiece { text: String::new(), is_last: line.get("done") == Some(&Value::Bool(true)) };
     whole.extend(line);
     let Value::Object(mut message) = message else { return Err(wrong_message(&message)) };
     match added {
@@ -150,7 +154,6 @@ fn truncated(request: &Request, counted: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -205,12 +208,9 @@ mod tests {
         assert_eq!(ids(&plain()), ["call_1", "call_2"]);
         assert_eq!(ids(&with_tools("{}")), ["call_3", "call_4"]);
         let reply = reply(text.as_bytes(), &plain()).unwrap();
-        assert_eq!(reply.stop, Stop::ToolUse);
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
-        );
-        assert!(matches!(reply.calls[1].arguments, CallArguments::Malformed(_)));
+        assert_eq!(reply.stop, StopReason::ToolUse);
+        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
+        assert!(reply.calls[1].arguments.is_err());
     }
 
     #[test]
@@ -218,7 +218,10 @@ mod tests {
         let text = r#"{"model":"m","message":{"role":"assistant","content":"a","thinking":"t"},"done":true,
             "done_reason":"length","prompt_eval_count":3,"eval_count":4}"#;
         let reply = reply(text.as_bytes(), &plain()).unwrap();
-        assert_eq!((reply.text.as_str(), reply.stop, reply.stop_reason.as_str()), ("a", Stop::Cut, "length"));
+        assert_eq!(
+            (reply.text.as_str(), reply.stop, reply.stop_reason.as_str()),
+            ("a", StopReason::Cut, "length")
+        );
         assert_eq!((reply.tokens.input, reply.tokens.output), (3, 4));
     }
 
@@ -253,6 +256,6 @@ mod tests {
             assert!(failure.to_string().starts_with("server: the reply's "), "{failure}");
         }
         let empty = reply(br#"{"message":{"content":""},"done":true}"#, &plain()).unwrap();
-        assert_eq!((empty.stop, empty.flaw().is_some()), (Stop::Complete, true));
+        assert_eq!((empty.stop, empty.flaw().is_some()), (StopReason::Complete, true));
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, Dialect, PDF, Reply, Request, Stop, TokenUsage, Tool, ToolCall, ToolResult, Unsupported,
+    Attachment, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, Piece, answer_text, arguments, count, message_in, messages, outer, raw, system, text_at,
+    self, StreamPiece, answer_text, arguments, count, message_in, messages, outer, raw, system, text_at,
     tool_calls, with, wrong_content, wrong_message,
 };
 use serde::Deserialize;
@@ -102,7 +102,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct CompletionReply<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
     model: Option<String>,
@@ -120,7 +120,7 @@ struct Choice<'a> {
 }
 
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: Answer = outer(bytes)?;
+    let answer: CompletionReply = outer(bytes)?;
     let choice = answer.choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
     if let Some(error) = choice.error {
@@ -141,12 +141,12 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
         return Err(nothing());
     }
     let stop = match stop_reason.as_str() {
-        _ if !refusal.is_empty() => Stop::Refused,
+        _ if !refusal.is_empty() => StopReason::Refused,
         // Gemini's goes on with the reason.
-        reason if reason.starts_with("content_filter") => Stop::Refused,
-        "length" => Stop::Cut,
-        "tool_calls" | "function_call" => Stop::ToolUse,
-        _ => Stop::Complete,
+        reason if reason.starts_with("content_filter") => StopReason::Refused,
+        "length" => StopReason::Cut,
+        "tool_calls" | "function_call" => StopReason::ToolUse,
+        _ => StopReason::Complete,
     };
     if text.is_empty() {
         text = refusal;
@@ -205,14 +205,17 @@ fn call(call: &Value) -> ToolCall {
 }
 
 /// Adds an event of a stream to the reply so far.
-pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> Result<Piece, CallError> {
+pub(super) fn add(
+    whole: &mut Map<String, Value>,
+    mut event: Map<String, Value>,
+) -> Result<StreamPiece, CallError> {
     for key in ["model", "usage"] {
         whole.extend(event.remove_entry(key).filter(|(_, value)| !value.is_null()));
     }
     let mut choice = match event.remove("choices") {
-        None | Some(Value::Null) => return Ok(Piece::default()),
+        None | Some(Value::Null) => return Ok(StreamPiece::default()),
         Some(Value::Array(choices)) => match choices.into_iter().next() {
-            None => return Ok(Piece::default()),
+            None => return Ok(StreamPiece::default()),
             Some(Value::Object(choice)) => choice,
             Some(other) => return Err(wrong_message(&other)),
         },
@@ -221,7 +224,7 @@ pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>)
     if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
         return Err(CallError::in_stream(&json!({ "error": error })));
     }
-    let mut piece = Piece::default();
+    let mut piece = StreamPiece::default();
     if let Some(reason @ Value::String(_)) = choice.remove("finish_reason") {
         whole.insert("finish_reason".to_owned(), reason);
         piece.is_last = true;
@@ -307,7 +310,7 @@ fn add_item(items: &mut Vec<Value>, item: Value) {
     }
 }
 
-/// Is `item` another tool call than `known`? Gemini's parallel calls all have the same index, or none.
+/// Whether `item` is another tool call than `known`. Gemini's parallel calls all have the same index, or none.
 fn begins_a_call(item: &Value, known: &Value) -> bool {
     let text = |value: &Value, at: &str| {
         value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
@@ -327,7 +330,6 @@ fn begins_a_call(item: &Value, known: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::CallArguments;
     use crate::provider::wire::examples::{plain, with_tools};
 
     fn sent(request: &Request, dialect: &Dialect) -> Value {
@@ -378,8 +380,8 @@ mod tests {
         let parts = r#"{"content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#;
         assert_eq!(got(parts, r#""stop""#).text, "ab");
         let empty = got(r#"{"content":null}"#, r#""stop""#);
-        assert_eq!((empty.stop, empty.flaw().is_some()), (Stop::Complete, true));
-        assert_eq!(got(r#"{"content":"a"}"#, "null").stop, Stop::Complete);
+        assert_eq!((empty.stop, empty.flaw().is_some()), (StopReason::Complete, true));
+        assert_eq!(got(r#"{"content":"a"}"#, "null").stop, StopReason::Complete);
     }
 
     #[test]
@@ -388,22 +390,19 @@ mod tests {
         let calls = [call("a", r#"{"n":"1"}"#), call("b", r#"{"n":"#), call("c", "[]"), call("d", "")];
         let message = json!({ "role": "assistant", "content": null, "tool_calls": calls }).to_string();
         let reply = got(&message, r#""stop""#);
-        assert_eq!((reply.stop, reply.raw.get()), (Stop::ToolUse, message.as_str()));
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({ "n": "1" }).as_object().unwrap().clone())
-        );
-        assert!(reply.calls[1..].iter().all(|call| matches!(call.arguments, CallArguments::Malformed(_))));
+        assert_eq!((reply.stop, reply.raw.get()), (StopReason::ToolUse, message.as_str()));
+        assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
+        assert!(reply.calls[1..].iter().all(|call| call.arguments.is_err()));
         assert_eq!(reply.calls[3].id, "d");
     }
 
     #[test]
     fn refusals_and_cuts_are_told() {
         let refused = got(r#"{"content":null,"refusal":"I will not"}"#, r#""stop""#);
-        assert_eq!((refused.stop, refused.text.as_str()), (Stop::Refused, "I will not"));
-        assert_eq!(got(r#"{"content":""}"#, r#""content_filter""#).stop, Stop::Refused);
-        assert_eq!(got(r#"{"content":"a"}"#, r#""length""#).stop, Stop::Cut);
-        assert_eq!(got(r#"{"content":"a"}"#, r#""tool_calls""#).stop, Stop::Complete);
+        assert_eq!((refused.stop, refused.text.as_str()), (StopReason::Refused, "I will not"));
+        assert_eq!(got(r#"{"content":""}"#, r#""content_filter""#).stop, StopReason::Refused);
+        assert_eq!(got(r#"{"content":"a"}"#, r#""length""#).stop, StopReason::Cut);
+        assert_eq!(got(r#"{"content":"a"}"#, r#""tool_calls""#).stop, StopReason::Complete);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::base::text::one_line;
 use crate::config::global::Api;
 use crate::provider::error::CallError;
-use crate::provider::wire::{Piece, mend};
+use crate::provider::wire::{StreamPiece, mend};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value};
 
@@ -30,7 +30,8 @@ pub(super) struct Assembler<'a> {
     /// Nothing more comes.
     has_ended: bool,
     mended: bool,
-    failed: Option<CallError>,
+    /// The first error. What comes after it is not read.
+    outcome: Result<(), CallError>,
 }
 
 impl<'a> Assembler<'a> {
@@ -47,114 +48,99 @@ impl<'a> Assembler<'a> {
             is_complete: false,
             has_ended: false,
             mended: false,
-            failed: None,
+            outcome: Ok(()),
         }
     }
 
-    /// Has anything come? Then the request must not be repeated.
+    /// Whether anything has come. Then the request must not be repeated.
     pub(super) fn has_begun(&self) -> bool {
         self.bytes > 0
     }
 
     pub(super) fn take(&mut self, piece: &[u8]) {
         self.bytes += piece.len();
-        let mut rest = piece;
-        while self.failed.is_none()
-            && let Some(end) = memchr::memchr(b'\n', rest)
-        {
+        if self.outcome.is_ok() {
+            self.outcome = self.read(piece);
+        }
+    }
+
+    fn read(&mut self, mut rest: &[u8]) -> Result<(), CallError> {
+        while let Some(end) = memchr::memchr(b'\n', rest) {
             self.line.extend_from_slice(&rest[..end]);
             rest = &rest[end + 1..];
             let line = std::mem::take(&mut self.line);
-            self.line(&line);
+            self.line(&line)?;
         }
-        if self.failed.is_none() {
-            self.line.extend_from_slice(rest);
-            if self.line.len() > CAP {
-                self.fail(CallError::server("an event of the stream is larger than 16 MiB"));
-            }
-        }
+        self.line.extend_from_slice(rest);
+        within_cap(self.line.len(), "an event of the stream")
     }
 
-    fn fail(&mut self, error: CallError) {
-        self.failed.get_or_insert(error);
-    }
-
-    fn line(&mut self, line: &[u8]) {
+    fn line(&mut self, line: &[u8]) -> Result<(), CallError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if self.api == Api::Ollama {
-            if !line.trim_ascii().is_empty() {
-                self.event(line.to_vec());
+        match (self.api, line.strip_prefix(b"data:")) {
+            (Api::Ollama, _) if line.trim_ascii().is_empty() => Ok(()),
+            (Api::Ollama, _) => self.event(line.to_vec()),
+            _ if line.is_empty() => {
+                let data = std::mem::take(&mut self.data);
+                if data.is_empty() { Ok(()) } else { self.event(data) }
             }
-        } else if line.is_empty() {
-            let data = std::mem::take(&mut self.data);
-            if !data.is_empty() {
-                self.event(data);
+            (_, Some(data)) => {
+                if !self.data.is_empty() {
+                    self.data.push(b'\n');
+                }
+                self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+                within_cap(self.data.len(), "an event of the stream")
             }
-        } else if let Some(data) = line.strip_prefix(b"data:") {
-            if !self.data.is_empty() {
-                self.data.push(b'\n');
+            _ if !self.plain.is_empty() || matches!(line.trim_ascii_start(), [b'{' | b'[', ..]) => {
+                self.plain.extend_from_slice(line);
+                within_cap(self.plain.len(), "the reply")
             }
-            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
-            if self.data.len() > CAP {
-                self.fail(CallError::server("an event of the stream is larger than 16 MiB"));
-            }
-        } else if !self.plain.is_empty() || matches!(line.trim_ascii_start(), [b'{' | b'[', ..]) {
-            self.plain.extend_from_slice(line);
-            if self.plain.len() > CAP {
-                self.fail(CallError::server("the reply is larger than 16 MiB"));
-            }
+            // Other fields, and comments that keep the connection alive, say nothing.
+            _ => Ok(()),
         }
-        // Other fields, and comments that keep the connection alive, say nothing.
     }
 
-    fn event(&mut self, mut data: Vec<u8>) {
+    fn event(&mut self, mut data: Vec<u8>) -> Result<(), CallError> {
         if data.trim_ascii() == b"[DONE]" {
-            return;
+            return Ok(());
         }
         self.mended |= mend(&mut data);
         let event = match serde_json::from_slice::<Value>(&data) {
             Ok(Value::Object(event)) => event,
-            Ok(_) => return self.fail(CallError::server("an event of the stream is not a JSON object")),
+            Ok(_) => return Err(CallError::server("an event of the stream is not a JSON object")),
             // Half an event.
-            Err(e) if self.has_ended && e.is_eof() => return,
+            Err(e) if self.has_ended && e.is_eof() => return Ok(()),
             Err(e) => {
                 let why = one_line(&e.to_string(), 200);
-                return self.fail(CallError::server(format!("an event of the stream is not JSON: {why}")));
+                return Err(CallError::server(format!("an event of the stream is not JSON: {why}")));
             }
         };
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return self.fail(CallError::in_stream(&Value::Object(event)));
+            return Err(CallError::in_stream(&Value::Object(event)));
         }
-        let added = match self.api {
+        let StreamPiece { text, is_last } = match self.api {
             Api::Anthropic => anthropic::add(&mut self.whole, event),
             Api::OpenAi => openai::add(&mut self.whole, event),
             Api::Ollama => ollama::add(&mut self.whole, event),
-        };
-        let Piece { text, is_last } = match added {
-            Ok(piece) => piece,
-            Err(error) => return self.fail(error),
-        };
+        }?;
         self.is_complete |= is_last;
         self.length += text.len();
-        if self.length > CAP {
-            self.fail(CallError::server("the answer is larger than 16 MiB"));
-        } else if !text.is_empty() {
+        within_cap(self.length, "the answer")?;
+        if !text.is_empty() {
             (self.on_text)(&text);
         }
+        Ok(())
     }
 
     /// The reply as if it had come whole, if the stream came to its end; and whether characters were replaced.
     pub(super) fn end(mut self) -> Result<(Vec<u8>, bool), CallError> {
+        self.outcome?;
+        self.outcome = Ok(());
         // The last line may lack its end, and the last event its blank line.
-        if self.failed.is_none() {
-            self.has_ended = true;
-            let line = std::mem::take(&mut self.line);
-            self.line(&line);
-            self.line(b"");
-        }
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
+        self.has_ended = true;
+        let line = std::mem::take(&mut self.line);
+        self.line(&line)?;
+        self.line(b"")?;
         if let Ok(body) = serde_json::from_slice::<Value>(&self.plain) {
             // Gemini's errors are lists of one.
             let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
@@ -176,10 +162,17 @@ impl<'a> Assembler<'a> {
     }
 }
 
+fn within_cap(length: usize, what: &str) -> Result<(), CallError> {
+    match length > CAP {
+        true => Err(CallError::server(format!("{what} is larger than 16 MiB"))),
+        false => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::{CallArguments, Reply, Request, Stop};
+    use crate::provider::message::{Reply, Request, StopReason};
     use crate::provider::wire::examples::{plain, with_tools};
     use serde_json::json;
 
@@ -227,7 +220,7 @@ mod tests {
             r#"{"type":"message_stop"}"#,
         ]);
         let (reply, text) = assembled(Api::Anthropic, &stream, &with_tools("[]")).unwrap();
-        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", Stop::ToolUse));
+        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", StopReason::ToolUse));
         assert_eq!((reply.tokens.input, reply.tokens.output, reply.model.as_str()), (7, 9, "m-2"));
         let raw: Value = serde_json::from_str(reply.raw.get()).unwrap();
         assert_eq!(raw[0], json!({ "type": "thinking", "thinking": "h", "signature": "x==" }));
@@ -235,12 +228,9 @@ mod tests {
             (&raw[2]["input"], &raw[3]["input"], &raw[4]["input"]),
             (&json!({"n": 1}), &json!({}), &json!({}))
         );
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({"n": 1}).as_object().unwrap().clone())
-        );
-        assert_eq!(reply.calls[1].arguments, CallArguments::Object(Map::new()));
-        assert!(matches!(reply.calls[2].arguments, CallArguments::Malformed(_)));
+        assert_eq!(reply.calls[0].arguments, Ok(json!({"n": 1}).as_object().unwrap().clone()));
+        assert_eq!(reply.calls[1].arguments, Ok(Map::new()));
+        assert!(reply.calls[2].arguments.is_err());
     }
 
     #[test]
@@ -256,14 +246,11 @@ mod tests {
             "[DONE]",
         ]);
         let (reply, text) = assembled(Api::OpenAi, &stream, &with_tools("{}")).unwrap();
-        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", Stop::ToolUse));
+        assert_eq!((text.as_str(), reply.text.as_str(), reply.stop), ("one", "one", StopReason::ToolUse));
         assert_eq!((reply.tokens.input, reply.tokens.output, reply.model.as_str()), (5, 6, "m-2"));
         let names: Vec<_> = reply.calls.iter().map(|call| (call.id.as_str(), call.name.as_str())).collect();
         assert_eq!(names, [("a", "x"), ("b", "y")]);
-        assert_eq!(
-            reply.calls[0].arguments,
-            CallArguments::Object(json!({"n": 1}).as_object().unwrap().clone())
-        );
+        assert_eq!(reply.calls[0].arguments, Ok(json!({"n": 1}).as_object().unwrap().clone()));
         let raw: Value = serde_json::from_str(reply.raw.get()).unwrap();
         assert_eq!((&raw["reasoning_content"], &raw["role"]), (&json!("hm"), &json!("assistant")));
         assert_eq!(raw["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");

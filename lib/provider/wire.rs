@@ -3,7 +3,7 @@
 use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::CallError;
-use crate::provider::message::{Attachment, CallArguments, ChatTurn, Request, ToolResult};
+use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 /// What an event of a stream added to the reply.
 #[derive(Default)]
-pub(super) struct Piece {
+pub(super) struct StreamPiece {
     /// Text of the answer.
     pub(super) text: String,
     /// It said why the answer ends.
@@ -40,11 +40,11 @@ pub(super) fn with(mut parameters: Map<String, Value>, more: Value) -> Map<Strin
 /// One message. An assistant's turn is in it as it came.
 pub(super) fn message(role: &'static str, content: impl Serialize) -> Box<RawValue> {
     #[derive(Serialize)]
-    struct Message<T> {
+    struct RoleMessage<T> {
         role: &'static str,
         content: T,
     }
-    raw(&Message { role, content })
+    raw(&RoleMessage { role, content })
 }
 
 pub(super) fn raw(value: &impl Serialize) -> Box<RawValue> {
@@ -186,16 +186,13 @@ pub(super) fn text_at(value: &Value, name: &str) -> String {
 }
 
 /// A call's arguments: an object or, in OpenAI's format, the text of one.
-pub(super) fn arguments(value: Option<&Value>) -> CallArguments {
-    let malformed = |why: String| CallArguments::Malformed(why);
+pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
     match value {
-        Some(Value::Object(map)) => CallArguments::Object(map.clone()),
-        Some(Value::String(text)) => serde_json::from_str(text).map_or_else(
-            |e| malformed(format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
-            CallArguments::Object,
-        ),
-        Some(_) => malformed("they are not a JSON object".to_owned()),
-        None => malformed("they are missing".to_owned()),
+        Some(Value::Object(map)) => Ok(map.clone()),
+        Some(Value::String(text)) => serde_json::from_str(text)
+            .map_err(|e| format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
+        Some(_) => Err("they are not a JSON object".to_owned()),
+        None => Err("they are missing".to_owned()),
     }
 }
 
@@ -227,25 +224,12 @@ mod tests {
 pub mod examples {
     //! Requests and results that the tests of all three formats use.
 
-    use crate::provider::message::{ChatTurn, Repeats, Request, Tool, ToolResult};
+    use crate::provider::message::{ChatTurn, Request, Tool, ToolResult};
+    use serde_json::json;
     use serde_json::value::RawValue;
-    use serde_json::{Map, json};
 
     pub fn plain() -> Request {
-        Request {
-            model: "m-1".into(),
-            system: String::new(),
-            volatile: 0,
-            repeats: Repeats::Nothing,
-            turns: vec![ChatTurn::User("hi".into())],
-            tools: vec![],
-            is_closing: false,
-            temperature: None,
-            max_tokens: None,
-            extra: Map::new(),
-            schema: None,
-            is_streamed: false,
-        }
+        Request::new("m-1", String::new(), ChatTurn::User("hi".into()))
     }
 
     pub fn with_tools(assistant: &str) -> Request {

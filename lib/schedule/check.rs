@@ -1,10 +1,13 @@
 //! The doctor's check of the timers: do they match the configuration, and do they run?
 
+use crate::base::file;
+use crate::base::text::lossy;
 use crate::memory::doctor::{Check, CheckContext, Finding};
 use crate::memory::sync::remote;
-use crate::schedule::installed::{self, InstalledTimer, last_run};
-use crate::schedule::plan::Scheduler;
+use crate::schedule::installed::{self, InstalledTimer};
+use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::TimedProgram;
+use crate::store::place::Root;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 
@@ -48,7 +51,7 @@ fn faults(timer: &InstalledTimer) -> Vec<Finding> {
         .collect()
 }
 
-/// Is the remote as it was when the timers were installed?
+/// A finding unless the remote is as it was when the timers were installed.
 fn sync(timer: &InstalledTimer, cx: &CheckContext) -> Option<Finding> {
     if timer.is_modules || timer.program != Some(TimedProgram::Consolidate) {
         return None;
@@ -109,4 +112,13 @@ fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
         Scheduler::Crontab => "check that cron itself runs",
     };
     Some(Finding::warning(Check::Schedule, &timer.place, what, mend))
+}
+
+/// The program that last worked on a store, and when it started, from the lock file of its run. The run before that
+/// is not known.
+fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
+    let bytes = file::read(&root.run_lock(), 1000).ok()?;
+    let text = lossy(bytes).0;
+    let program = TimedProgram::ALL.into_iter().find(|program| text.starts_with(program.name()))?;
+    Some((program, text.trim().rsplit(' ').next()?.parse().ok()?))
 }

@@ -5,7 +5,6 @@
 
 use crate::base::error::{Error, Result};
 use crate::schedule::calendar::{Calendar, expressible};
-use crate::schedule::plan::{InstallPlan, Scheduler, words};
 use crate::schedule::timer::{InstalledCommand, TimedProgram, Timer, Timers, When};
 use std::fmt::Write;
 use std::ops::Range;
@@ -13,7 +12,8 @@ use std::ops::Range;
 const START: &str = "# agent-memory:start";
 const END: &str = "# agent-memory:end";
 
-pub fn plan(timers: &Timers) -> Result<InstallPlan> {
+/// Our block, and what in it differs from the request.
+pub fn contents(timers: &Timers) -> Result<(String, Vec<String>)> {
     let mut block = format!("{START}\n# Written by memory-install-cron; memory-uninstall-cron removes it.\n");
     let mut remarks = Vec::new();
     for timer in &timers.all {
@@ -25,14 +25,7 @@ pub fn plan(timers: &Timers) -> Result<InstallPlan> {
         let _ = writeln!(block, "{} {}", times(timer.program, &when)?, command(timer, &timers.vars));
     }
     let _ = writeln!(block, "{END}");
-    Ok(InstallPlan {
-        scheduler: Scheduler::Crontab,
-        dirs: Vec::new(),
-        files: Vec::new(),
-        block: Some(block),
-        commands: vec![words(&["crontab", "-"])],
-        remarks,
-    })
+    Ok((block, remarks))
 }
 
 /// The intervals that cron's five fields can express without a jump at the end of a day, a week or a month.
@@ -147,6 +140,7 @@ pub fn when_of(fields: &str, program: TimedProgram, wanted: &When) -> Option<Whe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::scheduler::words;
     use std::path::Path;
 
     #[test]
@@ -231,7 +225,7 @@ mod tests {
                 then: None,
             };
             let timers = Timers { all: vec![timer], vars: vec![("HOME", "/h o".to_owned())] };
-            let block = plan(&timers).unwrap().block.unwrap();
+            let block = contents(&timers).unwrap().0;
             let [(command, fields)] = &lines_of(&block)[..] else { panic!("{block}") };
             assert_eq!(command.program, Path::new(program), "{block}");
             let when = when_of(fields, TimedProgram::Consolidate, &When::Every(2));

@@ -1,18 +1,55 @@
-//! Carries out a plan. What is already in place is left alone, so a second run changes nothing.
+//! Installs timers: a plan, as plain data, and what carries it out. What is already in place is left alone, so a second run
+//! changes nothing.
 
+use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::schedule::plan::{InstallPlan, Scheduler, Words, words};
+use crate::schedule::scheduler::{Scheduler, words};
+use crate::schedule::timer::Timers;
 use crate::schedule::tool::Tools;
-use crate::schedule::{crontab, unit_file};
-use std::path::{Path, PathBuf};
+use crate::schedule::{crontab, launchd, systemd, unit_file};
+use std::path::PathBuf;
 use std::time::Duration;
+
+/// In the order in which it is carried out.
+#[derive(Debug)]
+pub struct InstallPlan {
+    pub scheduler: Scheduler,
+    /// Directories that the scheduler does not create.
+    pub dirs: Vec<PathBuf>,
+    pub files: Vec<(PathBuf, String)>,
+    /// What goes into the crontab, including the markers.
+    pub block: Option<String>,
+    pub commands: Vec<Vec<String>>,
+    /// What differs from the request.
+    pub remarks: Vec<String>,
+}
+
+impl InstallPlan {
+    pub fn new(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<InstallPlan> {
+        let files = unit_file::contents(scheduler, timers, env)?;
+        let (dirs, block, remarks) = Default::default();
+        let plan = InstallPlan { scheduler, dirs, files, block, commands: Vec::new(), remarks };
+        Ok(match scheduler {
+            Scheduler::Systemd => InstallPlan { commands: systemd::commands(timers), ..plan },
+            Scheduler::Launchd => {
+                let dirs = if timers.all.is_empty() { Vec::new() } else { vec![launchd::log_dir(env)?] };
+                InstallPlan { dirs, commands: launchd::commands(timers, &plan.files), ..plan }
+            }
+            Scheduler::Crontab => {
+                let (block, remarks) = crontab::contents(timers)?;
+                let commands = vec![words(&["crontab", "-"])];
+                InstallPlan { block: Some(block), commands, remarks, ..plan }
+            }
+        })
+    }
+}
 
 /// What was changed.
 #[derive(Debug, Default)]
 pub struct Changes {
     pub written: Vec<PathBuf>,
-    pub commands: Vec<Words>,
+    pub commands: Vec<Vec<String>>,
 }
 
 impl Changes {
@@ -21,9 +58,9 @@ impl Changes {
     }
 
     /// Runs a command of the plan.
-    fn run(&mut self, command: &Words, input: &[u8], tools: &Tools) -> Result<()> {
+    fn run(&mut self, command: &[String], input: &[u8], tools: &Tools) -> Result<()> {
         tools.must(command, input).map_err(|error| self.partly(&error))?;
-        self.commands.push(command.clone());
+        self.commands.push(command.to_vec());
         Ok(())
     }
 
@@ -77,7 +114,7 @@ fn systemd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> 
     plan.commands.iter().try_for_each(|command| done.run(command, b"", tools).map_err(explained))
 }
 
-/// Has the manager loaded the current files, and do their timers run?
+/// Whether the manager has loaded the current files, and their timers run.
 fn is_active(plan: &InstallPlan, tools: &Tools) -> bool {
     let mut show =
         words(&["systemctl", "--user", "show", "--property=Id,UnitFileState,ActiveState,NeedDaemonReload"]);
@@ -104,11 +141,12 @@ fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> 
     // A `bootout` and a `bootstrap` for each file.
     for ((path, _), commands) in plan.files.iter().zip(plan.commands.chunks(2)) {
         let [out, into] = commands else { continue };
-        let was_loaded = out.last().is_some_and(|target| is_loaded(target, tools));
-        if was_loaded && !done.written.contains(path) {
-            continue;
-        }
+        let Some(target) = out.last() else { continue };
+        let was_loaded = tools.is_loaded(target);
         if was_loaded {
+            if !done.written.contains(path) {
+                continue;
+            }
             done.run(out, b"", tools)?;
         }
         let mut loaded = tools.must(into, b"");
@@ -119,29 +157,15 @@ fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> 
             std::thread::sleep(PAUSE);
             loaded = tools.must(into, b"");
         }
+        let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
         match loaded {
             Ok(_) => done.commands.push(into.clone()),
-            Err(error) => load(path, out, &error, tools, done)?,
+            // Older systems have only `load`. It succeeds even if it loads nothing, so the agent is checked afterwards.
+            Err(_) if tools.is_success(&load) && tools.is_loaded(target) => done.commands.push(load),
+            Err(error) => return Err(done.partly(&error)),
         }
     }
     Ok(())
-}
-
-/// Older systems have only `load`. It succeeds even if it loads nothing, so the agent is checked afterwards.
-fn load(path: &Path, out: &Words, error: &Error, tools: &Tools, done: &mut Changes) -> Result<()> {
-    let load = words(&["launchctl", "load", "-w", &path.to_string_lossy()]);
-    if !(tools.is_success(&load) && out.last().is_some_and(|target| is_loaded(target, tools))) {
-        return Err(done.partly(error));
-    }
-    done.commands.push(load);
-    Ok(())
-}
-
-/// `target` is `gui/UID/LABEL`; older systems find an agent by its label.
-pub(super) fn is_loaded(target: &str, tools: &Tools) -> bool {
-    let label = target.rsplit('/').next().unwrap_or(target);
-    tools.is_success(&words(&["launchctl", "print", target]))
-        || tools.is_success(&words(&["launchctl", "list", label]))
 }
 
 /// Vixie's cron accepts lines of less than a thousand bytes.

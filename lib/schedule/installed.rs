@@ -2,17 +2,13 @@
 //! `memory-install-cron`.
 
 use crate::base::env::Env;
-use crate::base::error::Result;
-use crate::base::file;
 use crate::base::lookup::is_program;
 use crate::base::text::lossy;
 use crate::config::memory::Schedule;
-use crate::schedule::plan::Scheduler;
+use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::{InstalledCommand, TimedProgram, When};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::{crontab, launchd, systemd, unit_file};
-use crate::store::place::Root;
-use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, PartialEq, Eq)]
@@ -53,57 +49,41 @@ fn in_files(
     schedule: &Schedule,
     env: &Env,
 ) -> Option<InstalledTimer> {
-    let timer = |place, is_modules, syncs, faults| InstalledTimer {
-        scheduler,
-        program: Some(program),
-        place,
-        is_modules,
-        syncs,
-        faults,
-    };
-    let wanted = program.when(schedule);
-    let is_systemd = scheduler == Scheduler::Systemd;
-    let dir = if is_systemd { systemd::dir(env).ok()? } else { launchd::dir(env.home()?) };
-    let own = match is_systemd {
-        true => dir.join(systemd::timer_name(program)),
-        false => launchd::file(program, env.home()?),
-    };
+    let files = unit_file::files(scheduler, program, env).ok()?;
+    let (place, program) = (files.last()?.0.clone(), Some(program));
+    let mut timer =
+        InstalledTimer { scheduler, program, place, is_modules: false, syncs: false, faults: Vec::new() };
+    let (own, program) = (&timer.place, program?);
     if let Some(path) = unit_file::modules_file(scheduler, program, env) {
-        let hides = is_systemd && own != path && matches!(unit_file::ours(&own), Ok(Some(_)));
-        let faults = hides.then(|| format!("\"{}\" hides a Nix module's timer", own.display()));
-        return Some(timer(path, true, false, faults.into_iter().collect()));
+        if *own != path && matches!(unit_file::ours(own), Ok(Some(_))) {
+            timer.faults.push(format!("\"{}\" hides a Nix module's timer", own.display()));
+        }
+        return Some(InstalledTimer { place: path, is_modules: true, ..timer });
     }
-    let read = match is_systemd {
-        true => systemd_faults(&own, program, &dir, &wanted),
-        false => unit_file::ours(&own).map(|text| {
-            text.map(|text| {
-                let command = launchd::command_of(&text);
-                let faults = faults(command.as_ref(), launchd::when_of(&text, &wanted), &wanted);
-                (command, or_outdated(faults, launchd::is_current(&text, program, &wanted)))
-            })
-        }),
+    let mut text = String::new();
+    for (path, _) in &files {
+        match unit_file::ours(path) {
+            Ok(None) if path == own => return None,
+            Ok(found) => text += &found.unwrap_or_default(),
+            Err(error) => return Some(InstalledTimer { faults: vec![error.message().to_owned()], ..timer }),
+        }
+    }
+    let wanted = program.when(schedule);
+    let (command, when) = match scheduler {
+        Scheduler::Launchd => (launchd::command_of(&text), launchd::when_of(&text, &wanted)),
+        _ => (systemd::command_of(&text), systemd::when_of(&text, &wanted)),
     };
-    let (command, faults) = read.unwrap_or_else(|error| Some((None, vec![error.message().to_owned()])))?;
-    Some(timer(own, false, command.is_some_and(|command| command.syncs), faults))
-}
-
-fn systemd_faults(
-    own: &Path,
-    program: TimedProgram,
-    dir: &Path,
-    wanted: &When,
-) -> Result<Option<(Option<InstalledCommand>, Vec<String>)>> {
-    let timer = unit_file::ours(own)?;
-    let service = unit_file::ours(&dir.join(systemd::service_name(program)))?;
-    let Some(timer) = timer else { return Ok(None) };
-    let service = service.unwrap_or_default();
-    let command = systemd::command_of(&service);
-    let faults = faults(command.as_ref(), systemd::when_of(&timer, wanted), wanted);
-    let mut faults = or_outdated(faults, systemd::is_current(&service, &timer, program, wanted));
-    if !systemd::wanted_link(program, dir).is_symlink() {
-        faults.push("the timer is not enabled".to_owned());
+    timer.syncs = command.as_ref().is_some_and(|command| command.syncs);
+    timer.faults = faults(command.as_ref(), when, &wanted);
+    let is_current = unit_file::is_current(&text, scheduler, program, &wanted, env);
+    if timer.faults.is_empty() && !is_current.is_ok_and(|is_current| is_current) {
+        let what = "another version of memory-install-cron wrote it, or it was changed by hand";
+        timer.faults.push(what.to_owned());
     }
-    Ok(Some((command, faults)))
+    if scheduler == Scheduler::Systemd && !systemd::wanted_link(program, timer.place.parent()?).is_symlink() {
+        timer.faults.push("the timer is not enabled".to_owned());
+    }
+    Some(timer)
 }
 
 fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
@@ -148,21 +128,4 @@ fn faults(command: Option<&InstalledCommand>, when: Option<When>, wanted: &When)
         None => faults.push(format!("it does not run when the configuration says ({wanted})")),
     }
     faults
-}
-
-/// If nothing else is wrong: is it as this version writes it?
-fn or_outdated(mut faults: Vec<String>, is_current: bool) -> Vec<String> {
-    if faults.is_empty() && !is_current {
-        faults.push("another version of memory-install-cron wrote it, or it was changed by hand".to_owned());
-    }
-    faults
-}
-
-/// The program that last worked on a store, and when it started, from the lock file of its run. The run before that
-/// is not known.
-pub(super) fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
-    let bytes = file::read(&root.run_lock(), 1000).ok()?;
-    let text = lossy(bytes).0;
-    let program = TimedProgram::ALL.into_iter().find(|program| text.starts_with(program.name()))?;
-    Some((program, text.trim().rsplit(' ').next()?.parse().ok()?))
 }

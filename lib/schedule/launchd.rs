@@ -1,84 +1,75 @@
-//! launchd agents: a property list for each program, rendered from `launchd/`.
+//! launchd agents: a property list for each program, from `launchd/`.
 
-use crate::base::error::Result;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::config::memory::search::absolute;
 use crate::schedule::calendar::{Calendar, expressible};
-use crate::schedule::plan::{InstallPlan, Scheduler, filled, is_filled, words};
+use crate::schedule::scheduler::words;
 use crate::schedule::timer::{InstalledCommand, TimedProgram, Timer, Timers, When};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-fn template(program: TimedProgram) -> &'static str {
-    match program {
+fn home(env: &Env) -> Result<PathBuf> {
+    absolute(env.home().map(Path::to_path_buf).ok_or_else(|| Error::config("HOME is not set"))?, env)
+}
+
+/// The file of a program with its template.
+pub(super) fn files(program: TimedProgram, env: &Env) -> Result<Vec<(PathBuf, &'static str)>> {
+    let template = match program {
         TimedProgram::Consolidate => include_str!("../../launchd/com.agent-memory.consolidate.plist"),
         TimedProgram::Defrag => include_str!("../../launchd/com.agent-memory.defrag.plist"),
-    }
-}
-
-pub(super) fn label(program: TimedProgram) -> String {
-    format!("com.agent-memory.{}", program.short_name())
-}
-
-pub(super) fn dir(home: &Path) -> PathBuf {
-    home.join("Library/LaunchAgents")
+    };
+    let name = format!("Library/LaunchAgents/com.agent-memory.{}.plist", program.short_name());
+    Ok(vec![(home(env)?.join(name), template)])
 }
 
 /// launchd creates the files, but not the directory.
-pub(super) fn log_dir(home: &Path) -> PathBuf {
-    home.join("Library/Logs/agent-memory")
+pub(super) fn log_dir(env: &Env) -> Result<PathBuf> {
+    Ok(home(env)?.join("Library/Logs/agent-memory"))
 }
 
-pub(super) fn file(program: TimedProgram, home: &Path) -> PathBuf {
-    dir(home).join(format!("{}.plist", label(program)))
-}
-
-pub(super) fn log(program: TimedProgram, home: &Path) -> PathBuf {
-    log_dir(home).join(format!("{}.log", program.short_name()))
+pub(super) fn log(program: TimedProgram, env: &Env) -> Result<PathBuf> {
+    Ok(log_dir(env)?.join(format!("{}.log", program.short_name())))
 }
 
 /// A user's agents, as launchctl names them.
-pub(super) fn domain() -> String {
+fn domain() -> String {
     format!("gui/{}", rustix::process::getuid().as_raw())
 }
 
-pub fn plan(timers: &Timers, home: &str) -> Result<InstallPlan> {
-    let home = Path::new(home);
-    let (mut files, mut commands) = (Vec::new(), Vec::new());
-    for timer in &timers.all {
-        let path = file(timer.program, home);
-        // A loaded agent does not read its file again.
-        commands.push(words(&["launchctl", "bootout", &format!("{}/{}", domain(), label(timer.program))]));
-        commands.push(words(&["launchctl", "bootstrap", &domain(), &path.to_string_lossy()]));
-        let log = log(timer.program, home);
-        files.push((path, agent(timer, &timers.vars, &log.to_string_lossy())?));
-    }
-    let dirs = if files.is_empty() { Vec::new() } else { vec![log_dir(home)] };
-    Ok(InstallPlan { scheduler: Scheduler::Launchd, dirs, files, block: None, commands, remarks: Vec::new() })
+/// An agent, as launchctl names it: `gui/UID/LABEL`.
+pub(super) fn target(program: TimedProgram) -> String {
+    format!("{}/com.agent-memory.{}", domain(), program.short_name())
 }
 
-fn agent(timer: &Timer, vars: &[(&str, String)], log: &str) -> Result<String> {
-    let (mut command, mut environment) = (String::new(), String::new());
-    for word in &timer.command() {
-        let _ = writeln!(command, "\t\t<string>{}</string>", escaped(word));
-    }
-    for (name, value) in vars {
-        let _ = writeln!(environment, "\t\t<key>{name}</key>\n\t\t<string>{}</string>", escaped(value));
-    }
-    let values = [
-        ("@COMMAND@\n", &*command),
-        ("@ENVIRONMENT@\n", &*environment),
-        ("@TIMES@\n", &times(&timer.when)?),
-        ("@LOG@", &escaped(log)),
-    ];
-    Ok(filled(template(timer.program), &values))
+/// A `bootout` and a `bootstrap` for each file: a loaded agent does not read its file again.
+pub(super) fn commands(timers: &Timers, files: &[(PathBuf, String)]) -> Vec<Vec<String>> {
+    let both = |(timer, (path, _)): (&Timer, &(PathBuf, String))| {
+        let out = words(&["launchctl", "bootout", &target(timer.program)]);
+        [out, words(&["launchctl", "bootstrap", &domain(), &path.to_string_lossy()])]
+    };
+    timers.all.iter().zip(files).flat_map(both).collect()
+}
+
+pub(super) fn command(timer: &Timer) -> String {
+    let words = timer.command();
+    let lines = words.iter().map(|word| format!("\t\t<string>{}</string>", escaped(word)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+pub(super) fn environment(vars: &[(&str, String)]) -> String {
+    let pair = |(name, value): &(&str, String)| {
+        format!("\t\t<key>{name}</key>\n\t\t<string>{}</string>", escaped(value))
+    };
+    vars.iter().map(pair).collect::<Vec<_>>().join("\n")
 }
 
 /// The key that says when it runs. A run that was missed while the machine slept is done when it wakes, but only with a
 /// calendar.
-fn times(when: &When) -> Result<String> {
+pub(super) fn times(when: &When) -> Result<String> {
     let calendar = match when.on_calendar() {
         When::On(calendar) => calendar,
         When::Every(hours) => {
-            return Ok(format!("\t<key>StartInterval</key>\n\t<integer>{}</integer>\n", hours * 3600));
+            return Ok(format!("\t<key>StartInterval</key>\n\t<integer>{}</integer>", hours * 3600));
         }
     };
     let Calendar { weekdays, day, hour, minute } = expressible(&calendar, "launchd")?;
@@ -93,22 +84,14 @@ fn times(when: &When) -> Result<String> {
         [] => keys(None),
         days => days.iter().map(|day| keys(Some(*day))).collect(),
     };
-    Ok(format!("\t<key>StartCalendarInterval</key>\n\t<array>\n{dicts}\t</array>\n"))
+    Ok(format!("\t<key>StartCalendarInterval</key>\n\t<array>\n{dicts}\t</array>"))
 }
 
 /// Characters that have a meaning in XML, and their entities.
 const ENTITIES: [(&str, &str); 3] = [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")];
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     ENTITIES.iter().fold(text.to_owned(), |text, (character, entity)| text.replace(character, entity))
-}
-
-/// Does this version write it so, but for the command and the environment?
-pub fn is_current(agent: &str, timer: TimedProgram, wanted: &When) -> bool {
-    times(wanted).is_ok_and(|times| {
-        let template = filled(template(timer), &[("@TIMES@\n", &times)]);
-        is_filled(agent, &template, &["@COMMAND@\n", "@ENVIRONMENT@\n", "@LOG@"])
-    })
 }
 
 /// What an installed agent runs.
@@ -135,22 +118,6 @@ pub fn when_of(agent: &str, wanted: &When) -> Option<When> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_written_is_read_back_as_it_was() {
-        for program in ["/usr/bin/x", "/a & b/<c>/x", "/&amp;/x", "/ü \"'%$\\@LOG@/x"] {
-            let timer = Timer {
-                program: TimedProgram::Defrag,
-                words: words(&[program, "--quiet"]),
-                when: When::Every(36),
-                then: None,
-            };
-            let text = agent(&timer, &[("HOME", "/h".to_owned())], "/h/log").unwrap();
-            assert_eq!(command_of(&text).unwrap().program, Path::new(program), "{text}");
-            assert!(is_current(&text, TimedProgram::Defrag, &When::Every(36)), "{text}");
-            assert_eq!(when_of(&text, &When::Every(24)), Some(When::Every(36)));
-        }
-    }
 
     #[test]
     fn a_calendar_becomes_one_entry_for_each_weekday() {

@@ -1,6 +1,6 @@
 //! The memory programs on a timer: files and commands for the system's own scheduler.
 //!
-//! An installation is plain data ([`plan::InstallPlan`]) that `--print` shows and `install` carries out.
+//! An installation is plain data ([`install::InstallPlan`]) that `--print` shows and `install` carries out.
 
 mod calendar;
 pub mod check;
@@ -8,7 +8,7 @@ pub mod crontab;
 pub mod install;
 pub mod installed;
 pub mod launchd;
-pub mod plan;
+pub mod scheduler;
 pub mod systemd;
 pub mod timer;
 pub mod tool;

@@ -1,26 +1,13 @@
-//! systemd's user manager: a service and a timer for each program, rendered from `systemd/`.
+//! systemd's user manager: a service and a timer for each program, from `systemd/`.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::schedule::plan::{InstallPlan, Scheduler, Words, filled, is_filled, words};
+use crate::schedule::scheduler::words;
 use crate::schedule::timer::{InstalledCommand, TimedProgram, Timer, Timers, When};
 use std::path::{Path, PathBuf};
 
 /// Units for all users, which the user manager reads after the user's own.
 pub(super) const SYSTEM_DIR: &str = "/etc/systemd/user";
-
-fn templates(program: TimedProgram) -> (&'static str, &'static str) {
-    match program {
-        TimedProgram::Consolidate => (
-            include_str!("../../systemd/agent-memory-consolidate.service"),
-            include_str!("../../systemd/agent-memory-consolidate.timer"),
-        ),
-        TimedProgram::Defrag => (
-            include_str!("../../systemd/agent-memory-defrag.service"),
-            include_str!("../../systemd/agent-memory-defrag.timer"),
-        ),
-    }
-}
 
 pub(super) fn service_name(program: TimedProgram) -> String {
     format!("agent-memory-{}.service", program.short_name())
@@ -31,11 +18,27 @@ pub(super) fn timer_name(program: TimedProgram) -> String {
 }
 
 /// `$XDG_CONFIG_HOME/systemd/user`, else `~/.config/systemd/user`.
-pub fn dir(env: &Env) -> Result<PathBuf> {
+pub(super) fn dir(env: &Env) -> Result<PathBuf> {
     // The parent of the memory family's own directory: the same rules for both.
     let config = env.memory_config_dir()?;
     let base = config.parent().ok_or_else(|| Error::config("there is no configuration directory"))?;
     Ok(base.join("systemd/user"))
+}
+
+/// The files of a program with their templates.
+pub(super) fn files(program: TimedProgram, env: &Env) -> Result<Vec<(PathBuf, &'static str)>> {
+    let dir = dir(env)?;
+    let (service, timer) = match program {
+        TimedProgram::Consolidate => (
+            include_str!("../../systemd/agent-memory-consolidate.service"),
+            include_str!("../../systemd/agent-memory-consolidate.timer"),
+        ),
+        TimedProgram::Defrag => (
+            include_str!("../../systemd/agent-memory-defrag.service"),
+            include_str!("../../systemd/agent-memory-defrag.timer"),
+        ),
+    };
+    Ok(vec![(dir.join(service_name(program)), service), (dir.join(timer_name(program)), timer)])
 }
 
 /// The link that means "enabled".
@@ -43,55 +46,36 @@ pub(super) fn wanted_link(program: TimedProgram, dir: &Path) -> PathBuf {
     dir.join("timers.target.wants").join(timer_name(program))
 }
 
-pub fn plan(timers: &Timers, dir: &Path) -> InstallPlan {
-    let mut files = Vec::new();
-    for timer in &timers.all {
-        files.push((dir.join(service_name(timer.program)), service(timer, &timers.vars)));
-        files.push((dir.join(timer_name(timer.program)), schedule(timer)));
+/// `systemctl --user VERB UNIT…`
+pub(super) fn systemctl(verb: &[&str], units: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut command = words(&["systemctl", "--user"]);
+    command.extend(words(verb));
+    command.extend(units);
+    command
+}
+
+/// The commands that let the manager run new files.
+pub(super) fn commands(timers: &Timers) -> Vec<Vec<String>> {
+    let names = || timers.all.iter().map(|timer| timer_name(timer.program));
+    if timers.all.is_empty() {
+        return Vec::new();
     }
-    let names: Vec<String> = timers.all.iter().map(|timer| timer_name(timer.program)).collect();
-    let with_names = |verb: &str| {
-        let mut command = words(&["systemctl", "--user", verb]);
-        command.extend_from_slice(&names);
-        command
-    };
     // `restart` starts a timer that does not run, and lets a running one take over a new interval.
-    let mut commands = Vec::new();
-    if !names.is_empty() {
-        commands = vec![
-            words(&["systemctl", "--user", "daemon-reload"]),
-            with_names("enable"),
-            with_names("restart"),
-        ];
-    }
-    InstallPlan {
-        scheduler: Scheduler::Systemd,
-        dirs: Vec::new(),
-        files,
-        block: None,
-        commands,
-        remarks: Vec::new(),
-    }
+    vec![systemctl(&["daemon-reload"], []), systemctl(&["enable"], names()), systemctl(&["restart"], names())]
 }
 
-fn service(timer: &Timer, vars: &[(&str, String)]) -> String {
-    let vars: Vec<String> = vars
-        .iter()
-        .map(|(name, value)| format!("Environment={}", quoted(&format!("{name}={value}"))))
-        .collect();
-    // systemd starts the second if the first succeeded.
-    let commands: Vec<String> =
-        std::iter::once(&timer.words).chain(&timer.then).map(|words| command(words)).collect();
-    let values = [("@COMMAND@", &*commands.join("\nExecStart=")), ("@ENVIRONMENT@", &*vars.join("\n"))];
-    filled(templates(timer.program).0, &values)
+pub(super) fn environment(vars: &[(&str, String)]) -> String {
+    let vars = vars.iter().map(|(name, value)| format!("Environment={}", quoted(&format!("{name}={value}"))));
+    vars.collect::<Vec<_>>().join("\n")
 }
 
-fn schedule(timer: &Timer) -> String {
-    let times = times(timer.program, &timer.when);
-    filled(templates(timer.program).1, &[("@WHEN@", &timer.when.to_string()), ("@TIMES@", &times)])
+/// The values of `ExecStart=`. systemd starts the second if the first succeeded.
+pub(super) fn command(timer: &Timer) -> String {
+    let commands = std::iter::once(&timer.words).chain(&timer.then).map(|words| exec_start(words));
+    commands.collect::<Vec<_>>().join("\nExecStart=")
 }
 
-fn times(program: TimedProgram, when: &When) -> String {
+pub(super) fn times(program: TimedProgram, when: &When) -> String {
     match when.on_calendar() {
         // Persistent: what was missed while the machine was off is caught up on.
         When::On(calendar) => format!("OnCalendar={calendar}\nPersistent=true\nRandomizedDelaySec=10min"),
@@ -105,21 +89,12 @@ fn times(program: TimedProgram, when: &When) -> String {
     }
 }
 
-/// Does this version write a service and a timer so, but for the command, the environment and words for people?
-pub fn is_current(service: &str, timer: &str, program: TimedProgram, wanted: &When) -> bool {
-    let (service_template, timer_template) = templates(program);
-    let timer_template = filled(timer_template, &[("@TIMES@", &times(program, wanted))]);
-    is_filled(service, service_template, &["@COMMAND@", "@ENVIRONMENT@"])
-        && is_filled(timer, &timer_template, &["@WHEN@"])
-}
-
 /// Runs a program whose path systemd would not accept: it refuses quotes and backslashes there, however escaped.
 const BY_SHELL: &[&str] = &["/bin/sh", "-c", "exec \"$0\" \"$@\""];
 
-/// The value of `ExecStart=`.
-fn command(command: &[String]) -> String {
+fn exec_start(command: &[String]) -> String {
     let needs_shell = command.first().is_some_and(|program| program.contains(['"', '\'', '\\']));
-    let before: Words = if needs_shell { words(BY_SHELL) } else { Words::new() };
+    let before = if needs_shell { words(BY_SHELL) } else { Vec::new() };
     let all: Vec<&String> = before.iter().chain(command).collect();
     // After a colon, systemd replaces no variables.
     let colon = if all.iter().any(|word| word.contains('$')) { ":" } else { "" };
@@ -138,9 +113,9 @@ fn quoted(word: &str) -> String {
 }
 
 /// What an installed service runs.
-pub fn command_of(service: &str) -> Option<InstalledCommand> {
-    let mut all = Words::new();
-    for value in service.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
+pub fn command_of(text: &str) -> Option<InstalledCommand> {
+    let mut all = Vec::new();
+    for value in text.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
         // For the quotes and backslashes that we write, systemd and the shell have the same rules.
         let words = shlex::split(value.trim_start_matches(':'))?;
         let words = if words.starts_with(&self::words(BY_SHELL)) { &words[BY_SHELL.len()..] } else { &words };
@@ -150,8 +125,8 @@ pub fn command_of(service: &str) -> Option<InstalledCommand> {
 }
 
 /// When an installed timer fires: as wanted, or otherwise.
-pub fn when_of(timer: &str, wanted: &When) -> Option<When> {
-    let value = |key: &str| timer.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+pub fn when_of(text: &str, wanted: &When) -> Option<When> {
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
     let Some(calendar) = value("OnCalendar=") else {
         return value("OnUnitActiveSec=")?.strip_suffix('h')?.parse().ok().map(When::Every);
     };
@@ -183,14 +158,14 @@ mod tests {
     #[test]
     fn a_dollar_sign_is_no_variable() {
         let words = words(&["/a$b/x", "--config", "/$HOME"]);
-        assert_eq!(command(&words), ":\"/a$b/x\" --config \"/$HOME\"");
+        assert_eq!(exec_start(&words), ":\"/a$b/x\" --config \"/$HOME\"");
     }
 
     #[test]
     fn the_program_is_read_back_as_it_was() {
         for program in ["/usr/bin/x", "/a b/%h/x", "/a$b/x", "/a\"b/x", "/a'b\\c/%%/x", "/ü&<>/x"] {
             let words = words(&[program, "--quiet"]);
-            let text = format!("[Service]\nExecStart={}\n", command(&words));
+            let text = format!("[Service]\nExecStart={}\n", exec_start(&words));
             assert_eq!(command_of(&text).unwrap().program, Path::new(program), "{text}");
         }
         assert_eq!(command_of("ExecStart=\n"), None);

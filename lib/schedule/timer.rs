@@ -6,7 +6,8 @@ use crate::base::lookup::beside;
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
 use crate::schedule::calendar::Calendar;
-use crate::schedule::plan::line;
+use crate::schedule::scheduler::{line, words};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -27,10 +28,7 @@ impl TimedProgram {
 
     /// As in the names of units and logs.
     pub(super) fn short_name(self) -> &'static str {
-        match self {
-            TimedProgram::Consolidate => "consolidate",
-            TimedProgram::Defrag => "defrag",
-        }
+        &self.name()["memory-".len()..]
     }
 
     pub fn name(self) -> &'static str {
@@ -111,13 +109,7 @@ impl Timer {
     pub(super) fn command(&self) -> Vec<String> {
         match &self.then {
             None => self.words.clone(),
-            Some(then) => {
-                vec![
-                    "/bin/sh".to_owned(),
-                    "-c".to_owned(),
-                    format!("{} && {}", line(&self.words), line(then)),
-                ]
-            }
+            Some(then) => words(&["/bin/sh", "-c", &format!("{} && {}", line(&self.words), line(then))]),
         }
     }
 }
@@ -174,12 +166,6 @@ impl Timers {
         };
         Ok(Timers { all: TimedProgram::ALL.into_iter().map(timer).collect::<Result<_>>()?, vars: vars(env)? })
     }
-
-    /// The timers of the programs that `is_wanted` accepts.
-    pub fn only(&self, is_wanted: impl Fn(TimedProgram) -> bool) -> Timers {
-        let all = self.all.iter().filter(|timer| is_wanted(timer.program)).cloned().collect();
-        Timers { all, vars: self.vars.clone() }
-    }
 }
 
 /// The variables that are set. Paths become absolute: a timer starts in another directory.
@@ -198,13 +184,8 @@ fn vars(env: &Env) -> Result<Vec<(&'static str, String)>> {
 
 /// Each directory once: nested shells add the same ones again, and some crons accept only short lines.
 fn once_each(path: &str) -> String {
-    let mut dirs: Vec<&str> = Vec::new();
-    for dir in path.split(':') {
-        if !dirs.contains(&dir) {
-            dirs.push(dir);
-        }
-    }
-    dirs.join(":")
+    let mut seen = BTreeSet::new();
+    path.split(':').filter(|dir| seen.insert(*dir)).collect::<Vec<_>>().join(":")
 }
 
 /// A value that every scheduler's file can contain: text, on one line.

@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Finished, Invocation};
 use crate::base::lookup::on_path;
 use crate::provider::command::level;
-use crate::schedule::plan::{Scheduler, words};
+use crate::schedule::scheduler::{Scheduler, words};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,6 +57,13 @@ impl Tools<'_> {
     /// Runs a command that may fail.
     pub(super) fn is_success(&self, words: &[String]) -> bool {
         self.run(words, b"").is_ok_and(|finished| finished.status.success())
+    }
+
+    /// Whether launchd has loaded an agent; `target` is `gui/UID/LABEL`. Older systems find it by its label.
+    pub(super) fn is_loaded(&self, target: &str) -> bool {
+        let label = target.rsplit('/').next().unwrap_or(target);
+        self.is_success(&words(&["launchctl", "print", target]))
+            || self.is_success(&words(&["launchctl", "list", label]))
     }
 
     /// The user's crontab; empty if there is none.

@@ -1,10 +1,8 @@
 //! Removes what an installation has left.
 
-use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::schedule::install::is_loaded;
-use crate::schedule::plan::{Scheduler, Words, words};
+use crate::schedule::scheduler::{Scheduler, words};
 use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, systemd, unit_file};
@@ -14,139 +12,101 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct RemovalPlan {
     pub scheduler: Scheduler,
-    pub before: Vec<Words>,
+    pub before: Vec<Vec<String>>,
     pub files: Vec<PathBuf>,
     /// Removed if they are empty.
     dirs: Vec<PathBuf>,
-    pub after: Vec<Words>,
+    pub after: Vec<Vec<String>>,
     /// The remaining crontab: the input of the command in `after`.
     rest: Vec<u8>,
     /// What is not ours to remove, and why.
     pub left: Vec<String>,
 }
 
-/// Whose file is at a path that we use?
-#[derive(PartialEq, Eq)]
-enum Ownership {
-    Ours,
-    Missing,
-    Anothers,
-}
-
 impl RemovalPlan {
-    fn of(scheduler: Scheduler) -> RemovalPlan {
-        let (before, files, dirs, after, rest, left) = Default::default();
-        RemovalPlan { scheduler, before, files, dirs, after, rest, left }
-    }
-
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.files.is_empty() && self.after.is_empty()
     }
-
-    /// Adds the file if it exists and is ours.
-    fn take(&mut self, path: PathBuf) -> Ownership {
-        match unit_file::ours(&path) {
-            Ok(Some(_)) => {
-                self.files.push(path);
-                Ownership::Ours
-            }
-            Ok(None) => Ownership::Missing,
-            Err(e) => {
-                self.left.push(e.message().to_owned());
-                Ownership::Anothers
-            }
-        }
-    }
-
-    /// The programs whose files may be ours. A module's file elsewhere does not prevent the removal of ours.
-    fn programs(&mut self, dir: &Path, env: &Env) -> Vec<TimedProgram> {
-        let mut programs = Vec::new();
-        for program in TimedProgram::ALL {
-            let modules = unit_file::modules_file(self.scheduler, program, env);
-            if modules.as_ref().is_none_or(|path| !path.starts_with(dir)) {
-                programs.push(program);
-            }
-            self.left.extend(modules.as_deref().map(by_module));
-        }
-        programs
-    }
-}
-
-/// Why a module's file is not changed.
-pub fn by_module(path: &Path) -> String {
-    format!(
-        "\"{}\" comes from a Nix module and is not changed; change it there (services.agent-memory)",
-        path.display()
-    )
 }
 
 /// What there is to remove.
 pub fn find(scheduler: Scheduler, tools: &Tools) -> Result<RemovalPlan> {
+    let (before, files, dirs, after, rest, left) = Default::default();
+    let mut removal = RemovalPlan { scheduler, before, files, dirs, after, rest, left };
     match scheduler {
-        Scheduler::Systemd => systemd(tools),
-        Scheduler::Launchd => launchd(tools),
-        Scheduler::Crontab => cron(tools),
+        Scheduler::Launchd | Scheduler::Systemd => find_files(&mut removal, tools)?,
+        Scheduler::Crontab => find_block(&mut removal, tools)?,
     }
+    Ok(removal)
 }
 
-fn systemd(tools: &Tools) -> Result<RemovalPlan> {
-    let mut removal = RemovalPlan::of(Scheduler::Systemd);
-    let dir = systemd::dir(tools.env)?;
+fn find_files(removal: &mut RemovalPlan, tools: &Tools) -> Result<()> {
+    let (scheduler, env) = (removal.scheduler, tools.env);
     let mut timers = Vec::new();
-    for program in removal.programs(&dir, tools.env) {
-        let timer = removal.take(dir.join(systemd::timer_name(program)));
-        if timer == Ownership::Ours {
-            timers.push(systemd::timer_name(program));
+    for program in TimedProgram::ALL {
+        let files = unit_file::files(scheduler, program, env)?;
+        let modules = unit_file::modules_file(scheduler, program, env);
+        removal.left.extend(modules.as_deref().map(unit_file::by_module));
+        // A module's file elsewhere does not prevent the removal of ours.
+        if files.iter().any(|(path, _)| Some(path) == modules.as_ref()) {
+            continue;
         }
-        removal.take(dir.join(systemd::service_name(program)));
-        // `disable` removes the link too, if the timer's file still exists and a manager runs.
-        let link = systemd::wanted_link(program, &dir);
-        if link.is_symlink() && timer != Ownership::Anothers {
-            removal.files.push(link);
+        let mut is_anothers = false;
+        // The timer before its service.
+        for (n, (path, _)) in files.into_iter().rev().enumerate() {
+            match unit_file::ours(&path) {
+                Ok(None) => {}
+                Ok(Some(_)) => {
+                    if n == 0 {
+                        timers.push(program);
+                    }
+                    removal.files.push(path);
+                }
+                Err(error) => {
+                    is_anothers |= n == 0;
+                    removal.left.push(error.message().to_owned());
+                }
+            }
+        }
+        if scheduler == Scheduler::Systemd {
+            // `disable` removes the link too, if the timer's file still exists and a manager runs.
+            let link = systemd::wanted_link(program, &systemd::dir(env)?);
+            removal.files.extend(Some(link).filter(|link| link.is_symlink() && !is_anothers));
+        } else if timers.last() == Some(&program) {
+            removal.files.extend(Some(launchd::log(program, env)?).filter(|log| log.is_file()));
         }
     }
     if removal.files.is_empty() {
-        return Ok(removal);
+        return Ok(());
     }
-    if !timers.is_empty() {
-        let mut disable = words(&["systemctl", "--user", "disable", "--now"]);
-        disable.extend(timers);
-        removal.before.push(disable);
+    match scheduler {
+        Scheduler::Systemd => {
+            if !timers.is_empty() {
+                let names = timers.into_iter().map(systemd::timer_name);
+                removal.before.push(systemd::systemctl(&["disable", "--now"], names));
+            }
+            removal.after.push(systemd::systemctl(&["daemon-reload"], []));
+            let dir = systemd::dir(env)?;
+            removal.dirs.push(dir.join("timers.target.wants"));
+            removal.dirs.extend(dir.ancestors().take(2).map(Path::to_path_buf));
+        }
+        _ => {
+            let loaded = timers.into_iter().map(launchd::target).filter(|target| tools.is_loaded(target));
+            removal.before = loaded.map(|target| words(&["launchctl", "bootout", &target])).collect();
+            removal.dirs.push(launchd::log_dir(env)?);
+        }
     }
-    removal.after.push(words(&["systemctl", "--user", "daemon-reload"]));
-    removal.dirs = vec![dir.join("timers.target.wants"), dir.clone()];
-    removal.dirs.extend(dir.parent().map(Path::to_path_buf));
-    Ok(removal)
+    Ok(())
 }
 
-fn launchd(tools: &Tools) -> Result<RemovalPlan> {
-    let mut removal = RemovalPlan::of(Scheduler::Launchd);
-    let Some(home) = tools.env.home() else { return Err(Error::config("HOME is not set")) };
-    for program in removal.programs(&launchd::dir(home), tools.env) {
-        if removal.take(launchd::file(program, home)) != Ownership::Ours {
-            continue;
-        }
-        let target = format!("{}/{}", launchd::domain(), launchd::label(program));
-        if is_loaded(&target, tools) {
-            removal.before.push(words(&["launchctl", "bootout", &target]));
-        }
-        removal.files.extend(Some(launchd::log(program, home)).filter(|log| log.is_file()));
-    }
-    if !removal.files.is_empty() {
-        removal.dirs.push(launchd::log_dir(home));
-    }
-    Ok(removal)
-}
-
-fn cron(tools: &Tools) -> Result<RemovalPlan> {
-    let mut removal = RemovalPlan::of(Scheduler::Crontab);
+fn find_block(removal: &mut RemovalPlan, tools: &Tools) -> Result<()> {
     let old = tools.crontab()?;
     if crontab::block(&old)?.is_some() {
         removal.rest = crontab::with_block(&old, None)?;
         // If nothing else is in it, there was no crontab before ours, or an empty one.
         removal.after.push(words(&["crontab", if removal.rest.is_empty() { "-r" } else { "-" }]));
     }
-    Ok(removal)
+    Ok(())
 }
 
 /// Removes everything that can be removed, and reports the failures together at the end.
@@ -169,9 +129,8 @@ pub fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
     }
     if removal.scheduler == Scheduler::Systemd && faults.is_empty() {
         // A failed run would stay in the list, without its file. This fails if there was none.
-        let mut reset = words(&["systemctl", "--user", "reset-failed"]);
-        reset.extend(TimedProgram::ALL.map(systemd::service_name));
-        tools.is_success(&reset);
+        let services = TimedProgram::ALL.map(systemd::service_name);
+        tools.is_success(&systemd::systemctl(&["reset-failed"], services));
     }
     match faults.is_empty() {
         true => Ok(()),
@@ -200,7 +159,7 @@ mod tests {
         let link = systemd::wanted_link(TimedProgram::Consolidate, &units);
         std::os::unix::fs::symlink("/nowhere", &link).unwrap();
         let env = pretend(&[("XDG_CONFIG_HOME", config.to_str().unwrap())]);
-        let removal = systemd(&Tools { env: &env, patience: PATIENCE }).unwrap();
+        let removal = find(Scheduler::Systemd, &Tools { env: &env, patience: PATIENCE }).unwrap();
         assert_eq!((removal.files, removal.left.len()), (vec![link], 1));
     }
 }

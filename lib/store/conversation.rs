@@ -130,7 +130,7 @@ pub fn read(path: &Path) -> Result<Earlier> {
 pub fn append(path: &Path, exchange: &Exchange) -> io::Result<()> {
     let mut line = serde_json::to_vec(exchange)?;
     line.push(b'\n');
-    file::append_private(path, &line)
+    file::append_durably(path, &line, 0o600)
 }
 
 #[cfg(test)]
@@ -176,7 +176,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.jsonl");
         append(&path, &exchange("one", "1")).unwrap();
-        file::append_private(&path, b"{\"time\":\"20").unwrap();
+        file::append_durably(&path, b"{\"time\":\"20", 0o600).unwrap();
         append(&path, &exchange("two", "2")).unwrap();
         let earlier = read(&path).unwrap();
         assert_eq!(earlier.exchanges, [exchange("one", "1"), exchange("two", "2")]);

@@ -30,6 +30,6 @@ pub fn add<'a>(root: &Root, new: impl Iterator<Item = &'a EntryId>) -> Result<()
     let lines: String = new.filter(|id| !known.contains(id)).map(|id| format!("{id}\n")).collect();
     match lines.is_empty() {
         true => Ok(()),
-        false => Ok(file::append_private(&root.path().join(PATH), lines.as_bytes())?),
+        false => Ok(file::append_durably(&root.path().join(PATH), lines.as_bytes(), 0o600)?),
     }
 }

@@ -1,7 +1,7 @@
 //! The command line, read by the table of which help is made.
 
 use crate::base::cli::about::About;
-use crate::base::cli::flag::{Flag, Kind, Rule, Words};
+use crate::base::cli::flag::{Flag, FlagValue, Rule, Words};
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::error::{Error, Result};
 use crate::base::text::nearest;
@@ -69,7 +69,7 @@ impl Args {
             return Err(Error::usage(format!("unknown option \"{spelled}\"")).hint(hint));
         };
         let value = match flag.kind {
-            Kind::Switch => OsString::new(),
+            FlagValue::Switch => OsString::new(),
             _ => parser.value()?,
         };
         flag.check(&spelled, &value)?;
@@ -147,7 +147,7 @@ impl Args {
         Some(if hint.is_empty() { error } else { error.hint(hint) })
     }
 
-    /// Is what a rule names on the command line?
+    /// Whether what a rule names is on the command line.
     fn is_there(&self, name: &str) -> bool {
         match name {
             "WORDS" => self.is_given(""),
@@ -216,7 +216,7 @@ impl Args {
     }
 }
 
-/// Is it this flag that a rule names?
+/// Whether it is this flag that a rule names.
 fn names(flag: &str, long: &str) -> bool {
     flag.strip_prefix("--") == Some(long)
 }
@@ -243,9 +243,9 @@ impl Flag {
         }
     }
 
-    /// May this be its value?
+    /// An error unless this may be its value.
     fn check(&self, spelled: &str, value: &OsStr) -> Result<()> {
-        if matches!(self.kind, Kind::Switch | Kind::Path) {
+        if matches!(self.kind, FlagValue::Switch | FlagValue::Path) {
             return Ok(());
         }
         let Some(text) = value.to_str() else {
@@ -253,13 +253,15 @@ impl Flag {
             return Err(Error::usage(format!("option \"{spelled}\" is not valid UTF-8: \"{text}\"")));
         };
         let (is_right, known) = match self.kind {
-            Kind::Count => (text.parse().is_ok_and(|n: usize| n > 0), "a whole number from 1".to_owned()),
-            Kind::Seconds => (
+            FlagValue::Count => {
+                (text.parse().is_ok_and(|n: usize| n > 0), "a whole number from 1".to_owned())
+            }
+            FlagValue::Seconds => (
                 text.parse().is_ok_and(|n: u64| (1..=LONGEST_SECONDS).contains(&n)),
                 format!("a whole number of seconds from 1 to {LONGEST_SECONDS}"),
             ),
-            Kind::OneOf(words) => (words.contains(&text), listed(words.iter().copied())),
-            Kind::Switch | Kind::Text | Kind::Path => return Ok(()),
+            FlagValue::OneOf(words) => (words.contains(&text), listed(words.iter().copied())),
+            FlagValue::Switch | FlagValue::Text | FlagValue::Path => return Ok(()),
         };
         if is_right {
             return Ok(());
@@ -268,7 +270,7 @@ impl Flag {
     }
 }
 
-/// Is this a command line that the program takes?
+/// Whether this is a command line that the program takes.
 #[cfg(test)]
 pub fn accepts(about: &'static About, words: &[&str]) -> bool {
     matches!(Args::parse(about, lexopt::Parser::from_args(words)).1, Asked::Run)

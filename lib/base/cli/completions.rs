@@ -3,30 +3,16 @@
 use crate::base::cli::about::About;
 use std::fmt::Write;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
+/// Makes a script that completes programs.
+pub type Completer = fn(&[&About]) -> String;
 
-impl Shell {
-    pub fn named(name: &str) -> Option<Shell> {
-        match name {
-            "bash" => Some(Shell::Bash),
-            "zsh" => Some(Shell::Zsh),
-            "fish" => Some(Shell::Fish),
-            _ => None,
-        }
-    }
-}
-
-/// A script for the shell that completes `programs`.
-pub fn completions(shell: Shell, programs: &[&About]) -> String {
+/// The completer for a shell.
+pub fn completer(shell: &str) -> Option<Completer> {
     match shell {
-        Shell::Bash => bash(programs),
-        Shell::Zsh => zsh(programs),
-        Shell::Fish => fish(programs),
+        "bash" => Some(bash),
+        "zsh" => Some(zsh),
+        "fish" => Some(fish),
+        _ => None,
     }
 }
 

@@ -8,14 +8,14 @@ pub struct Flag {
     /// What help calls its value; empty for a flag without one.
     pub(super) value: &'static str,
     pub(super) help: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: FlagValue,
     /// How many values belong to it: the words after its value do, too.
     pub(super) most: usize,
 }
 
 /// What the value of a flag may be.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum FlagValue {
     /// There is none.
     Switch,
     Text,
@@ -29,23 +29,23 @@ pub enum Kind {
 }
 
 pub const fn flag(long: &'static str, help: &'static str) -> Flag {
-    Flag { long, short: None, value: "", help, kind: Kind::Switch, most: 1 }
+    Flag { long, short: None, value: "", help, kind: FlagValue::Switch, most: 1 }
 }
 
 pub const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
-    Flag { value, kind: Kind::Text, ..flag(long, help) }
+    Flag { value, kind: FlagValue::Text, ..flag(long, help) }
 }
 
 pub const fn path(long: &'static str, value: &'static str, help: &'static str) -> Flag {
-    Flag { value, kind: Kind::Path, ..flag(long, help) }
+    Flag { value, kind: FlagValue::Path, ..flag(long, help) }
 }
 
 pub const fn count(long: &'static str, help: &'static str) -> Flag {
-    Flag { value: "N", kind: Kind::Count, ..flag(long, help) }
+    Flag { value: "N", kind: FlagValue::Count, ..flag(long, help) }
 }
 
 pub const fn seconds(long: &'static str, help: &'static str) -> Flag {
-    Flag { value: "SECONDS", kind: Kind::Seconds, ..flag(long, help) }
+    Flag { value: "SECONDS", kind: FlagValue::Seconds, ..flag(long, help) }
 }
 
 pub const fn one_of(
@@ -54,7 +54,7 @@ pub const fn one_of(
     words: &'static [&'static str],
     help: &'static str,
 ) -> Flag {
-    Flag { value, kind: Kind::OneOf(words), ..flag(long, help) }
+    Flag { value, kind: FlagValue::OneOf(words), ..flag(long, help) }
 }
 
 impl Flag {

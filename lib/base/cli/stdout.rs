@@ -73,7 +73,7 @@ impl Stdout {
         self.out.get_ref().is_terminal()
     }
 
-    /// Has a write failed for another reason than a reader that left?
+    /// Whether a write has failed for another reason than a reader that left.
     pub fn is_broken(&self) -> bool {
         self.broken
     }

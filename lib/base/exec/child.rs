@@ -2,9 +2,9 @@
 
 use crate::base::command_line::{first_word, plain_words};
 use crate::base::deadline::Deadline;
+use crate::base::exec::forwarder;
 use crate::base::exec::group::{self, GRACE, ProcessGroup};
 use crate::base::exec::pipe::STDERR_KEPT;
-use crate::base::exec::speaker;
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
 use crate::base::stderr;
@@ -113,7 +113,7 @@ fn show(stderr: &str) {
     }
 }
 
-/// Is stdout a file that must be watched? An error if it is larger than the cap.
+/// Whether stdout is a file that must be watched. An error if it is larger than the cap.
 fn overflow(invocation: &Invocation) -> Result<bool, ExecError> {
     let Some(file) = invocation.stdout_file else { return Ok(false) };
     let cap = invocation.stdout_cap;
@@ -136,7 +136,7 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
 /// Ends every command, and lets no other start: the program is about to exit.
 pub(in crate::base) fn end_all() {
     // Their last output comes before ours.
-    group::end_all(speaker::is_heard);
+    group::end_all(forwarder::is_heard);
 }
 
 /// Starts the command directly if its line needs no shell, else with the shell.

@@ -2,6 +2,7 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::exec::ExecError;
+use crate::base::exec::forwarder::Forwarder;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::ioctl_fionbio;
 use std::io::{self, PipeReader, Read};
@@ -68,18 +69,20 @@ impl Output {
 }
 
 /// Our end of a pipe, and what came out of it.
-pub(super) struct Source {
+pub(super) struct OutputPipe {
     /// `None` once it has ended.
     pub(super) pipe: Option<PipeReader>,
     pub(super) kept: Output,
+    /// Passes them on.
+    pub(super) forwarder: Option<Forwarder>,
 }
 
-impl Source {
-    pub(super) fn new(stream: Option<impl Into<OwnedFd>>, kept: Output) -> io::Result<Source> {
+impl OutputPipe {
+    pub(super) fn new(stream: Option<impl Into<OwnedFd>>, kept: Output) -> io::Result<OutputPipe> {
         let pipe = stream.map(|stream| PipeReader::from(stream.into()));
         // That poll finds something to read is no promise: a command can read from the pipe of its own stdout.
         pipe.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
-        Ok(Source { pipe, kept })
+        Ok(OutputPipe { pipe, kept, forwarder: None })
     }
 
     /// Reads once, as much as the buffer takes. How many bytes there were.
@@ -90,6 +93,9 @@ impl Source {
             self.pipe = None;
         }
         let n = read.map_err(ExecError::Reading)?.unwrap_or(0);
+        if let Some(forwarder) = self.forwarder.as_ref().filter(|_| n > 0) {
+            forwarder.say(&buffer[..n]);
+        }
         self.kept.add(&buffer[..n]).map(|()| n)
     }
 
@@ -108,7 +114,7 @@ impl Source {
         Ok(())
     }
 
-    /// Does somebody still hold the other end?
+    /// Whether somebody still holds the other end.
     pub(super) fn is_held(&self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         let mut pipe = [PollFd::new(pipe, PollFlags::IN)];
@@ -118,7 +124,7 @@ impl Source {
 }
 
 /// Reads once. How many bytes there were, which may be none; `None` at the end.
-pub(super) fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match from.read(buffer) {
             Ok(0) => return Ok(None),
@@ -146,6 +152,6 @@ pub(super) fn poll(waited: &mut [PollFd], until: Deadline) -> io::Result<usize> 
 }
 
 /// How many bytes are in a pipe now.
-pub(super) fn in_pipe(pipe: &impl AsFd) -> io::Result<usize> {
+fn in_pipe(pipe: &impl AsFd) -> io::Result<usize> {
     Ok(usize::try_from(rustix::io::ioctl_fionread(pipe)?).unwrap_or(usize::MAX))
 }

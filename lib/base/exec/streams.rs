@@ -1,9 +1,9 @@
 //! A command's three streams, served by the thread that waits for it: each is read or written when that takes no
-//! waiting. Only a stderr that is passed on has a thread of its own ([`Speaker`]).
+//! waiting. Only a stderr that is passed on has a thread of its own ([`Forwarder`]).
 
 use crate::base::deadline::Deadline;
-use crate::base::exec::pipe::{Excess, Output, STDERR_KEPT, Source, poll};
-use crate::base::exec::speaker::Speaker;
+use crate::base::exec::forwarder::{Forwarder, TICK};
+use crate::base::exec::pipe::{Excess, Output, OutputPipe, STDERR_KEPT, poll};
 use crate::base::exec::{ExecError, Invocation};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::ioctl_fionbio;
@@ -21,15 +21,13 @@ const LITTLE_PATIENCE: Duration = Duration::from_millis(40);
 /// None of our ends of the pipes blocks. Each is `None` once it has ended.
 pub(super) struct Streams<'a> {
     /// Ends when the command has exited.
-    exit: Source,
+    exit: OutputPipe,
     /// Ends when all of the input is written, or the command has closed it.
     stdin: Option<PipeWriter>,
     /// What is not written yet.
     input: &'a [u8],
-    stdout: Source,
-    /// Has no pipe if the speaker has it.
-    stderr: Source,
-    speaker: Option<Speaker>,
+    stdout: OutputPipe,
+    stderr: OutputPipe,
     buffer: Vec<u8>,
 }
 
@@ -44,17 +42,15 @@ impl Streams<'_> {
         let stdin = child.stdin.take().map(|stdin| PipeWriter::from(OwnedFd::from(stdin)));
         stdin.as_ref().map_or(Ok(()), |stdin| ioctl_fionbio(stdin, true))?;
         let excess = if invocation.is_cut { Excess::CutsMiddle } else { Excess::Error };
-        let mut stderr = Source::new(child.stderr.take(), Output::new(STDERR_KEPT, Excess::CutsStart))?;
-        let heard = stderr.pipe.take_if(|_| invocation.is_heard);
         let mut streams = Streams {
-            exit: Source::new(Some(exit), Output::new(0, Excess::CutsStart))?,
+            exit: OutputPipe::new(Some(exit), Output::new(0, Excess::CutsStart))?,
             stdin,
             input: &invocation.input,
-            stdout: Source::new(child.stdout.take(), Output::new(invocation.stdout_cap, excess))?,
-            stderr,
-            speaker: heard.map(Speaker::start).transpose()?,
+            stdout: OutputPipe::new(child.stdout.take(), Output::new(invocation.stdout_cap, excess))?,
+            stderr: OutputPipe::new(child.stderr.take(), Output::new(STDERR_KEPT, Excess::CutsStart))?,
             buffer: vec![0; BUFFER],
         };
+        streams.stderr.forwarder = invocation.is_heard.then(Forwarder::start).transpose()?;
         // All of a short input fits into the pipe.
         streams.feed();
         Ok(streams)
@@ -64,31 +60,31 @@ impl Streams<'_> {
         self.exit.pipe.is_none()
     }
 
-    /// Have stdout and stderr ended?
+    /// Whether stdout and stderr have ended.
     pub(super) fn have_ended(&self) -> bool {
-        let speaks = self.speaker.as_ref().is_some_and(|speaker| speaker.thread.pipe.is_some());
-        self.stdout.pipe.is_none() && self.stderr.pipe.is_none() && !speaks
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
     }
 
-    /// Does somebody still hold stdout?
+    /// Whether somebody still holds stdout.
     pub(super) fn is_held(&self) -> bool {
         self.stdout.is_held()
     }
 
     /// Serves the streams that can be served now; waits for one until then.
     pub(super) fn serve(&mut self, until: Deadline) -> Result<(), ExecError> {
-        let speaking = self.speaker.as_ref().and_then(|speaker| speaker.thread.pipe.as_ref());
-        let readers =
-            [self.exit.pipe.as_ref(), self.stdout.pipe.as_ref(), self.stderr.pipe.as_ref(), speaking];
+        // While the reader of our stderr is behind, the command's has to wait.
+        let is_behind = self.stderr.forwarder.as_ref().is_some_and(Forwarder::is_behind);
+        let until = if is_behind { until.earlier(Deadline::after(TICK)) } else { until };
+        let stderr = self.stderr.pipe.as_ref().filter(|_| !is_behind);
+        let readers = [self.exit.pipe.as_ref(), self.stdout.pipe.as_ref(), stderr];
         let readers = readers.into_iter().flatten().map(|pipe| PollFd::new(pipe, PollFlags::IN));
         let stdin = self.stdin.iter().map(|stdin| PollFd::new(stdin, PollFlags::OUT));
         poll(&mut readers.chain(stdin).collect::<Vec<_>>(), until).map_err(ExecError::Reading)?;
         self.exit.read(&mut self.buffer)?;
         self.feed();
         self.stdout.read(&mut self.buffer)?;
-        let _ = self.stderr.read(&mut self.buffer);
-        if let Some(speaker) = &mut self.speaker {
-            speaker.thread.read(&mut self.buffer)?;
+        if !is_behind {
+            let _ = self.stderr.read(&mut self.buffer);
         }
         Ok(())
     }
@@ -102,16 +98,15 @@ impl Streams<'_> {
         let waited = waited.and_then(|()| self.stdout.drain(&mut self.buffer, deadline));
         // Also of a command that has failed: it says why at its end.
         let _ = self.stderr.drain(&mut self.buffer, Deadline::after(PATIENCE));
-        if let Some(speaker) = &mut self.speaker {
-            speaker.finish(if waited.is_ok() { PATIENCE } else { LITTLE_PATIENCE });
+        if let Some(forwarder) = &self.stderr.forwarder {
+            forwarder.finish(if waited.is_ok() { PATIENCE } else { LITTLE_PATIENCE });
         }
         waited
     }
 
     /// What was printed on stdout, and the end of stderr.
     pub(super) fn taken(self) -> (Vec<u8>, Vec<u8>) {
-        let stderr = self.speaker.map_or(self.stderr.kept, Speaker::stop);
-        (self.stdout.kept.take(), stderr.take())
+        (self.stdout.kept.take(), self.stderr.kept.take())
     }
 
     fn feed(&mut self) {

@@ -69,7 +69,7 @@ pub fn leftovers(dir: &Path, extension: &str, age: Duration) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Was the file last written at least `age` ago? By the clock of the file system, not a pinned one.
+/// Whether the file was last written at least `age` ago. By the clock of the file system, not a pinned one.
 #[allow(clippy::disallowed_methods, reason = "an age by the clock of the file system")]
 pub fn is_older(path: &Path, age: Duration) -> bool {
     let changed = || path.symlink_metadata().and_then(|metadata| metadata.modified());
@@ -91,14 +91,9 @@ fn is_temporary(name: &str, extension: &str) -> bool {
 fn temporaries(path: &Path) -> Vec<PathBuf> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
     let prefix = format!(".{}.", name.to_string_lossy());
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.len() == prefix.len() + 6 && name.starts_with(&prefix) && is_temporary(&name, "")
-        })
-        .map(|entry| entry.path())
-        .collect()
+    let is_its_own = |found: &PathBuf| {
+        let name = found.file_name().unwrap_or_default().to_string_lossy();
+        name.len() == prefix.len() + 6 && name.starts_with(&prefix)
+    };
+    leftovers(dir, "", Duration::ZERO).into_iter().filter(is_its_own).collect()
 }

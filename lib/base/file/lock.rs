@@ -133,7 +133,7 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::
     }
 }
 
-/// Does `path` still name the file that is open?
+/// Whether `path` still names the file that is open.
 fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
     match if_exists(fs::metadata(path))? {
         Some(named) => Ok(id_of(&named) == id(file)?),

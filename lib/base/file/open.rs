@@ -114,18 +114,13 @@ pub(super) fn open_with(
     set(&mut options).open(path)
 }
 
-/// Are both names of one file? On a file system that ignores case, or the form of Unicode, they may differ.
+/// Whether both are names of one file. On a file system that ignores case, or the form of Unicode, they may differ.
 #[cfg(unix)]
 pub fn is_same(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let id = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino(), found.nlink()));
     // With several hard links, the two names may be two of them.
     matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other && one.2 == 1)
-}
-
-#[cfg(not(unix))]
-pub fn is_same(_one: &Path, _other: &Path) -> bool {
-    false
 }
 
 #[cfg(test)]

@@ -42,17 +42,14 @@ impl Stamp {
     }
 }
 
-#[cfg(unix)]
 pub fn stamp(path: &Path) -> Option<Stamp> {
     Stamp::of(&rustix::fs::stat(path).ok()?)
 }
 
 /// A directory whose files are asked for their stamps by name. With ten thousand, whole paths take twice as long.
-#[cfg(unix)]
 #[derive(Debug)]
 pub struct Dir(fs_err::File);
 
-#[cfg(unix)]
 impl Dir {
     pub fn open(path: &Path) -> io::Result<Dir> {
         fs_err::File::open(path).map(Dir)
@@ -68,7 +65,6 @@ impl Dir {
     }
 }
 
-#[cfg(unix)]
 impl Stamp {
     #[allow(clippy::unnecessary_cast, reason = "systems have other types for these numbers")]
     fn of(stat: &rustix::fs::Stat) -> Option<Stamp> {
@@ -83,51 +79,18 @@ impl Stamp {
     }
 }
 
-#[cfg(unix)]
 #[allow(clippy::unnecessary_cast, reason = "systems have other types for these numbers")]
 fn changed(stat: &rustix::fs::Stat) -> Option<i64> {
     in_nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64)
 }
 
-#[cfg(unix)]
 fn in_nanoseconds(seconds: i64, more: i64) -> Option<i64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(more)
 }
 
 /// The name of a file, from the bytes that [`OsStr::as_encoded_bytes`] gave. `None` if there is no such name.
-#[cfg(unix)]
 pub fn name_of(bytes: &[u8]) -> Option<&OsStr> {
     Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
-}
-
-#[cfg(not(unix))]
-pub fn name_of(bytes: &[u8]) -> Option<&OsStr> {
-    std::str::from_utf8(bytes).ok().map(OsStr::new)
-}
-
-/// Elsewhere there is no time that tells every change.
-#[cfg(not(unix))]
-pub fn stamp(_path: &Path) -> Option<Stamp> {
-    None
-}
-
-#[cfg(not(unix))]
-#[derive(Debug)]
-pub struct Dir;
-
-#[cfg(not(unix))]
-impl Dir {
-    pub fn open(_path: &Path) -> io::Result<Dir> {
-        Ok(Dir)
-    }
-
-    pub fn changed(&self) -> Option<i64> {
-        None
-    }
-
-    pub fn stamp(&self, _name: &OsStr) -> Option<Stamp> {
-        None
-    }
 }
 
 /// A moment before files were read, to tell later which of them could have changed unnoticed.
@@ -165,7 +128,7 @@ pub fn settled(began: i64, ended: i64, elapsed: i64) -> i64 {
 }
 
 impl Stamp {
-    /// Was the file changed before that moment?
+    /// Whether the file was changed before that moment.
     pub fn is_before(&self, moment: i64) -> bool {
         self.modified < moment && self.changed < moment
     }

@@ -121,7 +121,7 @@ enum Arrival {
     Ended(HttpResult<Response>),
 }
 
-/// May `value` be sent as a header? Visible ASCII and spaces; leading and trailing white space is not sent.
+/// Whether `value` may be sent as a header. Visible ASCII and spaces; leading and trailing white space is not sent.
 pub fn fits_header(value: &str) -> bool {
     value.trim().bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ')
 }

@@ -200,7 +200,7 @@ fn parse(variable: &'static str, value: &str) -> Result<Proxy> {
     Ok(Proxy { host, port: port.unwrap_or(80), login, variable })
 }
 
-/// Does `NO_PROXY` except this host? Its entries are host names, which include their subdomains, with or without a
+/// Whether `NO_PROXY` excepts this host. Its entries are host names, which include their subdomains, with or without a
 /// leading dot and a port; `*` is every host.
 fn excepted(url: &Url, env: &Env) -> bool {
     let list = env.text("no_proxy").or_else(|| env.text("NO_PROXY")).unwrap_or_default();
@@ -218,20 +218,12 @@ fn excepted(url: &Url, env: &Env) -> bool {
 }
 
 fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(byte.unwrap_or(b'%'));
+        bytes.extend_from_slice(&part.as_bytes()[if byte.is_some() { 2 } else { 0 }..]);
     }
     bytes
 }

@@ -53,7 +53,7 @@ impl Url {
         Url { path: format!("{}{path}", self.path), ..self.clone() }
     }
 
-    /// Does it name this machine? Such requests never go through a proxy.
+    /// Whether it names this machine. Such requests never go through a proxy.
     pub fn is_loopback(&self) -> bool {
         let host = self.host.trim_end_matches('.');
         let ip = host.parse::<IpAddr>();

@@ -1,6 +1,5 @@
 //! The memory family's configuration: one JSON file, all of it optional (US-012).
 
-mod key_path;
 mod read;
 pub mod remote;
 pub mod search;
@@ -139,7 +138,7 @@ pub fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<M
     Ok(config)
 }
 
-/// Is `path` inside `dir`, with symlinks resolved?
+/// Whether `path` is inside `dir`, with symlinks resolved.
 pub fn lies_in(dir: &Path, path: &Path) -> bool {
     dir.canonicalize().is_ok_and(|dir| trust::inside(&dir, path).is_some())
 }

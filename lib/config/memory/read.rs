@@ -4,8 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
-use crate::config::json_file::{self, Member};
-use crate::config::memory::key_path::{KeyPath, SettingFault};
+use crate::config::json_file::{self, JsonNode, Member, ValueFault};
 use crate::config::memory::settings::{SETTINGS, is_section, kind_of, replaced};
 use crate::config::memory::value::{PathBase, checked};
 use crate::config::toml_file::CAP;
@@ -14,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A setting in the file, or what is wrong with it.
-pub(super) type ParsedSetting<'a> = Result<(String, Value), SettingFault<'a>>;
+pub(super) type ParsedSetting<'a> = Result<(String, Value), ValueFault<'a>>;
 
 /// The settings of a file. The first fault is an error.
 pub(super) fn strictly(path: &Path, env: &Env) -> Result<Vec<(String, Value)>> {
@@ -35,37 +34,32 @@ pub(super) fn settings<'a>(bytes: &'a [u8], path: &Path, env: &Env) -> Result<Ve
     })?;
     let base = PathBase { dir: path.parent().unwrap_or(path), env };
     let mut found = Vec::new();
-    walk(&KeyPath { key: String::new(), node }, base, &mut found);
+    walk(&node, base, &mut found);
     Ok(found)
 }
 
 /// Goes only as deep as the known keys do.
-fn walk<'a>(section: &KeyPath<'a>, base: PathBase, found: &mut Vec<ParsedSetting<'a>>) {
-    let Some(members) = section.node.members() else {
-        found.push(Err(section.expected("an object")));
-        return;
+fn walk<'a>(section: &JsonNode<'a>, base: PathBase, found: &mut Vec<ParsedSetting<'a>>) {
+    let members = match section.members("an object") {
+        Ok(members) => members,
+        Err(fault) => return found.push(Err(fault)),
     };
     let mut seen = BTreeSet::new();
-    for Member { key, name, value } in members {
-        let at = section.member(&name, value);
+    for Member { name, key, value } in members {
         let whole = if section.key.is_empty() { name.clone() } else { format!("{}.{name}", section.key) };
         // A name with a dot does not lead into a section.
         let kind = kind_of(&whole).filter(|_| !name.contains('.'));
         if kind.is_none() && (name.contains('.') || !is_section(&whole)) {
-            found.push(Err(unknown(section, &KeyPath { node: key, ..at }, &name)));
+            let section = section.key.clone();
+            found.push(Err(key.fault("unknown key").hint(move || suggestion(&section, &name))));
         } else if !seen.insert(name) {
-            found.push(Err(KeyPath { node: key, ..at }.fault("is there twice")));
+            found.push(Err(key.fault("is there twice")));
         } else if let Some(kind) = kind {
-            found.push(checked(kind, &at, base).map(|value| (whole, value)));
+            found.push(checked(kind, &value, base).map(|value| (whole, value)));
         } else {
-            walk(&at, base, found);
+            walk(&value, base, found);
         }
     }
-}
-
-fn unknown<'a>(section: &KeyPath<'a>, at: &KeyPath<'a>, name: &str) -> SettingFault<'a> {
-    let (section, name) = (section.key.clone(), name.to_owned());
-    at.fault("unknown key").hint(move || suggestion(&section, &name))
 }
 
 /// The nearest key of the section, or a key of that name in another section, or all keys of the section.

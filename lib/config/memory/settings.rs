@@ -158,13 +158,13 @@ pub(super) fn kind_of(key: &str) -> Option<ValueKind> {
     known.or_else(|| harness_of(key).is_some_and(is_harness).then_some(SESSION))
 }
 
-/// Is it the name of a program of the user's? Those that are built in, other than in [`SETTINGS`], are read from their
+/// Whether it is the name of a program of the user's. Those that are built in, other than in [`SETTINGS`], are read from their
 /// files.
 fn is_harness(name: &str) -> bool {
     is_program_name(name) && Harness::named(name).is_none()
 }
 
-/// Is it a section of this name?
+/// Whether there is a section of this name.
 pub(super) fn is_section(key: &str) -> bool {
     let is_inside =
         |known: &SettingSpec| known.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'));

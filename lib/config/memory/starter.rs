@@ -2,13 +2,13 @@
 
 use crate::base::command_line::program;
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::lookup::{is_in_nix_store, on_path};
 use crate::config::agent::{self, AgentName};
 use crate::config::memory::default_root;
 use crate::config::preset::presets;
 use crate::harness::HARNESSES;
-use serde::Serialize;
+use serde_json::json;
 use std::path::PathBuf;
 
 pub struct Starter {
@@ -21,41 +21,16 @@ pub struct Starter {
     pub left: Vec<(String, &'static str)>,
 }
 
-#[derive(Serialize)]
-struct File<'a> {
-    storage: Storage,
-    llm: Llm<'a>,
-    #[serde(rename = "agentsMd")]
-    agents_md: AgentsMd<'a>,
-}
-
-/// The root is written so that a timer with another environment uses the same store.
-#[derive(Serialize)]
-struct Storage {
-    root: String,
-}
-
-#[derive(Serialize)]
-struct Llm<'a> {
-    command: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct AgentsMd<'a> {
-    targets: &'a [String],
-}
-
 pub fn starter(env: &Env) -> Result<Starter> {
     let command = command(env);
     let (targets, left) = targets(env);
-    let file = File {
-        storage: Storage { root: below_home(default_root(env)?, env) },
-        llm: Llm { command: command.as_ref().map(|(name, _)| *name) },
-        agents_md: AgentsMd { targets: &targets },
-    };
-    let text =
-        serde_json::to_string_pretty(&file).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    Ok(Starter { text: text + "\n", command, targets, left })
+    // The root is written so that a timer with another environment uses the same store.
+    let root = json!(below_home(default_root(env)?, env)).to_string();
+    let name = json!(command.as_ref().map(|(name, _)| name)).to_string();
+    let list = format!("{:#}", json!(targets)).replace('\n', "\n    ");
+    let text = include_str!("../scaffold/memory.json");
+    let text = text.replace("@COMMAND@", &name).replace("@ROOT@", &root).replace("@TARGETS@", &list);
+    Ok(Starter { text, command, targets, left })
 }
 
 /// The context file of every harness whose directory exists. A file that is not there yet is made when there are notes.

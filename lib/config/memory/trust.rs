@@ -20,7 +20,7 @@ const CAPS: &[&str] = &[
     "llm.maxCallsPerDay",
 ];
 
-/// Does the environment or the user's own file trust the directory of `file`? The own file must list it or a
+/// Whether the environment or the user's own file trusts the directory of `file`. The own file must list it or a
 /// directory above it.
 pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
     if env.text("AGENT_MEMORY_TRUST") == Some("1") {

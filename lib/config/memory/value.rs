@@ -1,7 +1,7 @@
 //! Checks the value of a setting and prepares it for use: paths become absolute.
 
 use crate::base::env::Env;
-use crate::config::memory::key_path::{KeyPath, SettingFault};
+use crate::config::json_file::{JsonNode, ValueFault};
 use crate::config::memory::remote;
 use crate::config::memory::settings::ValueKind;
 use serde_json::{Map, Value, json};
@@ -20,11 +20,13 @@ pub(super) struct PathBase<'a> {
 
 pub(super) fn checked<'a>(
     kind: ValueKind,
-    at: &KeyPath<'a>,
+    at: &JsonNode<'a>,
     base: PathBase,
-) -> Result<Value, SettingFault<'a>> {
+) -> Result<Value, ValueFault<'a>> {
     Ok(match kind {
-        ValueKind::Flag => json!(at.node.flag().ok_or_else(|| at.expected("true or false"))?),
+        ValueKind::Flag => {
+            json!(serde_json::from_str::<bool>(at.raw).map_err(|_| at.expected("true or false"))?)
+        }
         ValueKind::Number { least, most } => number(at, least, most)?,
         ValueKind::Directory => directory(at, base)?.into(),
         ValueKind::Directories => at
@@ -33,7 +35,7 @@ pub(super) fn checked<'a>(
             .map(|item| directory(item, base))
             .collect::<Result<_, _>>()?,
         ValueKind::Targets => targets(at, base)?,
-        ValueKind::Command | ValueKind::Calendar | ValueKind::Remote if at.node.is_null() => Value::Null,
+        ValueKind::Command | ValueKind::Calendar | ValueKind::Remote if at.raw == "null" => Value::Null,
         ValueKind::Command => at.text("a preset's name, a shell command or null")?.into(),
         ValueKind::Calendar => calendar(at)?.into(),
         ValueKind::Remote => {
@@ -50,15 +52,15 @@ pub(super) fn checked<'a>(
     })
 }
 
-fn number<'a>(at: &KeyPath<'a>, least: u64, most: u64) -> Result<Value, SettingFault<'a>> {
-    match at.node.raw().parse() {
+fn number<'a>(at: &JsonNode<'a>, least: u64, most: u64) -> Result<Value, ValueFault<'a>> {
+    match at.raw.parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(n.into()),
         _ => Err(at.expected(&format!("a whole number from {least} to {most}"))),
     }
 }
 
 /// The scheduler knows which calendars it has; this is what can stand in each one's file.
-fn calendar<'a>(at: &KeyPath<'a>) -> Result<String, SettingFault<'a>> {
+fn calendar<'a>(at: &JsonNode<'a>) -> Result<String, ValueFault<'a>> {
     let text = at.text("a calendar or null")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " *,.:/~_+-".contains(c);
     match text.trim().is_empty() || !text.chars().all(is_plain) {
@@ -67,7 +69,7 @@ fn calendar<'a>(at: &KeyPath<'a>) -> Result<String, SettingFault<'a>> {
     }
 }
 
-fn path<'a>(at: &KeyPath<'a>, what: &str, base: PathBase) -> Result<PathBuf, SettingFault<'a>> {
+fn path<'a>(at: &JsonNode<'a>, what: &str, base: PathBase) -> Result<PathBuf, ValueFault<'a>> {
     let text = at.text(what)?;
     if text.starts_with('~') {
         if !text.starts_with("~/") {
@@ -86,7 +88,7 @@ fn path<'a>(at: &KeyPath<'a>, what: &str, base: PathBase) -> Result<PathBuf, Set
     }
 }
 
-fn directory<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<String, SettingFault<'a>> {
+fn directory<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<String, ValueFault<'a>> {
     let path = path(at, "a directory", base)?;
     if path.exists() && !path.is_dir() {
         return Err(at.fault("is a file, not a directory"));
@@ -94,7 +96,7 @@ fn directory<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<String, SettingFaul
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn targets<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>> {
+fn targets<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     let items = at.items("a list of files")?;
@@ -112,13 +114,13 @@ fn targets<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'
 }
 
 /// `"FILE"` or `{"path": "FILE", "repo": "HOST/OWNER/NAME"}`
-fn target<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>> {
+fn target<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let mut target = Map::new();
-    if at.node.kind() == "a string" {
+    if at.kind() == "a string" {
         target.insert("path".to_owned(), file(at, base)?);
         return Ok(Value::Object(target));
     }
-    for (name, inner) in at.members("a file or an object with path and repo")? {
+    for (name, inner) in at.named("a file or an object with path and repo")? {
         let value = match name.as_str() {
             "path" => file(&inner, base)?,
             "repo" => inner.text("a repository, like \"github.com/owner/name\"")?.into(),
@@ -132,9 +134,9 @@ fn target<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a
     Ok(Value::Object(target))
 }
 
-fn file<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>> {
+fn file<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let path = path(at, "a file", base)?;
-    let ends_as_directory = at.node.string().is_some_and(|text| text.ends_with('/'));
+    let ends_as_directory = at.raw.ends_with("/\"");
     if ends_as_directory || path.is_dir() {
         return Err(at
             .fault("is a directory, not a file")
@@ -143,16 +145,16 @@ fn file<'a>(at: &KeyPath<'a>, base: PathBase) -> Result<Value, SettingFault<'a>>
     Ok(path.to_string_lossy().into())
 }
 
-fn commands<'a>(at: &KeyPath<'a>) -> Result<Value, SettingFault<'a>> {
-    let command = |(name, inner): (String, KeyPath<'a>)| match name.trim() {
+fn commands<'a>(at: &JsonNode<'a>) -> Result<Value, ValueFault<'a>> {
+    let command = |(name, inner): (String, JsonNode<'a>)| match name.trim() {
         "" => Err(inner.fault("a preset needs a name")),
         _ => Ok((name, inner.text("a shell command")?.into())),
     };
-    let all = at.members("an object of shell commands by name")?.into_iter().map(command);
+    let all = at.named("an object of shell commands by name")?.into_iter().map(command);
     Ok(Value::Object(all.collect::<Result<_, _>>()?))
 }
 
-fn words<'a>(at: &KeyPath<'a>, needs: Option<&str>) -> Result<Value, SettingFault<'a>> {
+fn words<'a>(at: &JsonNode<'a>, needs: Option<&str>) -> Result<Value, ValueFault<'a>> {
     let line = at.text("a command")?;
     let Some(words) = shlex::split(&line) else {
         let why = "cannot be split into words: a quote is not closed, or a backslash is at the end";

@@ -7,7 +7,7 @@ use crate::agent::stats::{RunStats, millis};
 use crate::base::cli::{Reporter, Stdout};
 use crate::base::error::Result;
 use crate::base::text::size;
-use crate::provider::message::{Attachment, Reply};
+use crate::provider::message::{Attachment, ChatTurn, Reply, Request};
 use crate::store::conversation::Exchange;
 use std::fmt::Write;
 use std::time::Instant;
@@ -59,7 +59,7 @@ fn params(prepared: &PreparedAgent) -> String {
     let mut text = format!(
         "temperature={}, max_tokens={}",
         params.temperature.unwrap_or(0.0),
-        params.max_tokens().unwrap_or(0)
+        params.max_tokens.unwrap_or(0)
     );
     for (name, value) in &params.extra {
         let _ = write!(text, ", {name}={value}");
@@ -69,17 +69,20 @@ fn params(prepared: &PreparedAgent) -> String {
 
 /// What a dry run shows besides the agent.
 pub(super) struct Preview<'a> {
-    pub(super) system: &'a str,
+    pub(super) request: &'a Request,
     pub(super) log: &'a AgentLog,
     pub(super) conversation: Option<&'a NamedConversation>,
     pub(super) prompt: Option<&'a str>,
     pub(super) piped: Option<&'a str>,
-    pub(super) files: &'a [Attachment],
     pub(super) timeout: u64,
 }
 
 pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut Stdout) -> Result<()> {
-    let Preview { system, log, conversation, prompt, piped, files: attached, timeout } = preview;
+    let Preview { request, log, conversation, prompt, piped, timeout } = preview;
+    let attached = match request.turns.last() {
+        Some(ChatTurn::Attached(_, files)) => &files[..],
+        _ => &[],
+    };
     let mut out = String::new();
     let mut part = |title: &str, text: &str| {
         let gap = if out.is_empty() { "" } else { "\n" };
@@ -93,7 +96,7 @@ pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut S
         "=== Dry Run ===",
         &format!("\nModel:    {model}\nWorkdir:  {workdir}\nTimeout:  {timeout}s\nParams:   {params}"),
     );
-    part("--- System Prompt ---", system);
+    part("--- System Prompt ---", &request.system);
     part("--- Skill ---", &or_none(skill));
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     part(&format!("--- Files ({}) ---", paths.len()), &or_none(&paths.join("\n")));
@@ -117,18 +120,16 @@ pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut S
     if let Some(schema) = &prepared.schema {
         part("--- Schema ---", &schema.value().to_string());
     }
-    match log {
-        AgentLog::Off => {}
-        AgentLog::Unreadable(why) | AgentLog::TooLong { why, .. } => {
-            part("--- Memory ---", &format!("(error: {why})"));
-        }
-        AgentLog::Loaded { text, .. } => part("--- Memory ---", &or_none(text)),
+    match &log.entries {
+        None => {}
+        Some(Err(why)) => part("--- Memory ---", &format!("(error: {why})")),
+        Some(Ok(text)) => part("--- Memory ---", &or_none(text)),
     }
     if !agent.sub_agents.is_empty() {
         let config = &agent.sub_agents_config;
         let names = agent.sub_agents.join(", ");
         let parallel = if config.parallel { "yes" } else { "no" };
-        let (depth, timeout) = (config.depth(), config.timeout_seconds());
+        let (depth, timeout) = (config.depth(), config.timeout);
         let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
         part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::base::env::pretend;
 use crate::config::global::Endpoint;
 use crate::provider::Provider;
-use crate::provider::message::Stop;
+use crate::provider::message::StopReason;
 use crate::provider::wire::examples::plain;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -79,7 +79,7 @@ fn each_kind_has_its_path_and_headers() {
     ] {
         let (reply, asked) = play(kind, &[("200 OK", body)]);
         let reply = reply.unwrap();
-        assert_eq!((reply.text.as_str(), reply.stop, reply.retries), ("hello", Stop::Complete, 0));
+        assert_eq!((reply.text.as_str(), reply.stop, reply.retries), ("hello", StopReason::Complete, 0));
         assert!(asked[0].starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{}", asked[0]);
         assert!(asked[0].contains(header) && asked[0].contains("\r\ncontent-type: application/json\r\n"));
         assert_eq!(asked[0].contains("\r\nanthropic-version: 2023-06-01\r\n"), kind == Api::Anthropic);
