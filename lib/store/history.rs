@@ -105,7 +105,7 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
 }
 
 /// Which of `dirs` differ from the last commit: git refuses the path of an empty directory.
-fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
+pub fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
     let status = git.status(dirs)?;
     let is_below = |dir: &str, path: &[u8]| {
         path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))

@@ -19,29 +19,23 @@ const OWN: [&str; 2] = ["inbox", ".agent-memory"];
 const HARMLESS: [&str; 4] = [".gitignore", ".gitattributes", ".gitkeep", ".github"];
 
 /// The object names of files by path.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Listing(pub(super) BTreeMap<String, String>);
+pub(super) type Listing = BTreeMap<String, String>;
 
-impl Listing {
-    /// Why not, if a file is too large, or all together are.
-    pub(super) fn of(
-        files: BTreeMap<String, String>,
-        sizes: &BTreeMap<String, u64>,
-    ) -> Result<Listing, String> {
-        let mut total = 0_u64;
-        for (path, name) in &files {
-            let size = *sizes.get(name).ok_or_else(|| format!("\"{}\" has no size", shown(path)))?;
-            let is_ours = ["topics/", "archive/", "proposals/"].iter().any(|dir| path.starts_with(dir));
-            let cap = if is_ours { NOTE_CAP } else { FILE_CAP };
-            if size > cap {
-                return Err(format!("\"{}\" has {size} bytes; the limit is {cap}", shown(path)));
-            }
-            total = total.saturating_add(size);
+/// Why not, if a file is too large, or all together are.
+pub(super) fn check_sizes(files: &Listing, sizes: &BTreeMap<String, u64>) -> Result<(), String> {
+    let mut total = 0_u64;
+    for (path, name) in files {
+        let size = *sizes.get(name).ok_or_else(|| format!("\"{}\" has no size", shown(path)))?;
+        let is_ours = ["topics/", "archive/", "proposals/"].iter().any(|dir| path.starts_with(dir));
+        let cap = if is_ours { NOTE_CAP } else { FILE_CAP };
+        if size > cap {
+            return Err(format!("\"{}\" has {size} bytes; the limit is {cap}", shown(path)));
         }
-        match total > TOTAL_CAP {
-            true => Err(format!("its files have {total} bytes; the limit is {TOTAL_CAP}")),
-            false => Ok(Listing(files)),
-        }
+        total = total.saturating_add(size);
+    }
+    match total > TOTAL_CAP {
+        true => Err(format!("its files have {total} bytes; the limit is {TOTAL_CAP}")),
+        false => Ok(()),
     }
 }
 
@@ -142,12 +136,10 @@ mod tests {
         entries("", "tree", &tree(&[(mode, path.as_bytes())]), 20).unwrap_err()
     }
 
-    fn files(files: &[(&str, u64)]) -> Result<Listing, String> {
+    fn files(files: &[(&str, u64)]) -> Result<(), String> {
         let sizes = files.iter().map(|(path, size)| (format!("of {path}"), *size)).collect();
-        Listing::of(
-            files.iter().map(|(path, _)| ((*path).to_owned(), format!("of {path}"))).collect(),
-            &sizes,
-        )
+        let listing = files.iter().map(|(path, _)| ((*path).to_owned(), format!("of {path}"))).collect();
+        check_sizes(&listing, &sizes)
     }
 
     #[test]
