@@ -226,31 +226,27 @@ impl Files<'_> {
         let is = |now: &Option<Vec<u8>>, version: &Option<Version>| {
             now.as_deref() == version.as_ref().map(Version::bytes)
         };
-        let known = |is_known: bool, state: State| if is_known { state } else { State::Other };
-        let (Some(old), Some(new)) = (before, after) else {
-            return Ok(match (before, after) {
-                (Some(_), _) if here.is_some() => known(is(&here, before), State::Before),
-                (None, Some(new)) if there.is_none() || freed.contains(&new.path()) => State::Before,
-                (None, Some(_)) => known(is(&there, after), State::After),
-                _ => State::After,
-            });
-        };
-        if old.path() == new.path() {
-            return Ok(if is(&there, after) {
-                State::After
-            } else {
-                known(is(&there, before), State::Before)
-            });
-        }
-        if file::is_same(&self.target(&old.path())?, &self.target(&new.path())?) {
-            return Ok(known(is(&here, before) || is(&here, after), State::Before));
-        }
-        Ok(match there {
-            Some(_) if is(&there, after) => State::After,
-            // It has its new name already.
-            Some(_) if is(&there, before) => State::Before,
-            Some(_) if !freed.contains(&new.path()) => State::Other,
-            _ => known(is(&here, before) || is(&here, after), State::Before),
+        let before_if = |is_known: bool| if is_known { State::Before } else { State::Other };
+        Ok(match (before, after) {
+            (None, None) => State::After,
+            (Some(_), None) if here.is_none() => State::After,
+            (Some(_), None) => before_if(is(&here, before)),
+            (None, Some(new)) if there.is_none() || freed.contains(&new.path()) => State::Before,
+            (Some(old), Some(new))
+                if old.path() != new.path()
+                    && file::is_same(&self.target(&old.path())?, &self.target(&new.path())?) =>
+            {
+                before_if(is(&here, before) || is(&here, after))
+            }
+            _ if is(&there, after) => State::After,
+            (None, Some(_)) => State::Other,
+            // It has its new name already; or keeps the one that it has.
+            _ if is(&there, before) => State::Before,
+            (Some(old), Some(new)) => {
+                let is_free = there.is_none() || freed.contains(&new.path());
+                let is_known = is(&here, before) || is(&here, after);
+                before_if(old.path() != new.path() && is_free && is_known)
+            }
         })
     }
 

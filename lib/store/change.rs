@@ -43,10 +43,9 @@ impl<'a, P: Persistence> Preview<'a, P> {
     fn changed(&self, path: &Path) -> Option<Option<Version>> {
         let all = self.revisions.borrow();
         let is_there = |version: &&Version| version.path() == path;
-        if let Some(now) = all.iter().filter_map(|revision| revision.after.as_ref()).find(is_there) {
-            return Some(Some(now.clone()));
-        }
-        all.iter().filter_map(|revision| revision.before.as_ref()).any(|old| is_there(&old)).then_some(None)
+        let now = all.iter().filter_map(|revision| revision.after.as_ref()).find(is_there);
+        let is_known = all.iter().flat_map(Revision::versions).any(|version| is_there(&version));
+        is_known.then(|| now.cloned())
     }
 }
 
@@ -102,8 +101,8 @@ impl<P: Persistence> Persistence for Preview<'_, P> {
     /// Notes of the store first: it may read them in its own way.
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
         let changed: Vec<Revision> = self.revisions.borrow().clone();
-        let versions = changed.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
-        let hidden: BTreeSet<PathBuf> = versions.map(Version::path).collect();
+        let hidden: BTreeSet<PathBuf> =
+            changed.iter().flat_map(Revision::versions).map(Version::path).collect();
         let is_hidden = |note: &Note| !hidden.is_empty() && hidden.contains(&note.place.path(&note.name()));
         let scan = self.notes.scan(places, |note| (!is_hidden(&note)).then(|| each(note)))?;
         let mut found: Vec<T> = scan.found.into_iter().flatten().collect();

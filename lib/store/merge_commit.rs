@@ -33,8 +33,8 @@ fn advance(git: &Git, merge: &Merge, revisions: &[Revision], head: Option<&str>)
     let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged];
     let raw = git.run(&arguments)?;
     let mut lines = Vec::new();
-    let versions = revisions.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
-    let mut missing: BTreeSet<PathBuf> = versions.map(Version::path).collect();
+    let mut missing: BTreeSet<PathBuf> =
+        revisions.iter().flat_map(Revision::versions).map(Version::path).collect();
     let mut fields = raw.split(|byte| *byte == 0);
     // `:MODE MODE OID OID STATUS`, then the path.
     while let (Some(change), Some(path)) = (fields.next(), fields.next()) {

@@ -2,7 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::base58;
-use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, add_missing, digits_of, first_number};
+use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source};
+use crate::store::entry::{add_missing, digits_of, first_number, words};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,42 +71,26 @@ impl TryFrom<String> for ProposalId {
     }
 }
 
-/// What accepting a proposal does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Op {
-    /// A new note.
-    Create,
-    /// Another text for a note.
-    Update,
-    /// A note goes to the archive.
-    Retire,
-    /// A note becomes a global one.
-    Widen,
-    /// As an update; the text is that of another machine.
-    Conflict,
+words! {
+    /// What accepting a proposal does.
+    Op {
+        /// A new note.
+        Create = "create",
+        /// Another text for a note.
+        Update = "update",
+        /// A note goes to the archive.
+        Retire = "retire",
+        /// A note becomes a global one.
+        Widen = "widen",
+        /// As an update; the text is that of another machine.
+        Conflict = "conflict",
+    }
 }
 
 impl Op {
-    fn as_str(self) -> &'static str {
-        match self {
-            Op::Create => "create",
-            Op::Update => "update",
-            Op::Retire => "retire",
-            Op::Widen => "widen",
-            Op::Conflict => "conflict",
-        }
-    }
-
-    /// Does it bring a text?
+    /// It brings a text.
     fn has_entry(self) -> bool {
         matches!(self, Op::Create | Op::Update | Op::Conflict)
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -109,6 +109,11 @@ impl Version {
 }
 
 impl Revision {
+    /// What there is of it: before, after.
+    pub fn versions(&self) -> impl Iterator<Item = &Version> {
+        self.before.iter().chain(&self.after)
+    }
+
     pub fn reversed(&self) -> Revision {
         Revision { before: self.after.clone(), after: self.before.clone() }
     }

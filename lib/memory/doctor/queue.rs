@@ -192,7 +192,7 @@ fn postponed(cx: &CheckContext) -> Option<Finding> {
     let ledger = DefragLedger::load(cx.root).ok()?;
     let (count, failure) = ledger.postponed(cx.env.now())?;
     let (tries, error, until) =
-        (failure.tries, &failure.error, failure.not_before.strftime("%Y-%m-%d %H:%M"));
+        (failure.tries, &failure.error, failure.not_before?.strftime("%Y-%m-%d %H:%M"));
     let notes = if count == 1 { "1 note".to_owned() } else { format!("{count} notes") };
     let what = format!("memory-defrag failed {tries} times on {notes}; next try after {until} UTC: {error}");
     let mend = "correct what the error names; memory-defrag --force tries now";

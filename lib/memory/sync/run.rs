@@ -526,7 +526,7 @@ fn revisions(before: &Files, after: &Files) -> Vec<Revision> {
 }
 
 fn paths(revisions: &[Revision]) -> BTreeSet<String> {
-    let versions = revisions.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
+    let versions = revisions.iter().flat_map(Revision::versions);
     versions.map(|version| version.path().to_string_lossy().into_owned()).collect()
 }
 

@@ -18,6 +18,7 @@ mod yaml;
 
 pub use crate::store::entry::id::EntryId;
 pub use crate::store::entry::id::{digits_of, first_number, links, mentioned};
+pub(in crate::store) use crate::store::entry::meta::words;
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 pub use crate::store::entry::meta::{RANKS, add_missing, one_line};
 pub use crate::store::entry::name::{is_tag, tag};
@@ -164,18 +165,12 @@ impl Entry {
     }
 
     fn without_lines(&self, keys: &[&str]) -> Vec<u8> {
-        let is_left_out = |line: &&[u8]| {
-            keys.iter()
-                .any(|key| line.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
-        };
-        let yaml = &self.bytes[self.frame.yaml.clone()];
-        let kept = yaml.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_left_out(line));
-        let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
-        let mut bytes = Vec::with_capacity(self.bytes.len());
-        bytes.extend_from_slice(before);
-        kept.for_each(|line| bytes.extend_from_slice(line));
-        bytes.extend_from_slice(after);
-        bytes
+        let is_of =
+            |line: &str, key: &&str| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':'));
+        let lines = self.front_matter().split_inclusive('\n');
+        self.with_front_matter(
+            &lines.filter(|line| !keys.iter().any(|key| is_of(line, key))).collect::<String>(),
+        )
     }
 
     /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
@@ -257,11 +252,9 @@ impl Entry {
         if meta.id != self.meta.id {
             return Err(Error::usage(format!("an id never changes: {} to {}", self.meta.id, meta.id)));
         }
-        let changes: Vec<_> = KEYS
-            .into_iter()
-            .map(|key| (key, render::lines(&meta, key)))
-            .filter(|(key, lines)| *lines != render::lines(&self.meta, key))
-            .collect();
+        let lines = KEYS.map(|key| (key, render::lines(&meta, key)));
+        let changes: Vec<_> =
+            lines.into_iter().filter(|(key, lines)| *lines != render::lines(&self.meta, key)).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -278,7 +271,7 @@ impl Entry {
         if edited.len() > CAP {
             return Err(Error::usage(too_large()));
         }
-        let after = self.with_yaml(&edited).map_err(by_hand)?;
+        let after = Entry::parse(self.with_front_matter(&edited)).map_err(by_hand)?;
         verify(&before, text, &after, &meta, changed).map_err(by_hand)?;
         *self = after;
         Ok(())
@@ -299,11 +292,6 @@ impl Entry {
             self.frame.body = self.bytes.len();
         }
         self.bytes.extend(body);
-    }
-
-    /// This note with another front matter, parsed anew.
-    fn with_yaml(&self, yaml: &str) -> Result<Entry> {
-        Entry::parse(self.with_front_matter(yaml))
     }
 }
 

@@ -48,17 +48,15 @@ impl Document {
         document.in_braces = tree.in_braces;
         let pairs = match tree.root {
             Some(Value::Map(pairs)) => pairs,
-            Some(value) if !value.is_null() => {
-                return Err(Error::corrupt("the front matter has no keys"));
-            }
+            Some(value) if !value.is_null() => return Err(Error::corrupt("the front matter has no keys")),
             _ => Vec::new(),
         };
-        for ((key, value), place) in pairs.into_iter().zip(tree.keys) {
+        for ((key, value), (start, line)) in pairs.into_iter().zip(tree.keys) {
             let Value::Text(Text { text: key, .. }) = key else {
-                return Err(in_line(place.line, Error::corrupt("a key is not text")));
+                return Err(in_line(line, Error::corrupt("a key is not text")));
             };
-            document.starts.push(place.start);
-            document.fields.push(Field { key, value, line: place.line });
+            document.starts.push(start);
+            document.fields.push(Field { key, value, line });
         }
         Ok(document)
     }
@@ -70,38 +68,36 @@ struct Tree {
     root: Option<Value<'static>>,
     open: Vec<OpenNode>,
     anchors: HashMap<usize, Node>,
-    /// The positions of the keys of the outermost mapping.
-    keys: Vec<KeyPosition>,
+    /// The positions of the keys of the outermost mapping: where each begins, and its line.
+    keys: Vec<(usize, usize)>,
     in_braces: bool,
     documents: usize,
     cost: usize,
 }
 
-struct KeyPosition {
-    start: usize,
-    line: usize,
-}
-
+/// A list or mapping whose end has not been seen.
 struct OpenNode {
-    value: Value<'static>,
+    node: Node,
     key: Option<Value<'static>>,
     anchor: usize,
-    cost: usize,
-    /// The number of levels inside, so far.
-    depth: usize,
 }
 
 #[derive(Clone)]
 struct Node {
     value: Value<'static>,
     cost: usize,
+    /// The number of levels inside, so far.
     depth: usize,
 }
 
 impl Tree {
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<()> {
-        if event.is_node() {
-            self.note_key(span);
+        // A node that is a key of the outermost mapping.
+        if event.is_node()
+            && let [OpenNode { node: Node { value: Value::Map(_), .. }, key: None, .. }] =
+                self.open.as_slice()
+        {
+            self.keys.push((range(span).start, span.start.line()));
         }
         match event {
             Event::DocumentStart(..) => {
@@ -109,7 +105,6 @@ impl Tree {
                 if self.documents > 1 {
                     return Err(Error::corrupt("a second YAML document begins here"));
                 }
-                Ok(())
             }
             Event::Scalar(text, style, anchor, _) => {
                 let plain = style == ScalarStyle::Plain;
@@ -117,46 +112,34 @@ impl Tree {
                 let text = if plain && span.is_empty() { String::new() } else { text.into_owned() };
                 let cost = 1 + text.len();
                 self.spend(cost)?;
-                let text = Text { text: Cow::Owned(text), plain };
-                self.place(Node { value: Value::Text(text), cost, depth: 0 }, anchor)
+                let value = Value::Text(Text { text: Cow::Owned(text), plain });
+                self.place(Node { value, cost, depth: 0 }, anchor)?;
             }
             Event::Alias(anchor) => {
-                let node = self
-                    .anchors
-                    .get(&anchor)
-                    .ok_or_else(|| Error::corrupt("an alias inside its own anchor"))?;
-                let cost = node.cost;
-                let node = node.clone();
-                self.spend(cost)?;
-                self.place(node, 0)
+                let inside = || Error::corrupt("an alias inside its own anchor");
+                let node = self.anchors.get(&anchor).cloned().ok_or_else(inside)?;
+                self.spend(node.cost)?;
+                self.place(node, 0)?;
             }
             Event::SequenceStart(_, anchor, _) => self.begin(Value::List(Vec::new()), anchor),
             Event::MappingStart(style, anchor, _) => {
                 self.in_braces |= self.open.is_empty() && style == StructureStyle::Flow;
-                self.begin(Value::Map(Vec::new()), anchor)
+                self.begin(Value::Map(Vec::new()), anchor);
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let Some(open) = self.open.pop() else { return Ok(()) };
-                self.spend(1)?;
-                self.place(
-                    Node { value: open.value, cost: open.cost + 1, depth: open.depth + 1 },
-                    open.anchor,
-                )
+                if let Some(OpenNode { mut node, anchor, .. }) = self.open.pop() {
+                    self.spend(1)?;
+                    (node.cost, node.depth) = (node.cost + 1, node.depth + 1);
+                    self.place(node, anchor)?;
+                }
             }
-            _ => Ok(()),
+            _ => {}
         }
-    }
-
-    /// Records the position of a node that is a key of the outermost mapping.
-    fn note_key(&mut self, span: &Span) {
-        if let [OpenNode { value: Value::Map(_), key: None, .. }] = self.open.as_slice() {
-            self.keys.push(KeyPosition { start: range(span).start, line: span.start.line() });
-        }
-    }
-
-    fn begin(&mut self, value: Value<'static>, anchor: usize) -> Result<()> {
-        self.open.push(OpenNode { value, key: None, anchor, cost: 0, depth: 0 });
         Ok(())
+    }
+
+    fn begin(&mut self, value: Value<'static>, anchor: usize) {
+        self.open.push(OpenNode { node: Node { value, cost: 0, depth: 0 }, key: None, anchor });
     }
 
     /// Adds a complete value to its parent.
@@ -168,7 +151,7 @@ impl Tree {
             self.spend(node.cost)?;
             self.anchors.insert(anchor, node.clone());
         }
-        let Some(parent) = self.open.last_mut() else {
+        let Some(OpenNode { node: parent, key, .. }) = self.open.last_mut() else {
             self.root = Some(node.value);
             return Ok(());
         };
@@ -176,9 +159,9 @@ impl Tree {
         parent.depth = parent.depth.max(node.depth);
         match &mut parent.value {
             Value::List(items) => items.push(node.value),
-            Value::Map(pairs) => match parent.key.take() {
+            Value::Map(pairs) => match key.take() {
                 Some(key) => pairs.push((key, node.value)),
-                None => parent.key = Some(node.value),
+                None => *key = Some(node.value),
             },
             Value::Text(_) => {}
         }
