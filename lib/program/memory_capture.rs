@@ -27,7 +27,7 @@ use crate::program::notes::{
 };
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{self, QueueEntry, Retrieval};
-use crate::store::journal::{Journal, Waiting};
+use crate::store::journal::{Journal, QueuedEntry};
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
 use serde_json::json;
@@ -253,7 +253,7 @@ fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     Ok(())
 }
 
-fn print_queued(waiting: &Waiting, cx: &mut Context) -> Result<()> {
+fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
     if !cx.json {
         return cx.stdout.line(&waiting.path.to_string_lossy());
     }

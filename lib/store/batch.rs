@@ -4,7 +4,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::store::journal::{Journal, Waiting, read_at};
+use crate::store::journal::{Journal, QueuedEntry, read_at};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -73,7 +73,7 @@ fn is_id(name: &str) -> bool {
         .is_some_and(|rest| rest.len() == DIGITS && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// Does a text bear the id of a batch, as our prompts do?
+/// A text bears the id of a batch, as our prompts do.
 pub fn bears_an_id(text: &str) -> bool {
     text.match_indices(PREFIX).any(|(at, _)| text.get(at..at + PREFIX.len() + DIGITS).is_some_and(is_id))
 }
@@ -105,7 +105,7 @@ impl Batch {
     }
 
     /// What is claimed, oldest first.
-    pub fn claimed(&self) -> Result<Vec<Waiting>> {
+    pub fn claimed(&self) -> Result<Vec<QueuedEntry>> {
         Journal::entries_in(&self.claims()).map(|(claimed, _)| claimed)
     }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// Puts an entry into the queue, and gives it as it waits there.
-    fn waiting(root: &Root, title: &str) -> Waiting {
+    fn waiting(root: &Root, title: &str) -> QueuedEntry {
         let text = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
             "retrieval": {"method": "inline", "title": title, "body": "b", "tags": [], "scope": "global",
                 "threadId": null},
@@ -244,7 +244,7 @@ mod tests {
         // Once more, as after a crash.
         one.processed(&all[0].id).unwrap();
         one.failed(&all[1].id, "why", 3, Timestamp::UNIX_EPOCH).unwrap();
-        let name = |entry: &Waiting| format!("{}.json", entry.id);
+        let name = |entry: &QueuedEntry| format!("{}.json", entry.id);
         assert!(root.inbox().join(".processed").join(name(&all[0])).exists());
         assert!(root.inbox().join(".failed").join(name(&all[1])).exists());
         let why = root.inbox().join(".failed").join(format!("{}.error.json", all[1].id));

@@ -114,7 +114,7 @@ pub fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
     Ok(dirs.iter().copied().filter(has_changed).collect())
 }
 
-/// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
+/// The commit failed because a note was changed meanwhile: either a file differs from what was added, or
 /// nothing differs from the last commit any more.
 fn was_overtaken(git: &Git, hook: &[String]) -> Result<bool> {
     let status = git.status(&DIRS)?;

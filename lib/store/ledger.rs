@@ -23,10 +23,10 @@ const DEFRAG_PAUSES: [i64; 4] = [0, 60, 156, 708];
 
 /// How far each session has been read.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Sessions(BTreeMap<String, Session>);
+pub struct Sessions(BTreeMap<String, ReadSession>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub struct ReadSession {
     /// The hash of the last turn that was read.
     pub last: String,
     /// The session that this one was forked from.
@@ -46,15 +46,16 @@ impl Sessions {
         save(self, &root.state().join("sessions.json"))
     }
 
-    pub fn get(&self, key: &str) -> Option<&Session> {
+    pub fn get(&self, key: &str) -> Option<&ReadSession> {
         self.0.get(key)
     }
 
     /// The sessions that may share turns with this one: all that go back to the same first session. The nearest
     /// relatives are not enough, because for a fork only the turns that its parents did not have are recorded.
-    pub fn kin<'a>(&'a self, key: &'a str, parent: Option<&'a str>) -> impl Iterator<Item = &'a Session> {
+    pub fn kin<'a>(&'a self, key: &'a str, parent: Option<&'a str>) -> impl Iterator<Item = &'a ReadSession> {
         let origin = self.origin(parent.unwrap_or(key));
-        let is_kin = move |(other, _): &(&String, &Session)| *other != key && self.origin(other) == origin;
+        let is_kin =
+            move |(other, _): &(&String, &ReadSession)| *other != key && self.origin(other) == origin;
         self.0.iter().filter(is_kin).map(|(_, session)| session)
     }
 
@@ -294,7 +295,7 @@ impl DefragLedger {
         self.notes.insert(id, mark);
     }
 
-    /// Has it been seen that this note no longer holds?
+    /// It has been seen that this note no longer holds.
     pub fn has_expired(&self, id: &EntryId) -> bool {
         self.expired.contains(id)
     }
@@ -306,7 +307,7 @@ impl DefragLedger {
         };
     }
 
-    /// Are the tiers of this reach still to be decided?
+    /// The tiers of this reach are still to be decided.
     pub fn are_tiers_due(&self, reach: &str) -> bool {
         self.tiers_due.contains(reach)
     }
@@ -338,7 +339,7 @@ impl DefragLedger {
         failures.not_before.unwrap_or(now)
     }
 
-    /// Have calls about it failed, so that it is skipped for now?
+    /// Calls about it have failed, so it is skipped for now.
     pub fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
         let is_it = |calls: &FailedCalls| calls.of == of && calls.failures.is_paused(&DEFRAG_PAUSES, now);
         self.failed.get(key).is_some_and(is_it)

@@ -9,7 +9,7 @@ use crate::memory::doctor::finding::{Check, Finding};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
-use crate::store::journal::{Journal, Waiting};
+use crate::store::journal::{Journal, QueuedEntry};
 use crate::store::ledger::{DefragLedger, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub(super) fn entries(cx: &CheckContext) -> Vec<Finding> {
     }
     let now = cx.env.now();
     let tries = Tries::load(cx.root).unwrap_or_default();
-    let (past, new): (Vec<&Waiting>, Vec<&Waiting>) =
+    let (past, new): (Vec<&QueuedEntry>, Vec<&QueuedEntry>) =
         waiting.iter().partition(|waiting| waiting.entry.context.past);
     for old in new {
         let is_session = old.entry.session().is_some();
@@ -61,7 +61,7 @@ pub(super) fn entries(cx: &CheckContext) -> Vec<Finding> {
 }
 
 /// Why an entry still waits, and what to do.
-fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> (String, &'static str) {
+fn reason(old: &QueuedEntry, is_session: bool, tries: &Tries, cx: &CheckContext) -> (String, &'static str) {
     let llm = &cx.config.llm;
     if let Some(why) = tries.error(&old.id) {
         return (
@@ -80,7 +80,7 @@ fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> 
 }
 
 /// Sessions of the past may wait for long: the caps meter them out.
-fn past_sessions(past: &[&Waiting], cx: &CheckContext) -> Option<Finding> {
+fn past_sessions(past: &[&QueuedEntry], cx: &CheckContext) -> Option<Finding> {
     let oldest = past.iter().map(|waiting| waiting.entry.timestamp).min()?;
     let age = cx.env.now().duration_since(oldest);
     if age <= OLD {
@@ -99,7 +99,7 @@ fn past_sessions(past: &[&Waiting], cx: &CheckContext) -> Option<Finding> {
 }
 
 /// Sessions that wait although they cannot be read, or although no LLM command is set.
-fn readers(waiting: &[Waiting], cx: &CheckContext) -> Vec<Finding> {
+fn readers(waiting: &[QueuedEntry], cx: &CheckContext) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut sessions = 0;
     let mut of_program: BTreeMap<String, usize> = BTreeMap::new();

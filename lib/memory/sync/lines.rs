@@ -9,7 +9,7 @@ const LINES_CAP: usize = 5_000;
 
 /// A merged text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct MergedLines {
     /// Where both sides changed the same lines, the winner's stand here.
     pub(super) text: Vec<u8>,
     /// The same text with the other side's lines at those places; `None` if there are none.
@@ -17,17 +17,17 @@ pub(super) struct Lines {
 }
 
 /// Merges what became of `base`. Changes that overlap or touch clash unless they are the same.
-pub(super) fn merge(base: &[u8], winner: &[u8], other: &[u8]) -> Lines {
+pub(super) fn merge(base: &[u8], winner: &[u8], other: &[u8]) -> MergedLines {
     if let Some(text) = settled(base, winner, other) {
-        return Lines { text: text.to_vec(), other: None };
+        return MergedLines { text: text.to_vec(), other: None };
     }
     let [base, winner, other] =
         [base, winner, other].map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
     if [&base, &winner, &other].iter().any(|lines| lines.len() > LINES_CAP) {
-        return Lines { text: winner.concat(), other: Some(other.concat()) };
+        return MergedLines { text: winner.concat(), other: Some(other.concat()) };
     }
     let (ours, theirs) = (kept(&base, &winner), kept(&base, &other));
-    let mut merged = Lines { text: Vec::new(), other: None };
+    let mut merged = MergedLines { text: Vec::new(), other: None };
     let (mut b, mut w, mut o) = (0, 0, 0);
     loop {
         // Up to the next line that both sides have kept.
@@ -50,7 +50,7 @@ pub(super) fn merge(base: &[u8], winner: &[u8], other: &[u8]) -> Lines {
     }
 }
 
-fn push(merged: &mut Lines, lines: &[&[u8]]) {
+fn push(merged: &mut MergedLines, lines: &[&[u8]]) {
     for text in std::iter::once(&mut merged.text).chain(&mut merged.other) {
         lines.iter().for_each(|line| text.extend_from_slice(line));
     }
@@ -75,7 +75,7 @@ mod tests {
         let text =
             |text: &str| text.split_terminator(' ').map(|word| format!("{word}\n")).collect::<String>();
         let back = |text: Vec<u8>| String::from_utf8(text).unwrap().replace('\n', " ").trim_end().to_owned();
-        let Lines { text, other } =
+        let MergedLines { text, other } =
             merge(text(base).as_bytes(), text(winner).as_bytes(), text(other).as_bytes());
         (back(text), other.map(back))
     }
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn bytes_stay_as_they_are() {
         let lines = merge(b"a\r\n\xff\nb", b"A\r\n\xff\nb", b"a\r\n\xff\nb\0");
-        assert_eq!(lines, Lines { text: b"A\r\n\xff\nb\0".to_vec(), other: None });
+        assert_eq!(lines, MergedLines { text: b"A\r\n\xff\nb\0".to_vec(), other: None });
     }
 
     #[test]

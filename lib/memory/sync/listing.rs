@@ -51,14 +51,19 @@ pub(super) fn refused(whose: &str, why: &str) -> Error {
 
 /// What is in a directory: a path, and the name of its object.
 #[derive(Debug, PartialEq)]
-pub(super) enum Entry {
+pub(super) enum TreeEntry {
     File(String, String),
     Directory(String, String),
 }
 
 /// What is in `dir`, read from git's object for it: `MODE NAME<NUL>OID` again and again, of which the last has `length`
 /// bytes. Why not, if there is something in it that a store never has.
-pub(super) fn entries(dir: &str, kind: &str, mut tree: &[u8], length: usize) -> Result<Vec<Entry>, String> {
+pub(super) fn entries(
+    dir: &str,
+    kind: &str,
+    mut tree: &[u8],
+    length: usize,
+) -> Result<Vec<TreeEntry>, String> {
     let broken = || format!("the directory \"{}\" is malformed", shown(dir));
     if kind != "tree" {
         return Err(broken());
@@ -75,7 +80,7 @@ pub(super) fn entries(dir: &str, kind: &str, mut tree: &[u8], length: usize) -> 
     Ok(found)
 }
 
-fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<Entry, String> {
+fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<TreeEntry, String> {
     let name = std::str::from_utf8(name).map_err(|_| {
         format!("the name of a file is not UTF-8: \"{}\"", shown(&String::from_utf8_lossy(name)))
     })?;
@@ -85,8 +90,8 @@ fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<Entry, S
         return named(why);
     }
     match mode {
-        b"40000" => Ok(Entry::Directory(path, object)),
-        b"100644" | b"100755" | b"100664" => Ok(Entry::File(path, object)),
+        b"40000" => Ok(TreeEntry::Directory(path, object)),
+        b"100644" | b"100755" | b"100664" => Ok(TreeEntry::File(path, object)),
         b"120000" => named("a symbolic link; only files are synced"),
         b"160000" => named("a submodule; only files are synced"),
         _ => named("no file"),
@@ -147,8 +152,8 @@ mod tests {
         let name = "ab".repeat(20);
         let bytes = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes()), ("40000", b"deeper")]);
         let expected = [
-            Entry::File("topics/ä b -- id__AAAAAA.md".to_owned(), name.clone()),
-            Entry::Directory("topics/deeper".to_owned(), name),
+            TreeEntry::File("topics/ä b -- id__AAAAAA.md".to_owned(), name.clone()),
+            TreeEntry::Directory("topics/deeper".to_owned(), name),
         ];
         assert_eq!(entries("topics", "tree", &bytes, 20).unwrap(), expected);
         let border = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes())]).len();

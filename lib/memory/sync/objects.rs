@@ -1,7 +1,7 @@
 //! git's objects: the files of a commit, and a commit from files. Nothing is ever checked out.
 
 use crate::base::error::{Error, Result};
-use crate::memory::sync::listing::{Entry, Listing, check_count, check_sizes, entries, refused};
+use crate::memory::sync::listing::{Listing, TreeEntry, check_count, check_sizes, entries, refused};
 use crate::memory::sync::side::Files;
 use crate::store::git::{Git, command, is_object, unusable};
 use crate::store::revision::{Revision, Version};
@@ -90,8 +90,8 @@ fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
             let (kind, tree) = &trees[name];
             for entry in entries(dir, kind, tree, name.len() / 2).map_err(refused)? {
                 match entry {
-                    Entry::File(path, name) => drop(files.insert(path, name)),
-                    Entry::Directory(path, name) => deeper.push((path, name)),
+                    TreeEntry::File(path, name) => drop(files.insert(path, name)),
+                    TreeEntry::Directory(path, name) => deeper.push((path, name)),
                 }
             }
             check_count(files.len() + count + deeper.len()).map_err(refused)?;

@@ -5,16 +5,17 @@ use crate::memory::sync::values::settled;
 use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) struct Proposals {
+pub(super) struct MergedProposals {
     by_id: BTreeMap<ProposalId, Proposal>,
     /// Those that nobody has changed have these ids.
     rest: BTreeSet<ProposalId>,
 }
 
-impl Proposals {
-    pub(super) fn merged(base: &Side, one: &Side, two: &Side, rest: &BTreeSet<String>) -> Proposals {
+impl MergedProposals {
+    pub(super) fn merged(base: &Side, one: &Side, two: &Side, rest: &BTreeSet<String>) -> MergedProposals {
         let id = |path: &String| ProposalId::parse(path.strip_prefix("proposals/")?.strip_suffix(".json")?);
-        let mut merged = Proposals { by_id: BTreeMap::new(), rest: rest.iter().filter_map(id).collect() };
+        let mut merged =
+            MergedProposals { by_id: BTreeMap::new(), rest: rest.iter().filter_map(id).collect() };
         let ids: BTreeSet<&ProposalId> = one.proposals.keys().chain(two.proposals.keys()).collect();
         let mut twins = Vec::new();
         for id in ids {

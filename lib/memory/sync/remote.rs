@@ -41,15 +41,15 @@ const QUIET: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c 
                      -c receive.denyCurrentBranch=refuse -c receive.autogc=false";
 
 /// Why a sync goes no further.
-pub(super) enum Stop {
+pub(super) enum Unsynced {
     /// The remote cannot be reached. With git's own words.
     Unreachable(String),
     Failed(Error),
 }
 
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Failed(error)
+impl From<Error> for Unsynced {
+    fn from(error: Error) -> Unsynced {
+        Unsynced::Failed(error)
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Remote<'a> {
     is_folder: bool,
 }
 
-/// Are the notes shared, by the configuration or since `memory-sync --remote`?
+/// The notes are shared, by the configuration or since `memory-sync --remote`?
 pub fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
     let has_remote =
         || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());
@@ -136,7 +136,7 @@ impl<'a> Remote<'a> {
     }
 
     /// The branch to use: of the local one's name if there is one, else the remote's main one.
-    pub(super) fn branch(&self, local: &str) -> Result<String, Stop> {
+    pub(super) fn branch(&self, local: &str) -> Result<String, Unsynced> {
         // `--exit-code`: 2 if it has nothing yet, so that no answer is not taken for that.
         let finished = self.talk(&["ls-remote", "--exit-code", "--symref"], "upload-pack", &[])?;
         if finished.status.code() == Some(2) && finished.stdout.is_empty() {
@@ -158,7 +158,7 @@ impl<'a> Remote<'a> {
     }
 
     /// Gets what the remote has; `None` if it has nothing yet.
-    pub(super) fn fetch(&self, git: &Git, branch: &str) -> Result<Option<String>, Stop> {
+    pub(super) fn fetch(&self, git: &Git, branch: &str) -> Result<Option<String>, Unsynced> {
         let refspec = format!("+refs/heads/{branch}:{SEEN}");
         let arguments = [
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
@@ -181,7 +181,7 @@ impl<'a> Remote<'a> {
     }
 
     /// Gives the remote a commit.
-    pub(super) fn push(&self, commit: &str, branch: &str) -> Result<Push, Stop> {
+    pub(super) fn push(&self, commit: &str, branch: &str) -> Result<Push, Unsynced> {
         let refspec = format!("{commit}:refs/heads/{branch}");
         let arguments = [
             "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed",
@@ -208,7 +208,7 @@ impl<'a> Remote<'a> {
         }
         let refusal = printed.lines().find(|line| line.starts_with('!')).map(|line| line.replace('\t', " "));
         Err(match refusal {
-            Some(line) => Stop::Failed(Error::refused(format!(
+            Some(line) => Unsynced::Failed(Error::refused(format!(
                 "\"{}\" does not take the notes: {}",
                 self.shown,
                 one_line(&without_logins(&line), 300)
@@ -218,7 +218,7 @@ impl<'a> Remote<'a> {
     }
 
     /// A remote that is not there now is one thing, one that says no another.
-    fn failed(&self, finished: &Finished, why: &str) -> Stop {
+    fn failed(&self, finished: &Finished, why: &str) -> Unsynced {
         const AWAY: [&str; 15] = [
             "could not resolve", "couldn't resolve", "name or service not known",
             "temporary failure in name", "connection refused", "connection timed out", "connection reset",
@@ -229,7 +229,7 @@ impl<'a> Remote<'a> {
         let is_missing = self.is_folder && said.contains("does not appear to be a git repository");
         let why = one_line(&without_logins(why), 300);
         if is_missing || AWAY.iter().any(|words| said.contains(words)) {
-            return Stop::Unreachable(why);
+            return Unsynced::Unreachable(why);
         }
         let hint = match said.contains("permission denied")
             || said.contains("authentication")
@@ -240,7 +240,7 @@ impl<'a> Remote<'a> {
             }
             false => "try it by hand: git ls-remote, in the store",
         };
-        Stop::Failed(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
+        Unsynced::Failed(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
     }
 }
 

@@ -6,13 +6,13 @@ use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::objects::{self, Commits};
-use crate::memory::sync::remote::{self, Push, Remote, Stop};
+use crate::memory::sync::remote::{self, Push, Remote, Unsynced};
 use crate::memory::sync::removals::{self, Missing, Notes};
 use crate::memory::sync::secrets::{self, Secrets};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
-use crate::store::apply::{self, Begun, Merge};
+use crate::store::apply::{self, BegunChange, Merge};
 use crate::store::entry::EntryId;
 use crate::store::git::{Git, NO_TEMPORARY_FILES};
 use crate::store::history::{self, Commit, DIRS, history_lock};
@@ -37,7 +37,7 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const UNFINISHED: &str = "unfinished-merge";
 const KEPT_CAP: u64 = 32 << 20;
 
-pub struct Request<'a> {
+pub struct SyncRequest<'a> {
     pub root: &'a Root,
     pub env: &'a Env,
     /// The address that the command line or the configuration names.
@@ -51,18 +51,18 @@ pub struct Request<'a> {
 
 /// How a sync ended.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum SyncOutcome {
     /// There is no remote: nothing to do.
     NoRemote,
     /// Another sync is running. What it says of itself.
     Busy(String),
-    Done(Report),
+    Done(SyncReport),
 }
 
 /// What a sync has done, or with a dry run would do.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct SyncReport {
     /// Without a login.
     pub remote: String,
     /// The files that have changed here, or are gone.
@@ -95,16 +95,16 @@ fn overtaken(why: impl Into<String>) -> Option<Again> {
 
 const NEW_COMMIT: &str = "the store has got another commit meanwhile";
 
-pub fn sync(request: &Request) -> Result<Outcome> {
+pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
     let root = request.root;
     if request.address.is_none() && !root.path().join(".git").exists() {
-        return Ok(Outcome::NoRemote);
+        return Ok(SyncOutcome::NoRemote);
     }
     root.make()?;
     let holder = format!("memory-sync, process {}", std::process::id());
     let _lock = match file::hold(&root.state().join("sync.lock"), &holder)? {
         RunLock::Acquired(file) => file,
-        RunLock::HeldBy(who) => return Ok(Outcome::Busy(who)),
+        RunLock::HeldBy(who) => return Ok(SyncOutcome::Busy(who)),
     };
     let git = Git::new(root, request.env)?.with(TIMEOUT, Vec::new()).with_identity()?;
     let configured = match git_dir(root.path()) {
@@ -112,7 +112,7 @@ pub fn sync(request: &Request) -> Result<Outcome> {
         None => None,
     };
     let Some(address) = request.address.clone().or_else(|| configured.clone()) else {
-        return Ok(Outcome::NoRemote);
+        return Ok(SyncOutcome::NoRemote);
     };
     {
         let _lock = file::lock_for_change(&history_lock(root), true)?;
@@ -125,8 +125,8 @@ pub fn sync(request: &Request) -> Result<Outcome> {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
     })?;
     let remote = Remote::at(&address, root, request.env);
-    let mut run = Run {
-        report: Report { remote: remote.shown.clone(), dry_run: request.is_dry, ..Report::default() },
+    let mut run = SyncRun {
+        report: SyncReport { remote: remote.shown.clone(), dry_run: request.is_dry, ..SyncReport::default() },
         request,
         git: &git,
         commits: Commits::of(&git),
@@ -135,19 +135,21 @@ pub fn sync(request: &Request) -> Result<Outcome> {
         is_new: configured.as_deref() != Some(&address),
     };
     match run.try_often(&address) {
-        Err(Stop::Unreachable(why)) if run.is_new => {
+        Err(Unsynced::Unreachable(why)) if run.is_new => {
             Err(Error::io(format!("\"{}\" cannot be reached: git {why}", remote.shown))
                 .hint("it is not set up; run the same again when it can be reached"))
         }
-        Err(Stop::Unreachable(why)) => Ok(Outcome::Done(Report { unreachable: Some(why), ..run.report })),
-        Err(Stop::Failed(why)) => Err(why),
-        Ok(()) => Ok(Outcome::Done(run.report)),
+        Err(Unsynced::Unreachable(why)) => {
+            Ok(SyncOutcome::Done(SyncReport { unreachable: Some(why), ..run.report }))
+        }
+        Err(Unsynced::Failed(why)) => Err(why),
+        Ok(()) => Ok(SyncOutcome::Done(run.report)),
     }
 }
 
-struct Run<'a> {
-    report: Report,
-    request: &'a Request<'a>,
+struct SyncRun<'a> {
+    report: SyncReport,
+    request: &'a SyncRequest<'a>,
     git: &'a Git,
     commits: Commits<'a>,
     remote: &'a Remote<'a>,
@@ -166,8 +168,8 @@ struct Computed {
     sent: BTreeSet<String>,
 }
 
-impl Run<'_> {
-    fn try_often(&mut self, address: &str) -> Result<(), Stop> {
+impl SyncRun<'_> {
+    fn try_often(&mut self, address: &str) -> Result<(), Unsynced> {
         let upstream = if self.is_new { None } else { remote::upstream(self.git, self.local)? };
         let branch = upstream.map_or_else(|| self.remote.branch(self.local), Ok)?;
         let mut last = Again { why: String::new(), hint: "" };
@@ -197,7 +199,7 @@ impl Run<'_> {
         self.git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])
     }
 
-    fn attempt(&mut self, theirs: Option<&str>, branch: &str) -> Result<Option<Again>, Stop> {
+    fn attempt(&mut self, theirs: Option<&str>, branch: &str) -> Result<Option<Again>, Unsynced> {
         if self.request.is_dry {
             self.preview(theirs)?;
             return Ok(None);
@@ -304,7 +306,7 @@ impl Run<'_> {
 
     /// Commits what this machine has changed. The caller holds the history's lock.
     fn commit(&self) -> Result<()> {
-        let Request { root, env, commit_hook, .. } = self.request;
+        let SyncRequest { root, env, commit_hook, .. } = self.request;
         // Two machines of one person that change the same in the same second would make the same commit.
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
         let commit =
@@ -331,7 +333,7 @@ impl Run<'_> {
             // It is just what the other side has.
             _ => theirs.to_owned(),
         };
-        let begun = Begun { revisions, merge: Some(Merge { ours: ours.clone(), merged: commit }) };
+        let begun = BegunChange { revisions, merge: Some(Merge { ours: ours.clone(), merged: commit }) };
         apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
         if self.head()? != ours {
@@ -368,7 +370,7 @@ impl Run<'_> {
     /// # Errors
     /// There are such notes, and nobody has said what is to become of them.
     fn given_back(&self, theirs: &str) -> Result<Notes> {
-        let Request { root, missing, is_dry, .. } = *self.request;
+        let SyncRequest { root, missing, is_dry, .. } = *self.request;
         let Some(base) = self.base(self.head()?.as_deref(), theirs)? else { return Ok(Notes::new()) };
         let base = removals::in_listing(&self.commits, &*self.commits.listing(Some(&base))?)?;
         let theirs = self.commits.listing(Some(theirs))?;

@@ -3,7 +3,7 @@
 use crate::base::text::one_line;
 use crate::memory::sync::foreign_files;
 use crate::memory::sync::note::{self, later_first};
-use crate::memory::sync::proposals::Proposals;
+use crate::memory::sync::proposals::MergedProposals;
 use crate::memory::sync::same_id;
 use crate::memory::sync::side::{Files, Located, Side, Sides, ids_in_names};
 use crate::memory::sync::unique_paths::unique;
@@ -35,7 +35,7 @@ pub fn merge(sides: Sides) -> MergedTree {
         merging.note(id, &base, &one, &two);
     }
     merging.settle_aliases();
-    let mut proposals = Proposals::merged(&base, &one, &two, sides.rest);
+    let mut proposals = MergedProposals::merged(&base, &one, &two, sides.rest);
     let mut files = foreign_files::merged(sides.base, &base.others, &one.others, &two.others);
     let conflicts = merging.conflicts.into_iter().map(|conflict| proposals.add(conflict)).collect();
     for (path, bytes) in merging.unmerged {

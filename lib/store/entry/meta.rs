@@ -1,7 +1,7 @@
 //! A note's metadata: the front matter as typed values.
 
 use crate::store::entry::id::EntryId;
-use crate::store::entry::value::Value;
+use crate::store::entry::value::YamlValue;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::ser::SerializeMap;
@@ -148,7 +148,7 @@ impl Meta {
         }
     }
 
-    /// Is its last day over? `today` is the day in the local time zone.
+    /// Its last day is over. `today` is the day in the local time zone.
     pub fn is_expired(&self, today: Date) -> bool {
         self.until.is_some_and(|until| until < today)
     }
@@ -165,7 +165,7 @@ pub struct Source {
     /// When it was queued (RFC 3339).
     pub at: Option<String>,
     /// Foreign keys, which every rewrite keeps.
-    pub other: Vec<(String, Value<'static>)>,
+    pub other: Vec<(String, YamlValue<'static>)>,
 }
 
 impl Source {
@@ -285,7 +285,7 @@ mod tests {
         meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
         meta.until = Some(jiff::civil::date(2026, 3, 20));
         meta.by = Some(By::Tool);
-        let other = vec![("note".to_owned(), Value::List(vec![Value::plain("3")]))];
+        let other = vec![("note".to_owned(), YamlValue::List(vec![YamlValue::plain("3")]))];
         meta.sources = vec![Source { thread_id: Some("T-1".into()), other, ..Source::default() }];
         assert_eq!(
             serde_json::to_string(&meta).unwrap(),

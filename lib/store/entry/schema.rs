@@ -8,7 +8,7 @@ use crate::base::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{By, Meta, RANKS, Scope, Source, Status, Tier};
-use crate::store::entry::value::{Field, Text, Value};
+use crate::store::entry::value::{Field, YamlValue};
 use crate::store::entry::yaml::in_line;
 use jiff::civil::Date;
 use std::borrow::Cow;
@@ -44,9 +44,9 @@ pub(super) fn meta(fields: Vec<Field>) -> Result<Meta> {
     Ok(meta)
 }
 
-fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
+fn take(meta: &mut Meta, key: &str, value: YamlValue) -> Result<()> {
     match key {
-        "title" if matches!(&value, Value::Text(Text { text, plain: true }) if text.is_empty()) => {
+        "title" if matches!(&value, YamlValue::Scalar { text, plain: true } if text.is_empty()) => {
             return Err(Error::corrupt("it is empty"));
         }
         "title" => meta.title = string(value)?,
@@ -77,25 +77,25 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
     Ok(())
 }
 
-fn string(value: Value) -> Result<String> {
+fn string(value: YamlValue) -> Result<String> {
     text(value).map(Cow::into_owned)
 }
 
-fn text(value: Value<'_>) -> Result<Cow<'_, str>> {
+fn text(value: YamlValue<'_>) -> Result<Cow<'_, str>> {
     match value {
-        Value::Text(text) => Ok(text.text),
+        YamlValue::Scalar { text, .. } => Ok(text),
         other => Err(not_text(&other)),
     }
 }
 
-fn not_text(value: &Value) -> Error {
-    let kind = if matches!(value, Value::List(_)) { "list" } else { "mapping" };
+fn not_text(value: &YamlValue) -> Error {
+    let kind = if matches!(value, YamlValue::List(_)) { "list" } else { "mapping" };
     Error::corrupt(format!("a {kind} instead of text"))
 }
 
-fn items(value: Value<'_>) -> Result<Vec<Value<'_>>> {
+fn items(value: YamlValue<'_>) -> Result<Vec<YamlValue<'_>>> {
     match value {
-        Value::List(items) => Ok(items),
+        YamlValue::List(items) => Ok(items),
         _ => Err(Error::corrupt("not a list")),
     }
 }
@@ -104,21 +104,21 @@ fn wrong(text: &str, allowed: &str) -> Error {
     Error::corrupt(format!("\"{}\" is not {allowed}", one_line(text, 60)))
 }
 
-fn entry_id(value: &Value) -> Result<EntryId> {
-    let Value::Text(Text { text, .. }) = value else { return Err(not_text(value)) };
+fn entry_id(value: &YamlValue) -> Result<EntryId> {
+    let YamlValue::Scalar { text, .. } = value else { return Err(not_text(value)) };
     EntryId::whole(text).ok_or_else(|| wrong(text, "an id like id__a1B2c3"))
 }
 
-fn word<T>(value: Value, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T> {
+fn word<T>(value: YamlValue, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T> {
     read(value, parse, || format!("one of {}", words.join(", ")))
 }
 
-fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T> {
+fn parsed<T: std::str::FromStr>(value: YamlValue, what: &str) -> Result<T> {
     read(value, |text| text.parse().ok(), || what.to_owned())
 }
 
 /// What `parse` makes of a text; or else that it is not what it should be.
-fn read<T>(value: Value, parse: impl Fn(&str) -> Option<T>, what: impl Fn() -> String) -> Result<T> {
+fn read<T>(value: YamlValue, parse: impl Fn(&str) -> Option<T>, what: impl Fn() -> String) -> Result<T> {
     let text = text(value)?;
     parse(&text).ok_or_else(|| wrong(&text, &what()))
 }
@@ -136,9 +136,9 @@ fn truth(text: &str) -> Option<bool> {
 }
 
 /// A list, or one text with commas or spaces between the tags.
-fn tags(value: Value) -> Result<Vec<String>> {
+fn tags(value: YamlValue) -> Result<Vec<String>> {
     match value {
-        Value::List(items) => items.into_iter().map(string).collect(),
+        YamlValue::List(items) => items.into_iter().map(string).collect(),
         value => {
             let text = text(value)?;
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
@@ -147,8 +147,8 @@ fn tags(value: Value) -> Result<Vec<String>> {
     }
 }
 
-fn source(value: Value) -> Result<Source> {
-    let Value::Map(pairs) = value else {
+fn source(value: YamlValue) -> Result<Source> {
+    let YamlValue::Map(pairs) = value else {
         return Err(Error::corrupt("an item is not like {harness: …, threadId: …}"));
     };
     let mut source = Source::default();

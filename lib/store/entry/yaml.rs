@@ -5,7 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::store::entry::front_matter::{CAP, LINES_BEFORE};
-use crate::store::entry::value::{Field, Text, Value};
+use crate::store::entry::value::{Field, YamlValue};
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ const DEPTH_CAP: usize = 32;
 const COST_CAP: usize = 4 * CAP;
 
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(super) struct Yaml {
     pub(super) fields: Vec<Field<'static>>,
     /// The byte offset of each field's key.
     pub(super) starts: Vec<usize>,
@@ -26,8 +26,8 @@ pub(super) struct Document {
     pub(super) in_braces: bool,
 }
 
-impl Document {
-    pub(super) fn read(text: &str) -> Result<Document> {
+impl Yaml {
+    pub(super) fn read(text: &str) -> Result<Yaml> {
         let options = granit_parser::options! {
             disallow_directives: true,
             flow_nesting_limit: DEPTH_CAP,
@@ -35,7 +35,7 @@ impl Document {
             max_buffered_comment_events: CAP,
         };
         let mut tree = Tree::default();
-        let mut document = Document::default();
+        let mut document = Yaml::default();
         for next in Parser::new_from_str_with_options(text, options) {
             let (event, span) = next.map_err(syntax_error)?;
             if let Event::Comment(..) = event {
@@ -47,12 +47,12 @@ impl Document {
         document.comments.sort_by_key(|comment| comment.start);
         document.in_braces = tree.in_braces;
         let pairs = match tree.root {
-            Some(Value::Map(pairs)) => pairs,
+            Some(YamlValue::Map(pairs)) => pairs,
             Some(value) if !value.is_null() => return Err(Error::corrupt("the front matter has no keys")),
             _ => Vec::new(),
         };
         for ((key, value), (start, line)) in pairs.into_iter().zip(tree.keys) {
-            let Value::Text(Text { text: key, .. }) = key else {
+            let YamlValue::Scalar { text: key, .. } = key else {
                 return Err(in_line(line, Error::corrupt("a key is not text")));
             };
             document.starts.push(start);
@@ -65,9 +65,9 @@ impl Document {
 /// The values that are being built from events.
 #[derive(Default)]
 struct Tree {
-    root: Option<Value<'static>>,
+    root: Option<YamlValue<'static>>,
     open: Vec<OpenNode>,
-    anchors: HashMap<usize, Node>,
+    anchors: HashMap<usize, YamlNode>,
     /// The positions of the keys of the outermost mapping: where each begins, and its line.
     keys: Vec<(usize, usize)>,
     in_braces: bool,
@@ -77,14 +77,14 @@ struct Tree {
 
 /// A list or mapping whose end has not been seen.
 struct OpenNode {
-    node: Node,
-    key: Option<Value<'static>>,
+    node: YamlNode,
+    key: Option<YamlValue<'static>>,
     anchor: usize,
 }
 
 #[derive(Clone)]
-struct Node {
-    value: Value<'static>,
+struct YamlNode {
+    value: YamlValue<'static>,
     cost: usize,
     /// The number of levels inside, so far.
     depth: usize,
@@ -94,7 +94,7 @@ impl Tree {
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<()> {
         // A node that is a key of the outermost mapping.
         if event.is_node()
-            && let [OpenNode { node: Node { value: Value::Map(_), .. }, key: None, .. }] =
+            && let [OpenNode { node: YamlNode { value: YamlValue::Map(_), .. }, key: None, .. }] =
                 self.open.as_slice()
         {
             self.keys.push((range(span).start, span.start.line()));
@@ -112,8 +112,8 @@ impl Tree {
                 let text = if plain && span.is_empty() { String::new() } else { text.into_owned() };
                 let cost = 1 + text.len();
                 self.spend(cost)?;
-                let value = Value::Text(Text { text: Cow::Owned(text), plain });
-                self.place(Node { value, cost, depth: 0 }, anchor)?;
+                let value = YamlValue::Scalar { text: Cow::Owned(text), plain };
+                self.place(YamlNode { value, cost, depth: 0 }, anchor)?;
             }
             Event::Alias(anchor) => {
                 let inside = || Error::corrupt("an alias inside its own anchor");
@@ -121,10 +121,10 @@ impl Tree {
                 self.spend(node.cost)?;
                 self.place(node, 0)?;
             }
-            Event::SequenceStart(_, anchor, _) => self.begin(Value::List(Vec::new()), anchor),
+            Event::SequenceStart(_, anchor, _) => self.begin(YamlValue::List(Vec::new()), anchor),
             Event::MappingStart(style, anchor, _) => {
                 self.in_braces |= self.open.is_empty() && style == StructureStyle::Flow;
-                self.begin(Value::Map(Vec::new()), anchor);
+                self.begin(YamlValue::Map(Vec::new()), anchor);
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(OpenNode { mut node, anchor, .. }) = self.open.pop() {
@@ -138,12 +138,12 @@ impl Tree {
         Ok(())
     }
 
-    fn begin(&mut self, value: Value<'static>, anchor: usize) {
-        self.open.push(OpenNode { node: Node { value, cost: 0, depth: 0 }, key: None, anchor });
+    fn begin(&mut self, value: YamlValue<'static>, anchor: usize) {
+        self.open.push(OpenNode { node: YamlNode { value, cost: 0, depth: 0 }, key: None, anchor });
     }
 
     /// Adds a complete value to its parent.
-    fn place(&mut self, node: Node, anchor: usize) -> Result<()> {
+    fn place(&mut self, node: YamlNode, anchor: usize) -> Result<()> {
         if self.open.len() + node.depth > DEPTH_CAP {
             return Err(Error::corrupt(format!("more than {DEPTH_CAP} levels, aliases copied out")));
         }
@@ -158,12 +158,12 @@ impl Tree {
         parent.cost += node.cost;
         parent.depth = parent.depth.max(node.depth);
         match &mut parent.value {
-            Value::List(items) => items.push(node.value),
-            Value::Map(pairs) => match key.take() {
+            YamlValue::List(items) => items.push(node.value),
+            YamlValue::Map(pairs) => match key.take() {
                 Some(key) => pairs.push((key, node.value)),
                 None => *key = Some(node.value),
             },
-            Value::Text(_) => {}
+            YamlValue::Scalar { .. } => {}
         }
         Ok(())
     }
@@ -195,13 +195,13 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        Document::read(text).unwrap_err().message().to_owned()
+        Yaml::read(text).unwrap_err().message().to_owned()
     }
 
     #[test]
     fn scalars_are_as_written() {
         let text = "a: no\nb: 1e3\nc: \"x\\ty\"\nd:\ne: |\n  # x\n  y\n\"f\": 'it''s'\ng: p\n  q\nh: ~\n";
-        let document = Document::read(text).unwrap();
+        let document = Yaml::read(text).unwrap();
         let found: Vec<_> = document.fields.iter().map(|field| (&*field.key, field.value.clone())).collect();
         let expected = [
             ("a", "no"),
@@ -213,7 +213,7 @@ mod tests {
             ("g", "p q"),
             ("h", "~"),
         ];
-        assert_eq!(found, expected.map(|(key, value)| (key, Value::quoted(value))));
+        assert_eq!(found, expected.map(|(key, value)| (key, YamlValue::quoted(value))));
         let nulls: Vec<_> = document.fields.iter().filter(|field| field.value.is_null()).collect();
         assert_eq!(nulls.len(), 2, "{nulls:?}");
         let starts: Vec<_> = document.starts.iter().map(|start| &text[*start..start + 1]).collect();
@@ -227,14 +227,14 @@ mod tests {
             "# 0\na: x # 1\n  # 2\nb: # 3\n  # 4\n  - x # 5\n\n  - y#no\n# 6\nc: | # 7\n  t\n  # no\n\n# 8\n",
             "d: \"x # no\n  y\" # 9\ne: [x, # 10\n  y] # 11\nf:\n- x\n# 12\n- y\n  # 13\ng: # 14\n# 15"
         );
-        let document = Document::read(text).unwrap();
+        let document = Yaml::read(text).unwrap();
         let found: Vec<_> = document.comments.iter().map(|comment| &text[comment.clone()]).collect();
         assert_eq!(found, (0..16).map(|number| format!("# {number}")).collect::<Vec<_>>());
     }
 
     #[test]
     fn aliases_are_copied_out() {
-        let document = Document::read("a: &x [1, {b: 2}]\nc: *x\n").unwrap();
+        let document = Yaml::read("a: &x [1, {b: 2}]\nc: *x\n").unwrap();
         assert_eq!(document.fields[0].value, document.fields[1].value);
     }
 
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(fault("a: b\n? [c]\n: d\n"), "line 3: a key is not text");
         assert_eq!(fault("a: &x [*x]\n"), "line 2: an alias inside its own anchor");
         assert!(fault("%YAML 1.2\n--- {a: b}\n").starts_with("line 2: "));
-        assert!(Document::read("").unwrap().fields.is_empty());
-        assert!(Document::read("# a\n").unwrap().fields.is_empty());
+        assert!(Yaml::read("").unwrap().fields.is_empty());
+        assert!(Yaml::read("# a\n").unwrap().fields.is_empty());
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         let chain: String = (1..5_000).map(|n| format!("c{n}: &c{n} [*c{}]\n", n - 1)).collect();
         assert!(fault(&format!("c0: &c0 x\n{chain}")).contains("more than 32 levels"));
         for deep in ["[", "{a: ", "- ", "? "] {
-            assert!(Document::read(&deep.repeat(CAP / deep.len())).is_err());
+            assert!(Yaml::read(&deep.repeat(CAP / deep.len())).is_err());
         }
         let steps: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
         assert!(fault(&steps).starts_with("line "));

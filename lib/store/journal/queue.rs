@@ -19,7 +19,7 @@ pub struct Journal {
 
 /// An entry that nobody has claimed.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct QueuedEntry {
     /// The file's name without `.json`.
     pub id: String,
     pub path: PathBuf,
@@ -40,7 +40,7 @@ impl Journal {
 
     /// Adds an entry to the queue, unless its session has one there already: the one that waits, and whether it is new. Once
     /// this returns, the entry survives a power cut.
-    pub fn put(&self, entry: &QueueEntry) -> Result<(Waiting, bool)> {
+    pub fn put(&self, entry: &QueueEntry) -> Result<(QueuedEntry, bool)> {
         entry.check()?;
         self.root.make()?;
         let inbox = self.root.inbox();
@@ -65,7 +65,7 @@ impl Journal {
                     self.remember(session, &id);
                 }
                 file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
-                return Ok((Waiting { id, path, entry: entry.clone() }, true));
+                return Ok((QueuedEntry { id, path, entry: entry.clone() }, true));
             }
         }
     }
@@ -80,7 +80,7 @@ impl Journal {
     }
 
     /// The entry for this session that is in the queue already.
-    fn waiting_session(&self, session: &str) -> Result<Option<Waiting>> {
+    fn waiting_session(&self, session: &str) -> Result<Option<QueuedEntry>> {
         let hints = self.hints();
         if !hints.is_dir() {
             // The queue is of an earlier version, or new.
@@ -96,7 +96,7 @@ impl Journal {
     }
 
     /// A hint may be torn, or tell of what has long been claimed: only the entry itself counts.
-    fn hinted(&self, session: &str) -> Option<Waiting> {
+    fn hinted(&self, session: &str) -> Option<QueuedEntry> {
         let id = String::from_utf8(file::read(&self.hint(session), HINT_CAP).ok()?).ok()?;
         let id = id.trim_end();
         if id.is_empty() || id.contains('/') || id.starts_with('.') {
@@ -104,7 +104,7 @@ impl Journal {
         }
         let entry = self.read(id).ok()??;
         let is_same = entry.session().as_deref() == Some(session);
-        is_same.then(|| Waiting { id: id.to_owned(), path: self.path(id), entry })
+        is_same.then(|| QueuedEntry { id: id.to_owned(), path: self.path(id), entry })
     }
 
     /// Trouble with a hint is none of the caller's. Where one is missing, all are made anew from the queue.
@@ -157,18 +157,18 @@ impl Journal {
     }
 
     /// The entries in the queue, oldest first, and the files that are not entries. Those stay where they are.
-    pub fn waiting(&self) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
+    pub fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
         self.sweep();
         Journal::entries_in(&self.root.inbox())
     }
 
     /// The entries in a directory, oldest first, and the files there that are not entries.
-    pub fn entries_in(dir: &Path) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
+    pub fn entries_in(dir: &Path) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for id in Journal::ids_in(dir)? {
             let path = dir.join(format!("{id}.json"));
             match read_at(&path) {
-                Ok(entry) => waiting.extend(entry.map(|entry| Waiting { id, path, entry })),
+                Ok(entry) => waiting.extend(entry.map(|entry| QueuedEntry { id, path, entry })),
                 Err(file) => unreadable.push(file),
             }
         }
