@@ -494,6 +494,17 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_call_of_an_earlier_version_counts() {
+        let now = "2026-02-28T15:00:00Z".parse().unwrap();
+        let call = r#"{"of":"text","tries":2,"notBefore":"2026-03-01T03:00:00Z","error":"e","batch":"b"}"#;
+        let text = format!(r#"{{"notes":{{}},"failed":{{"k":{call}}}}}"#);
+        let ledger: DefragLedger = serde_json::from_str(&text).unwrap();
+        assert!(ledger.is_postponed("k", "text", now));
+        let again = serde_json::from_str(&serde_json::to_string(&ledger).unwrap()).unwrap();
+        assert_eq!(ledger, again);
+    }
+
+    #[test]
     fn several_failures_in_one_batch_count_once() {
         let now = Timestamp::UNIX_EPOCH;
         let mut tries = Tries::default();
