@@ -56,12 +56,12 @@ fn is_kept(entry: &QueueEntry) {
     let root = Root::at(&scratch.path("store"));
     root.make().unwrap();
     let journal = Journal::at(&root);
-    let put = journal.put(entry).unwrap().waiting();
+    let put = journal.put(entry).unwrap().0;
     assert_eq!(put.path.parent().unwrap(), root.inbox());
     let (waiting, unreadable) = journal.waiting().unwrap();
     assert!(unreadable.is_empty(), "{unreadable:?}");
     let [there] = &waiting[..] else { panic!("{waiting:?}") };
     assert_eq!((&there.entry, &there.id), (entry, &put.id));
     let is_session = entry.session().is_some();
-    assert_eq!(journal.put(entry).unwrap().waiting().path == put.path, is_session);
+    assert_eq!(journal.put(entry).unwrap().0.path == put.path, is_session);
 }

@@ -86,6 +86,15 @@ impl Fields {
         )
     }
 
+    /// What `parse` makes of a text; or else its fault.
+    pub fn parsed<T>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(String) -> Result<T, String>,
+    ) -> Option<T> {
+        parse(self.text(key)?).map_err(|fault| self.fault(key, &fault)).ok()
+    }
+
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.expect(key, "true or false", |value| value.as_bool().ok_or(value))
     }

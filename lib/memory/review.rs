@@ -76,13 +76,13 @@ pub fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
         return Ok(found);
     }
     if let Some(file) =
-        broken.iter().find(|file| file.path.file_stem().is_some_and(|stem| stem == id.as_str()))
+        broken.iter().find(|file| file.path.file_stem().is_some_and(|stem| stem == id.to_string().as_str()))
     {
         return Err(Error::corrupt(format!("\"{}\" cannot be used: {}", file.path.display(), file.why))
             .hint("mend it in an editor, or remove it"));
     }
     let error = Error::not_found(format!("no change with the id \"{id}\" waits"));
-    Err(match nearest(id.as_str(), ids.iter().map(String::as_str)) {
+    Err(match nearest(&id.to_string(), ids.iter().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean \"{near}\"?")),
         None => error.hint("see what waits with: memory-review"),
     })

@@ -27,7 +27,7 @@ use crate::program::notes::{
 };
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
-use crate::store::journal::{Journal, Waiting};
+use crate::store::journal::{Journal, QueuedEntry};
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
 use serde_json::json;
@@ -174,7 +174,7 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     redact(&mut entry, &config.redact)?;
     // It may be the one about the same session that waits already.
-    let waiting = Journal::at(&Root::at(&config.storage.root)).put(&entry)?.waiting();
+    let (waiting, _) = Journal::at(&Root::at(&config.storage.root)).put(&entry)?;
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
 }
 
@@ -244,7 +244,7 @@ fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     Ok(())
 }
 
-fn print_queued(waiting: &Waiting, cx: &mut Context) -> Result<()> {
+fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
     if !cx.json {
         return cx.stdout.line(&waiting.path.to_string_lossy());
     }

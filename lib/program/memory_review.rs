@@ -203,7 +203,7 @@ impl Review<'_> {
             })),
             Decided::Accepted(note) => cx.stdout.line(&note.path.to_string_lossy()),
             Decided::Rejected if cx.json => cx.stdout.json(&json!({"proposal": id, "decision": "rejected"})),
-            Decided::Rejected => cx.stdout.line(id.as_str()),
+            Decided::Rejected => cx.stdout.line(&id.to_string()),
             Decided::NoteChanged => {
                 print(&pending, cx)?;
                 Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))

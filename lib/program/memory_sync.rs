@@ -10,7 +10,7 @@ use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
 use crate::memory::sync::remote::shown;
 use crate::memory::sync::removals::Missing;
-use crate::memory::sync::run::{Outcome, Report, Request, sync};
+use crate::memory::sync::run::{SyncOutcome, SyncReport, SyncRequest, sync};
 use crate::memory::waiting;
 use crate::program::notes::{CONFIG, Store};
 use crate::store::entry::EntryId;
@@ -61,7 +61,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let redactor = Redactor::of(&store.config.redact)?;
-    let request = Request {
+    let request = SyncRequest {
         root: &store.root,
         env: &cx.env,
         address: wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?,
@@ -74,13 +74,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let outcome = sync(&request);
     drop(progress);
     let (stopped, why) = match outcome? {
-        Outcome::NoRemote => (
+        SyncOutcome::NoRemote => (
             "no remote",
             "there is no remote, so nothing was synced; set one up with: memory-sync --remote ADDRESS"
                 .to_owned(),
         ),
-        Outcome::Busy(who) => ("busy", format!("nothing was done: {who} is syncing this store")),
-        Outcome::Done(report) => {
+        SyncOutcome::Busy(who) => ("busy", format!("nothing was done: {who} is syncing this store")),
+        SyncOutcome::Done(report) => {
             if !report.received.is_empty() && !report.dry_run {
                 store.refresh(cx);
             }
@@ -116,7 +116,7 @@ fn wanted(flag: Option<&str>, configured: Option<&str>, env: &Env) -> Result<Opt
 }
 
 /// What a run leaves undone is its error, when everything else is done and printed.
-fn ended(report: &Report, strict: bool) -> Result<()> {
+fn ended(report: &SyncReport, strict: bool) -> Result<()> {
     if !report.secrets.is_empty() {
         let files: Vec<&str> = report.secrets.iter().map(String::as_str).collect();
         return Err(Error::refused(format!("nothing was sent: {} what looks like a secret", holds(&files)))
@@ -140,7 +140,7 @@ fn holds(files: &[&str]) -> String {
     }
 }
 
-fn print(report: &Report, cx: &mut Context) -> Result<()> {
+fn print(report: &SyncReport, cx: &mut Context) -> Result<()> {
     let Context { stdout, reporter, .. } = cx;
     if cx.json {
         return stdout.json(report);
@@ -162,7 +162,7 @@ fn print(report: &Report, cx: &mut Context) -> Result<()> {
     stdout.line(&summary(report))
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &SyncReport) -> String {
     let (received, sent) = (notes(&report.received), notes(&report.sent));
     let would = if report.dry_run { "would be " } else { "" };
     let received = counted(received, "note", "notes");
@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn the_summary_counts_notes_once() {
         let paths = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-        let mut report = Report {
+        let mut report = SyncReport {
             received: paths(&[
                 "topics/a -- id__AAAAAA.md", "archive/b -- id__AAAAAA.md", "proposals/p__a.json",
             ]),
             sent: paths(&["topics/x -- id__BBBBBB.md", "topics/mine.md"]),
-            ..Report::default()
+            ..SyncReport::default()
         };
         assert_eq!(summary(&report), "1 note received, 2 sent");
         report.dry_run = true;

@@ -32,7 +32,7 @@ const STAGED: &str = "change";
 
 /// A change that is on its way into the store.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Begun {
+pub struct BegunChange {
     pub revisions: Vec<Revision>,
     pub merge: Option<Merge>,
 }
@@ -48,7 +48,7 @@ pub struct Merge {
 
 /// How a file stands against what is to become of it.
 #[derive(PartialEq)]
-enum State {
+enum FileState {
     /// As before; it may have its new name already.
     Before,
     /// As after.
@@ -57,7 +57,7 @@ enum State {
     Other,
 }
 
-/// Is there a change whose files are not all written?
+/// There is a change whose files are not all written.
 pub(super) fn is_begun(root: &Root) -> bool {
     root.state().join(BEGUN).exists()
 }
@@ -69,7 +69,7 @@ pub fn unfinished(root: &Root) -> Option<(PathBuf, Result<()>)> {
 }
 
 /// The merge whose files are written and that no branch may have yet.
-pub(super) fn merged(root: &Root) -> Result<Option<Begun>> {
+pub(super) fn merged(root: &Root) -> Result<Option<BegunChange>> {
     let path = root.state().join(MERGED);
     if path.exists() { load(&path).map(Some) } else { Ok(None) }
 }
@@ -79,14 +79,14 @@ pub(super) fn end_merge(root: &Root) -> Result<()> {
     Ok(file::remove(&root.state().join(MERGED))?)
 }
 
-fn load(path: &Path) -> Result<Begun> {
+fn load(path: &Path) -> Result<BegunChange> {
     serde_json::from_slice(&file::read(path, CAP)?).map_err(|why| {
         Error::corrupt(format!("\"{}\" is no change of ours: {why}", path.display()))
             .hint("move it away; if it came from another machine, run memory-sync then")
     })
 }
 
-fn json(begun: &Begun) -> Result<Vec<u8>> {
+fn json(begun: &BegunChange) -> Result<Vec<u8>> {
     serde_json::to_vec(begun).map_err(|why| Error::io(format!("cannot write JSON: {why}")))
 }
 
@@ -99,11 +99,11 @@ pub(super) fn write(root: &Root, revisions: &[Revision]) -> Result<()> {
         [] => Ok(()),
         // One file is replaced as a whole: nothing is to be remembered.
         [one] => {
-            let files = Files::of(root, false);
+            let files = StoreFiles::of(root, false);
             files.forward(revisions).or_else(|why| files.back(std::slice::from_ref(one)).and(Err(why)))
         }
         _ => {
-            let begun = Begun { revisions: revisions.to_vec(), merge: None };
+            let begun = BegunChange { revisions: revisions.to_vec(), merge: None };
             file::install(&root.state().join(BEGUN), &json(&begun)?, 0o600)?;
             carry_on(root, &begun)
         }
@@ -111,7 +111,7 @@ pub(super) fn write(root: &Root, revisions: &[Revision]) -> Result<()> {
 }
 
 /// Writes a merge and its files where nobody looks. Needs no lock but that of the sync.
-pub fn stage(root: &Root, begun: &Begun) -> Result<()> {
+pub fn stage(root: &Root, begun: &BegunChange) -> Result<()> {
     let whole = json(begun)?;
     let after = begun.revisions.iter().filter_map(|revision| revision.after.as_ref()).map(Version::bytes);
     let mut files: BTreeMap<String, &[u8]> = after.map(|bytes| (hash(bytes), bytes)).collect();
@@ -128,14 +128,14 @@ pub fn clear_stage(root: &Root) -> Result<()> {
 }
 
 /// Writes the files of a merge that is staged. The caller holds the store's lock.
-pub fn unstage(root: &Root, begun: &Begun) -> Result<()> {
+pub fn unstage(root: &Root, begun: &BegunChange) -> Result<()> {
     file::rename(&root.state().join(STAGE).join(STAGED), &root.state().join(BEGUN))?;
     carry_on(root, begun)
 }
 
 /// The path of a file that is neither as a merge found it nor as it will be.
 pub fn overtaken(root: &Root, revisions: &[Revision]) -> Result<Option<PathBuf>> {
-    Files::of(root, true).overtaken(revisions)
+    StoreFiles::of(root, true).overtaken(revisions)
 }
 
 /// Brings a change that was begun to its end, if there is one. The caller holds the store's lock.
@@ -155,8 +155,8 @@ pub(super) fn recover(root: &Root) -> Result<()> {
     }
 }
 
-fn carry_on(root: &Root, begun: &Begun) -> Result<()> {
-    let files = Files::of(root, begun.merge.is_some());
+fn carry_on(root: &Root, begun: &BegunChange) -> Result<()> {
+    let files = StoreFiles::of(root, begun.merge.is_some());
     let path = root.state().join(BEGUN);
     match files.forward(&begun.revisions) {
         Ok(()) if begun.merge.is_some() => Ok(file::rename(&path, &root.state().join(MERGED))?),
@@ -170,7 +170,7 @@ fn carry_on(root: &Root, begun: &Begun) -> Result<()> {
 }
 
 /// The files of a store.
-struct Files<'a> {
+struct StoreFiles<'a> {
     root: &'a Root,
     /// It is from another machine: only real files are written, and what is staged is there already.
     is_merge: bool,
@@ -178,15 +178,15 @@ struct Files<'a> {
     deleted: RefCell<BTreeMap<PathBuf, u32>>,
 }
 
-impl Files<'_> {
-    fn of(root: &Root, is_merge: bool) -> Files<'_> {
-        Files { root, is_merge, deleted: RefCell::default() }
+impl StoreFiles<'_> {
+    fn of(root: &Root, is_merge: bool) -> StoreFiles<'_> {
+        StoreFiles { root, is_merge, deleted: RefCell::default() }
     }
 
     fn overtaken(&self, revisions: &[Revision]) -> Result<Option<PathBuf>> {
         let mut freed = BTreeSet::new();
         for revision in revisions {
-            if self.state(revision, &freed)? == State::Other {
+            if self.state(revision, &freed)? == FileState::Other {
                 return Ok(revision.before.as_ref().or(revision.after.as_ref()).map(Version::path));
             }
             freed.extend(revision.before.as_ref().map(Version::path));
@@ -213,7 +213,7 @@ impl Files<'_> {
     fn make<'a>(&self, revisions: impl Iterator<Item = &'a Revision>) -> Result<()> {
         let mut unsynced = BTreeSet::new();
         for revision in revisions {
-            if self.state(revision, &BTreeSet::new())? == State::Before {
+            if self.state(revision, &BTreeSet::new())? == FileState::Before {
                 self.make_one(revision, &mut unsynced)?;
             }
         }
@@ -222,7 +222,7 @@ impl Files<'_> {
     }
 
     /// `freed`: paths that are free by the time that this one is made.
-    fn state(&self, revision: &Revision, freed: &BTreeSet<PathBuf>) -> Result<State> {
+    fn state(&self, revision: &Revision, freed: &BTreeSet<PathBuf>) -> Result<FileState> {
         let Revision { before, after } = revision;
         let at = |version: &Option<Version>| match version {
             Some(version) => self.bytes(&version.path()),
@@ -232,31 +232,27 @@ impl Files<'_> {
         let is = |now: &Option<Vec<u8>>, version: &Option<Version>| {
             now.as_deref() == version.as_ref().map(Version::bytes)
         };
-        let known = |is_known: bool, state: State| if is_known { state } else { State::Other };
-        let (Some(old), Some(new)) = (before, after) else {
-            return Ok(match (before, after) {
-                (Some(_), _) if here.is_some() => known(is(&here, before), State::Before),
-                (None, Some(new)) if there.is_none() || freed.contains(&new.path()) => State::Before,
-                (None, Some(_)) => known(is(&there, after), State::After),
-                _ => State::After,
-            });
-        };
-        if old.path() == new.path() {
-            return Ok(if is(&there, after) {
-                State::After
-            } else {
-                known(is(&there, before), State::Before)
-            });
-        }
-        if file::is_same(&self.target(&old.path())?, &self.target(&new.path())?) {
-            return Ok(known(is(&here, before) || is(&here, after), State::Before));
-        }
-        Ok(match there {
-            Some(_) if is(&there, after) => State::After,
-            // It has its new name already.
-            Some(_) if is(&there, before) => State::Before,
-            Some(_) if !freed.contains(&new.path()) => State::Other,
-            _ => known(is(&here, before) || is(&here, after), State::Before),
+        let before_if = |is_known: bool| if is_known { FileState::Before } else { FileState::Other };
+        Ok(match (before, after) {
+            (None, None) => FileState::After,
+            (Some(_), None) if here.is_none() => FileState::After,
+            (Some(_), None) => before_if(is(&here, before)),
+            (None, Some(new)) if there.is_none() || freed.contains(&new.path()) => FileState::Before,
+            (Some(old), Some(new))
+                if old.path() != new.path()
+                    && file::is_same(&self.target(&old.path())?, &self.target(&new.path())?) =>
+            {
+                before_if(is(&here, before) || is(&here, after))
+            }
+            _ if is(&there, after) => FileState::After,
+            (None, Some(_)) => FileState::Other,
+            // It has its new name already; or keeps the one that it has.
+            _ if is(&there, before) => FileState::Before,
+            (Some(old), Some(new)) => {
+                let is_free = there.is_none() || freed.contains(&new.path());
+                let is_known = is(&here, before) || is(&here, after);
+                before_if(old.path() != new.path() && is_free && is_known)
+            }
         })
     }
 
@@ -360,8 +356,8 @@ mod tests {
         Revision { before: version(path, before), after: version(path, after) }
     }
 
-    fn merge(revisions: Vec<Revision>) -> Begun {
-        Begun { revisions, merge: Some(Merge { ours: None, merged: "m".to_owned() }) }
+    fn merge(revisions: Vec<Revision>) -> BegunChange {
+        BegunChange { revisions, merge: Some(Merge { ours: None, merged: "m".to_owned() }) }
     }
 
     fn begun(files: &[(&str, &str)], changes: Vec<Revision>) -> World {

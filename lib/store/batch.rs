@@ -4,13 +4,12 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::store::journal::{Journal, Read, Waiting, read_at};
+use crate::store::journal::{Journal, QueuedEntry, read_at};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// The largest file of ours in a batch that is read whole, in bytes.
@@ -30,10 +29,6 @@ pub struct Batch {
     pub id: String,
     pub dir: PathBuf,
     root: Root,
-}
-
-fn failed(e: io::Error) -> Error {
-    Error::io(e.to_string())
 }
 
 impl Batches {
@@ -60,14 +55,10 @@ impl Batches {
 
     /// Those that are there, by id.
     pub fn all(&self) -> Result<Vec<Batch>> {
-        let entries = match fs_err::read_dir(&self.dir) {
-            Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(failed(e)),
-        };
-        let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>();
-        let names = names.map_err(failed)?.into_iter().filter_map(|name| name.into_string().ok());
-        let mut ids: Vec<String> = names.filter(|name| is_id(name)).collect();
+        let mut ids = Vec::new();
+        for dir in file::if_exists(fs_err::read_dir(&self.dir))?.into_iter().flatten() {
+            ids.extend(dir?.file_name().into_string().ok().filter(|name| is_id(name)));
+        }
         ids.sort();
         Ok(ids.into_iter().map(|id| self.batch(id)).collect())
     }
@@ -82,7 +73,7 @@ fn is_id(name: &str) -> bool {
         .is_some_and(|rest| rest.len() == DIGITS && rest.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
-/// Does a text bear the id of a batch, as our prompts do?
+/// A text bears the id of a batch, as our prompts do.
 pub fn bears_an_id(text: &str) -> bool {
     text.match_indices(PREFIX).any(|(at, _)| text.get(at..at + PREFIX.len() + DIGITS).is_some_and(is_id))
 }
@@ -103,11 +94,8 @@ impl Batch {
 
     /// Takes an entry out of the queue; `false` if somebody else has.
     pub fn claim(&self, id: &str) -> Result<bool> {
-        match file::rename(&self.journal().path(id), &self.claims().join(format!("{id}.json"))) {
-            Ok(()) => Ok(true),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(failed(e)),
-        }
+        let claim = self.claims().join(format!("{id}.json"));
+        Ok(file::if_exists(file::rename(&self.journal().path(id), &claim))?.is_some())
     }
 
     /// The batch of this id that the same program began.
@@ -117,7 +105,7 @@ impl Batch {
     }
 
     /// What is claimed, oldest first.
-    pub fn claimed(&self) -> Result<Vec<Waiting>> {
+    pub fn claimed(&self) -> Result<Vec<QueuedEntry>> {
         Journal::entries_in(&self.claims()).map(|(claimed, _)| claimed)
     }
 
@@ -129,10 +117,8 @@ impl Batch {
             return Err(Error::corrupt(format!("\"{}\" is not the id of a queue entry", one_line(id, 80))));
         }
         let name = format!("{id}.json");
-        match file::rename(&self.claims().join(&name), &to.join(&name)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(failed(e)),
-            _ => Ok(()),
-        }
+        file::if_exists(file::rename(&self.claims().join(&name), &to.join(&name)))?;
+        Ok(())
     }
 
     /// Back to the queue.
@@ -156,7 +142,7 @@ impl Batch {
 
     fn release_for_good(&self, id: &str, to: &Path) -> Result<()> {
         self.release(id, to)?;
-        if let Read::Entry(entry) = read_at(&to.join(format!("{id}.json"))) {
+        if let Ok(Some(entry)) = read_at(&to.join(format!("{id}.json"))) {
             self.journal().has_left(&entry);
         }
         Ok(())
@@ -204,22 +190,19 @@ impl Batch {
     }
 
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        file::install(&self.file(name), bytes, 0o600).map_err(failed)
+        Ok(file::install(&self.file(name), bytes, 0o600)?)
     }
 
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
-        file::read(&self.file(name), CAP).map_err(failed)
+        Ok(file::read(&self.file(name), CAP)?)
     }
 
     /// Removes the batch. Entries that are still claimed go back to the queue first.
     pub fn end(&self) -> Result<()> {
         // First of all it is forgotten how far it was: half of its entries are not to be carried on with.
-        match file::remove(&self.file(STATE)) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(failed(e)),
-            _ => {}
-        }
+        file::if_exists(file::remove(&self.file(STATE)))?;
         self.put_all_back()?;
-        file::remove_tree(&self.dir).map_err(failed)
+        Ok(file::remove_tree(&self.dir)?)
     }
 }
 
@@ -236,13 +219,13 @@ mod tests {
     }
 
     /// Puts an entry into the queue, and gives it as it waits there.
-    fn waiting(root: &Root, title: &str) -> Waiting {
+    fn waiting(root: &Root, title: &str) -> QueuedEntry {
         let text = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
             "retrieval": {"method": "inline", "title": title, "body": "b", "tags": [], "scope": "global",
                 "threadId": null},
             "context": {"cwd": "/w", "repo": null}});
         let entry = QueueEntry::parse(text.to_string().as_bytes()).unwrap();
-        Journal::at(root).put(&entry).unwrap().waiting()
+        Journal::at(root).put(&entry).unwrap().0
     }
 
     #[test]
@@ -261,7 +244,7 @@ mod tests {
         // Once more, as after a crash.
         one.processed(&all[0].id).unwrap();
         one.failed(&all[1].id, "why", 3, Timestamp::UNIX_EPOCH).unwrap();
-        let name = |entry: &Waiting| format!("{}.json", entry.id);
+        let name = |entry: &QueuedEntry| format!("{}.json", entry.id);
         assert!(root.inbox().join(".processed").join(name(&all[0])).exists());
         assert!(root.inbox().join(".failed").join(name(&all[1])).exists());
         let why = root.inbox().join(".failed").join(format!("{}.error.json", all[1].id));

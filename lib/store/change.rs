@@ -43,10 +43,9 @@ impl<'a, P: Persistence> Preview<'a, P> {
     fn changed(&self, path: &Path) -> Option<Option<Version>> {
         let all = self.revisions.borrow();
         let is_there = |version: &&Version| version.path() == path;
-        if let Some(now) = all.iter().filter_map(|revision| revision.after.as_ref()).find(is_there) {
-            return Some(Some(now.clone()));
-        }
-        all.iter().filter_map(|revision| revision.before.as_ref()).any(|old| is_there(&old)).then_some(None)
+        let now = all.iter().filter_map(|revision| revision.after.as_ref()).find(is_there);
+        let is_known = all.iter().flat_map(Revision::versions).any(|version| is_there(&version));
+        is_known.then(|| now.cloned())
     }
 }
 
@@ -102,8 +101,8 @@ impl<P: Persistence> Persistence for Preview<'_, P> {
     /// Notes of the store first: it may read them in its own way.
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
         let changed: Vec<Revision> = self.revisions.borrow().clone();
-        let versions = changed.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
-        let hidden: BTreeSet<PathBuf> = versions.map(Version::path).collect();
+        let hidden: BTreeSet<PathBuf> =
+            changed.iter().flat_map(Revision::versions).map(Version::path).collect();
         let is_hidden = |note: &Note| !hidden.is_empty() && hidden.contains(&note.place.path(&note.name()));
         let scan = self.notes.scan(places, |note| (!is_hidden(&note)).then(|| each(note)))?;
         let mut found: Vec<T> = scan.found.into_iter().flatten().collect();
@@ -249,24 +248,24 @@ impl<'a, P: Persistence> Change<'a, P> {
         let mut standings = Vec::new();
         for revision in planned {
             standings.push(match self.standing(revision)? {
-                Standing::Other(_) if self.has_passed(revision, later)? => Standing::After,
+                RevisionState::Other(_) if self.has_passed(revision, later)? => RevisionState::After,
                 standing => standing,
             });
-            if let Some(Standing::Before(note)) = standings.last() {
+            if let Some(RevisionState::Before(note)) = standings.last() {
                 self.notes
                     .add(&Revision { before: note.as_ref().map(|note| note.version()), ..revision.clone() });
             }
         }
-        let is_made = standings.iter().any(|standing| matches!(standing, Standing::After));
-        let is_other = |standing: &Standing| matches!(standing, Standing::Other(_));
+        let is_made = standings.iter().any(|standing| matches!(standing, RevisionState::After));
+        let is_other = |standing: &RevisionState| matches!(standing, RevisionState::Other(_));
         if let Some(at) = standings.iter().position(is_other) {
             self.notes.revisions.borrow_mut().clear();
-            let why = if let Standing::Other(why) = &standings[at] { why } else { "" };
+            let why = if let RevisionState::Other(why) = &standings[at] { why } else { "" };
             let id = planned[at].id().map_or_else(String::new, |id| format!("{id}: "));
             return Ok((!is_made).then(|| format!("{id}{why}")));
         }
         for (revision, standing) in planned.iter().zip(&standings) {
-            if let Standing::Before(Some(note)) = standing {
+            if let RevisionState::Before(Some(note)) = standing {
                 self.count(revision, note, planned)?;
             }
         }
@@ -299,26 +298,28 @@ impl<'a, P: Persistence> Change<'a, P> {
     }
 
     /// How a note's file stands against a revision of it.
-    pub fn standing(&self, revision: &Revision) -> Result<Standing> {
+    pub fn standing(&self, revision: &Revision) -> Result<RevisionState> {
         let standing = self.found(revision)?;
-        let (Standing::Before(note), Some(after)) = (&standing, &revision.after) else { return Ok(standing) };
+        let (RevisionState::Before(note), Some(after)) = (&standing, &revision.after) else {
+            return Ok(standing);
+        };
         let is_there = note.as_ref().is_some_and(|note| note.place.path(&note.name()) == after.path());
         // A link that does not name its target's whole path leads nowhere from another directory.
         if let Some(note) = note
             && Some(note.place) != after.place()
             && note.path.is_symlink()
         {
-            return Ok(Standing::Other("it is a symlink, which is moved by hand alone".to_owned()));
+            return Ok(RevisionState::Other("it is a symlink, which is moved by hand alone".to_owned()));
         }
         // Where the new name is taken, nothing can be made.
         if !is_there && self.notes.is_taken(&after.path()) {
             let name = Path::new(after.name()).display();
-            return Ok(Standing::Other(format!("\"{name}\" is in the way")));
+            return Ok(RevisionState::Other(format!("\"{name}\" is in the way")));
         }
         Ok(standing)
     }
 
-    fn found(&self, revision: &Revision) -> Result<Standing> {
+    fn found(&self, revision: &Revision) -> Result<RevisionState> {
         let id = revision.id().ok_or_else(|| Error::io("a plan has a version that is no note"))?;
         let Revision { before, after } = revision;
         for version in [after, before].into_iter().flatten() {
@@ -326,36 +327,36 @@ impl<'a, P: Persistence> Change<'a, P> {
             let note = match self.notes.read(place, version.name()) {
                 Ok(Some(note)) if note.entry.meta().id == id => note,
                 Ok(_) => continue,
-                Err(broken) => return Ok(Standing::Other(broken.why)),
+                Err(broken) => return Ok(RevisionState::Other(broken.why)),
             };
             let bytes = note.entry.without_counters();
             let is = |other: &Version| other.entry().map(|entry| entry.without_counters() == bytes);
             if let Some(after) = after.as_ref().filter(|after| after.path() == version.path())
                 && is(after)?
             {
-                return Ok(Standing::After);
+                return Ok(RevisionState::After);
             }
             if let Some(before) = before
                 && is(before)?
             {
-                return Ok(Standing::Before(Some(Box::new(note))));
+                return Ok(RevisionState::Before(Some(Box::new(note))));
             }
-            return Ok(Standing::Other("it has been changed since".to_owned()));
+            return Ok(RevisionState::Other("it has been changed since".to_owned()));
         }
-        let moved = |how: &str| Standing::Other(format!("it has been {how} since"));
+        let moved = |how: &str| RevisionState::Other(format!("it has been {how} since"));
         Ok(match (before, after) {
             (Some(_), Some(_)) => moved("moved, renamed or removed"),
             // A note that is new, or that goes, is nowhere; under another name it is somebody's by now.
             _ if self.notes.named(&id)?.is_some() => moved("moved or renamed"),
-            (None, _) => Standing::Before(None),
-            (Some(_), None) => Standing::After,
+            (None, _) => RevisionState::Before(None),
+            (Some(_), None) => RevisionState::After,
         })
     }
 
     fn has_passed(&self, revision: &Revision, later: &[&Revision]) -> Result<bool> {
         let id = revision.id();
         for further in later.iter().filter(|further| further.id() == id) {
-            if matches!(self.standing(further)?, Standing::After) {
+            if matches!(self.standing(further)?, RevisionState::After) {
                 return Ok(true);
             }
         }
@@ -365,7 +366,7 @@ impl<'a, P: Persistence> Change<'a, P> {
 
 /// How a note's file stands against a revision of it.
 #[derive(Debug)]
-pub enum Standing {
+pub enum RevisionState {
     /// As before, reads aside; it may have its new name already.
     Before(Option<Box<Note>>),
     /// The revision is made.

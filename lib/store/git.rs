@@ -127,7 +127,7 @@ impl Git {
         }
     }
 
-    /// Does a command that answers with its exit code say yes, with 0, or no, with 1?
+    /// What a command says that answers with its exit code: yes with 0, no with 1.
     pub fn says_yes(&self, arguments: &[&str]) -> Result<bool> {
         let finished = self.call(&command(arguments), Vec::new(), OUTPUT_CAP)?;
         match (finished.status.code(), finished.failure()) {
@@ -212,7 +212,7 @@ fn only_object(lines: Vec<String>, arguments: &[&str]) -> Result<String> {
     only(lines, arguments).and_then(|line| if is_object(&line) { Ok(line) } else { Err(unusable(arguments)) })
 }
 
-/// Can this be the name of an object, in either of git's formats?
+/// This can be the name of an object, in either of git's formats.
 pub fn is_object(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -105,7 +105,7 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
 }
 
 /// Which of `dirs` differ from the last commit: git refuses the path of an empty directory.
-fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
+pub fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
     let status = git.status(dirs)?;
     let is_below = |dir: &str, path: &[u8]| {
         path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
@@ -114,7 +114,7 @@ fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
     Ok(dirs.iter().copied().filter(has_changed).collect())
 }
 
-/// Did the commit fail because a note was changed meanwhile? Either a file differs from what was added, or
+/// The commit failed because a note was changed meanwhile: either a file differs from what was added, or
 /// nothing differs from the last commit any more.
 fn was_overtaken(git: &Git, hook: &[String]) -> Result<bool> {
     let status = git.status(&DIRS)?;

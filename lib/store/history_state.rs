@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::repository::git_dir;
 use crate::store::entry::EntryId;
 use crate::store::git::Git;
@@ -79,7 +80,7 @@ impl HistoryState {
             ..HistoryState::default()
         };
         for (letters, name) in status {
-            let path = root.path().join(as_path(&name));
+            let path = root.path().join(file::name_of(&name).unwrap_or_default());
             if matches!(&letters, b"DD" | b"AA") || letters.contains(&b'U') {
                 state.in_conflict.push(path.clone());
             }
@@ -94,15 +95,4 @@ impl HistoryState {
         state.gone.retain(|path| id(path).is_none_or(|id| !there.contains(&id) && !removed.contains(&id)));
         Ok(Some(state))
     }
-}
-
-#[cfg(unix)]
-fn as_path(name: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    PathBuf::from(OsStr::from_bytes(name))
-}
-
-#[cfg(not(unix))]
-fn as_path(name: &[u8]) -> PathBuf {
-    PathBuf::from(OsStr::new(&*String::from_utf8_lossy(name)))
 }

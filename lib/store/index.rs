@@ -70,7 +70,7 @@ impl NoteView {
 
 /// Which cache it is.
 #[derive(Debug, Clone, Copy)]
-pub struct Format {
+pub struct CacheFormat {
     /// The file's name.
     pub name: &'static str,
     pub magic: [u8; 8],
@@ -81,10 +81,10 @@ pub struct Format {
 #[derive(Debug)]
 pub struct NoteCache {
     root: Root,
-    format: Format,
+    format: CacheFormat,
     opened: Moment,
     bytes: Vec<u8>,
-    records: Vec<Record>,
+    records: Vec<CachedNote>,
     /// The file, and what is in it behind the records.
     file: Option<(Mutex<fs_err::File>, Range<u64>)>,
     /// Notes that were changed before this were settled.
@@ -102,7 +102,7 @@ pub struct NoteCache {
 }
 
 #[derive(Debug)]
-struct Record {
+struct CachedNote {
     place: Place,
     name: Range<usize>,
     stamp: Stamp,
@@ -115,7 +115,7 @@ struct Record {
 
 /// A note whose file is as the cache knows it.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct KnownNote<'a> {
     cache: &'a NoteCache,
     /// Its index.
     pub index: usize,
@@ -123,7 +123,7 @@ pub struct Known<'a> {
 
 impl NoteCache {
     /// The cache of a store. It is empty if there is none that can be used.
-    pub fn open(root: &Root, format: Format) -> NoteCache {
+    pub fn open(root: &Root, format: CacheFormat) -> NoteCache {
         let mut cache = NoteCache::empty(root, format);
         if cache.load().is_none() {
             cache.records.clear();
@@ -133,7 +133,7 @@ impl NoteCache {
         cache
     }
 
-    pub fn empty(root: &Root, format: Format) -> NoteCache {
+    pub fn empty(root: &Root, format: CacheFormat) -> NoteCache {
         NoteCache {
             root: root.clone(),
             format,
@@ -188,8 +188,8 @@ impl NoteCache {
     }
 
     /// The notes as they were, whether their files are the same or not.
-    pub fn all(&self) -> impl Iterator<Item = Known<'_>> {
-        (0..self.records.len()).map(|index| Known { cache: self, index })
+    pub fn all(&self) -> impl Iterator<Item = KnownNote<'_>> {
+        (0..self.records.len()).map(|index| KnownNote { cache: self, index })
     }
 
     /// Where in the file is what the program added.
@@ -213,17 +213,17 @@ impl NoteCache {
         file::settled(self.opened.nanoseconds(), i64::MAX, 0)
     }
 
-    fn known(&self, file: NoteFile) -> Option<Known<'_>> {
+    fn known(&self, file: NoteFile) -> Option<KnownNote<'_>> {
         let key = (file.place, file.name.as_encoded_bytes());
         let index = self.records.binary_search_by(|record| key_of(record, &self.bytes).cmp(&key)).ok()?;
         let record = self.records.get(index)?;
         let ahead = self.ahead.get(index)?.swap(TAKEN, Ordering::Relaxed);
         let is_same = (ahead == SAME && self.is_ahead_valid()) || self.is_same(record);
-        is_same.then_some(Known { cache: self, index })
+        is_same.then_some(KnownNote { cache: self, index })
     }
 
-    /// Is this note's file as it was?
-    fn is_same(&self, record: &Record) -> bool {
+    /// This note's file is as it was.
+    fn is_same(&self, record: &CachedNote) -> bool {
         let name = file::name_of(&self.bytes[record.name.clone()]);
         let stamp =
             name.zip(self.dirs[record.place as usize].as_ref()).and_then(|(name, dir)| dir.stamp(name));
@@ -259,7 +259,7 @@ impl NoteCache {
     pub fn look<'a, T>(
         &'a self,
         file: NoteFile,
-        of_known: impl FnOnce(Known<'a>) -> Option<T>,
+        of_known: impl FnOnce(KnownNote<'a>) -> Option<T>,
         of_read: impl FnOnce(Note, Option<Stamp>) -> T,
     ) -> Result<T, Option<Broken>> {
         if let Some(made) = self.known(file).and_then(of_known) {
@@ -286,7 +286,7 @@ impl NoteCache {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
-    /// Does so much differ that the next run gains by a new cache? To be asked after a scan of all notes, and when the answer is
+    /// So much differs that the next run gains by a new cache. To be asked after a scan of all notes, and when the answer is
     /// out. `least`: of fewer notes none is written.
     pub fn is_outdated(&self, least: usize) -> bool {
         let (hits, misses) = (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
@@ -342,11 +342,11 @@ pub fn record(file: NoteFile, stamp: Stamp, meta: &Meta, body: BodyFacts, more: 
     Some(bytes)
 }
 
-fn key_of<'a>(record: &Record, bytes: &'a [u8]) -> (Place, &'a [u8]) {
+fn key_of<'a>(record: &CachedNote, bytes: &'a [u8]) -> (Place, &'a [u8]) {
     (record.place, &bytes[record.name.clone()])
 }
 
-fn records(bytes: &[u8], root: &Root) -> Option<Vec<Record>> {
+fn records(bytes: &[u8], root: &Root) -> Option<Vec<CachedNote>> {
     let mut from = Unpack(bytes);
     if from.bytes()? != root.mark() {
         return None;
@@ -359,20 +359,20 @@ fn records(bytes: &[u8], root: &Root) -> Option<Vec<Record>> {
         let meta = from.place(bytes)?;
         let body = BodyFacts::unpack(from.number()?);
         let more = from.place(bytes)?;
-        Some(Record { place, name, stamp, meta, body, more, whole: start..bytes.len() - from.0.len() })
+        Some(CachedNote { place, name, stamp, meta, body, more, whole: start..bytes.len() - from.0.len() })
     })?;
     let is_sorted = records.is_sorted_by(|a, b| key_of(a, bytes) < key_of(b, bytes));
     (from.0.is_empty() && is_sorted).then_some(records)
 }
 
-impl<'a> Known<'a> {
-    fn record(self) -> &'a Record {
+impl<'a> KnownNote<'a> {
+    fn record(self) -> &'a CachedNote {
         &self.cache.records[self.index]
     }
 
     /// The path of its file.
     pub fn path(self) -> Option<PathBuf> {
-        let Record { place, name, .. } = self.record();
+        let CachedNote { place, name, .. } = self.record();
         let name = file::name_of(&self.cache.bytes[name.clone()])?;
         Some(self.cache.root.path().join(place.path(name)))
     }
@@ -387,7 +387,7 @@ impl<'a> Known<'a> {
     }
 
     pub fn view(self) -> Option<NoteView> {
-        let Record { place, body, .. } = *self.record();
+        let CachedNote { place, body, .. } = *self.record();
         Some(NoteView { meta: self.meta()?, body, place, path: self.path()?, note: OnceLock::new() })
     }
 

@@ -23,10 +23,10 @@ const DEFRAG_PAUSES: [i64; 4] = [0, 60, 156, 708];
 
 /// How far each session has been read.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Sessions(BTreeMap<String, Session>);
+pub struct Sessions(BTreeMap<String, ReadSession>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub struct ReadSession {
     /// The hash of the last turn that was read.
     pub last: String,
     /// The session that this one was forked from.
@@ -46,15 +46,16 @@ impl Sessions {
         save(self, &root.state().join("sessions.json"))
     }
 
-    pub fn get(&self, key: &str) -> Option<&Session> {
+    pub fn get(&self, key: &str) -> Option<&ReadSession> {
         self.0.get(key)
     }
 
     /// The sessions that may share turns with this one: all that go back to the same first session. The nearest
     /// relatives are not enough, because for a fork only the turns that its parents did not have are recorded.
-    pub fn kin<'a>(&'a self, key: &'a str, parent: Option<&'a str>) -> impl Iterator<Item = &'a Session> {
+    pub fn kin<'a>(&'a self, key: &'a str, parent: Option<&'a str>) -> impl Iterator<Item = &'a ReadSession> {
         let origin = self.origin(parent.unwrap_or(key));
-        let is_kin = move |(other, _): &(&String, &Session)| *other != key && self.origin(other) == origin;
+        let is_kin =
+            move |(other, _): &(&String, &ReadSession)| *other != key && self.origin(other) == origin;
         self.0.iter().filter(is_kin).map(|(_, session)| session)
     }
 
@@ -85,23 +86,56 @@ impl Sessions {
     }
 }
 
+/// Tries of the same that failed one after the other.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Failures {
+    pub tries: u32,
+    /// The end of the pause; `None`: there is none, or no further try.
+    #[serde(default, alias = "notBefore", skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    #[serde(default)]
+    pub error: String,
+    /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
+    #[serde(default)]
+    batch: String,
+}
+
+impl Failures {
+    /// Counts one more, after which there is a pause of so many hours.
+    fn count(&mut self, error: &str, batch: &str, pause: Option<&i64>, now: Timestamp) {
+        batch.clone_into(&mut self.batch);
+        error.clone_into(&mut self.error);
+        // The file may contain any number.
+        self.tries = self.tries.saturating_add(1);
+        self.not_before = pause.and_then(|hours| after(now, *hours));
+    }
+
+    /// The pause ends later than any of `pauses` reaches: the clock was ahead when it was written.
+    fn is_beyond(&self, pauses: &[i64], now: Timestamp) -> bool {
+        let last = after(now, pauses.iter().max().copied().unwrap_or_default());
+        self.not_before.zip(last).is_some_and(|(time, last)| time > last)
+    }
+
+    fn is_paused(&self, pauses: &[i64], now: Timestamp) -> bool {
+        self.not_before.is_some_and(|time| time > now) && !self.is_beyond(pauses, now)
+    }
+}
+
+fn after(now: Timestamp, hours: i64) -> Option<Timestamp> {
+    now.saturating_add(jiff::Span::new().hours(hours)).ok()
+}
+
 /// The entries that have failed: how often, and when each may be tried again.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Tries(BTreeMap<String, Try>);
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Try {
-    tries: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    not_before: Option<Timestamp>,
+    #[serde(flatten)]
+    failures: Failures,
     /// A call for several entries failed, so this one gets a call of its own.
     #[serde(default)]
     alone: bool,
-    #[serde(default)]
-    error: String,
-    /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
-    #[serde(default)]
-    batch: String,
     /// Its session is being read, and this is how it stood before. The try is counted already, so that one that ends
     /// the run is counted too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,20 +159,8 @@ const ENDED_THE_RUN: &str =
 
 impl Try {
     fn count(&mut self, error: &str, batch: &str, now: Timestamp) {
-        batch.clone_into(&mut self.batch);
-        error.clone_into(&mut self.error);
-        // The file may contain any number.
-        self.tries = self.tries.saturating_add(1);
-        let pause = usize::try_from(self.tries).ok().and_then(|tries| PAUSES.get(tries - 1));
-        let after = |hours: &i64| now.saturating_add(jiff::Span::new().hours(*hours)).ok();
-        self.not_before = pause.and_then(after);
+        self.failures.count(error, batch, PAUSES.get(self.failures.tries as usize), now);
     }
-}
-
-/// Is it later than any of the pauses reaches? Then the clock was ahead when it was written.
-fn is_beyond(time: Timestamp, pauses: &[i64], now: Timestamp) -> bool {
-    let longest = pauses.iter().max().copied().unwrap_or_default();
-    now.saturating_add(jiff::Span::new().hours(longest)).is_ok_and(|last| time > last)
 }
 
 /// What follows a failed try.
@@ -159,19 +181,17 @@ impl Tries {
     }
 
     pub fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
-        let time = self.0.get(id).and_then(|entry| entry.not_before);
-        time.is_none_or(|time| time <= now || is_beyond(time, &PAUSES, now))
+        !self.0.get(id).is_some_and(|entry| entry.failures.is_paused(&PAUSES, now))
     }
 
     /// Why the last try failed.
     pub fn error(&self, id: &str) -> Option<&str> {
-        self.0.get(id).map(|entry| entry.error.as_str()).filter(|error| !error.is_empty())
+        self.0.get(id).map(|entry| entry.failures.error.as_str()).filter(|error| !error.is_empty())
     }
 
     /// How many entries were to wait for longer than any wait is: the clock was wrong. They may be tried.
     pub fn beyond(&self, now: Timestamp) -> usize {
-        let times = self.0.values().filter_map(|entry| entry.not_before);
-        times.filter(|time| is_beyond(*time, &PAUSES, now)).count()
+        self.0.values().filter(|entry| entry.failures.is_beyond(&PAUSES, now)).count()
     }
 
     pub fn is_alone(&self, id: &str) -> bool {
@@ -184,14 +204,14 @@ impl Tries {
 
     pub fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> NextTry {
         let entry = self.0.entry(id.to_owned()).or_default();
-        let is_counted = entry.before.take().is_some() || entry.batch == batch;
+        let is_counted = entry.before.take().is_some() || entry.failures.batch == batch;
         if !is_counted {
             entry.count(error, batch, now);
         }
         entry.unfinished = 0;
-        match entry.not_before {
+        match entry.failures.not_before {
             Some(time) => NextTry::Again(time),
-            None => NextTry::Never(entry.tries),
+            None => NextTry::Never(entry.failures.tries),
         }
     }
 
@@ -208,22 +228,17 @@ impl Tries {
 
     /// The reading came to its end, in whatever way: its try counts no more.
     pub fn end_reading(&mut self, id: &str) {
-        let before = self.0.get_mut(id).and_then(|entry| entry.before.take());
-        match before {
-            Some(before) if *before == Try::default() => {
-                self.0.remove(id);
-            }
-            Some(before) => {
-                self.0.insert(id.to_owned(), *before);
-            }
-            None => {}
+        let Some(before) = self.0.get_mut(id).and_then(|entry| entry.before.take()) else { return };
+        match *before == Try::default() {
+            true => drop(self.0.remove(id)),
+            false => drop(self.0.insert(id.to_owned(), *before)),
         }
     }
 
     /// Why an entry is not to be read in this run: reading it ended the last ones.
     pub fn ended_runs(&self, id: &str) -> Option<&str> {
         let ended = |entry: &&Try| entry.before.is_some() && entry.unfinished >= RUNS_ENDED;
-        self.0.get(id).filter(ended).map(|entry| entry.error.as_str())
+        self.0.get(id).filter(ended).map(|entry| entry.failures.error.as_str())
     }
 
     pub fn forget(&mut self, id: &str) {
@@ -250,27 +265,17 @@ pub struct DefragLedger {
 
 /// Calls about the same text that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FailedCalls {
-    /// The text, and who was asked: once either differs, the failure no longer counts.
+struct FailedCalls {
+    /// The text, and who was asked: once either differs, the failures no longer count.
     of: String,
-    pub tries: u32,
-    pub not_before: Timestamp,
-    pub error: String,
-    /// The batch in which it failed last, so that a run resumed after a crash does not count it again.
-    batch: String,
-}
-
-impl FailedCalls {
-    fn is_postponed(&self, now: Timestamp) -> bool {
-        self.not_before > now && !is_beyond(self.not_before, &DEFRAG_PAUSES, now)
-    }
+    #[serde(flatten)]
+    failures: Failures,
 }
 
 impl DefragLedger {
     /// How many notes and decisions were to wait for longer than any wait is: the clock was wrong.
     pub fn beyond(&self, now: Timestamp) -> usize {
-        self.failed.values().filter(|calls| is_beyond(calls.not_before, &DEFRAG_PAUSES, now)).count()
+        self.failed.values().filter(|calls| calls.failures.is_beyond(&DEFRAG_PAUSES, now)).count()
     }
 
     pub fn load(root: &Root) -> Result<DefragLedger> {
@@ -290,7 +295,7 @@ impl DefragLedger {
         self.notes.insert(id, mark);
     }
 
-    /// Has it been seen that this note no longer holds?
+    /// It has been seen that this note no longer holds.
     pub fn has_expired(&self, id: &EntryId) -> bool {
         self.expired.contains(id)
     }
@@ -302,7 +307,7 @@ impl DefragLedger {
         };
     }
 
-    /// Are the tiers of this reach still to be decided?
+    /// The tiers of this reach are still to be decided.
     pub fn are_tiers_due(&self, reach: &str) -> bool {
         self.tiers_due.contains(reach)
     }
@@ -326,25 +331,25 @@ impl DefragLedger {
         if calls.of != of {
             *calls = FailedCalls { of: of.to_owned(), ..FailedCalls::default() };
         }
-        if calls.batch != batch {
-            batch.clone_into(&mut calls.batch);
-            error.clone_into(&mut calls.error);
-            let pause = DEFRAG_PAUSES[(calls.tries as usize).min(DEFRAG_PAUSES.len() - 1)];
-            calls.tries = calls.tries.saturating_add(1);
-            calls.not_before = now.saturating_add(jiff::Span::new().hours(pause)).unwrap_or(now);
+        let failures = &mut calls.failures;
+        if failures.batch != batch {
+            let pause = DEFRAG_PAUSES.get(failures.tries as usize).or(DEFRAG_PAUSES.last());
+            failures.count(error, batch, pause, now);
         }
-        calls.not_before
+        failures.not_before.unwrap_or(now)
     }
 
-    /// Have calls about it failed, so that it is skipped for now?
+    /// Calls about it have failed, so it is skipped for now.
     pub fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
-        self.failed.get(key).is_some_and(|calls| calls.of == of && calls.is_postponed(now))
+        let is_it = |calls: &FailedCalls| calls.of == of && calls.failures.is_paused(&DEFRAG_PAUSES, now);
+        self.failed.get(key).is_some_and(is_it)
     }
 
     /// How many notes and decisions are postponed, and the one that is postponed longest.
-    pub fn postponed(&self, now: Timestamp) -> Option<(usize, &FailedCalls)> {
-        let postponed = self.failed.values().filter(|calls| calls.is_postponed(now));
-        let last = postponed.clone().max_by_key(|calls| calls.not_before)?;
+    pub fn postponed(&self, now: Timestamp) -> Option<(usize, &Failures)> {
+        let failures = self.failed.values().map(|calls| &calls.failures);
+        let postponed = failures.filter(|failures| failures.is_paused(&DEFRAG_PAUSES, now));
+        let last = postponed.clone().max_by_key(|failures| failures.not_before)?;
         Some((postponed.count(), last))
     }
 
@@ -489,12 +494,23 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_call_of_an_earlier_version_counts() {
+        let now = "2026-02-28T15:00:00Z".parse().unwrap();
+        let call = r#"{"of":"text","tries":2,"notBefore":"2026-03-01T03:00:00Z","error":"e","batch":"b"}"#;
+        let text = format!(r#"{{"notes":{{}},"failed":{{"k":{call}}}}}"#);
+        let ledger: DefragLedger = serde_json::from_str(&text).unwrap();
+        assert!(ledger.is_postponed("k", "text", now));
+        let again = serde_json::from_str(&serde_json::to_string(&ledger).unwrap()).unwrap();
+        assert_eq!(ledger, again);
+    }
+
+    #[test]
     fn several_failures_in_one_batch_count_once() {
         let now = Timestamp::UNIX_EPOCH;
         let mut tries = Tries::default();
         let first = tries.fail("q", "why", "b1", now);
         assert_eq!(tries.fail("q", "why", "b1", "2026-01-01T00:00:00Z".parse().unwrap()), first);
-        assert_eq!(tries.0["q"].tries, 1);
+        assert_eq!(tries.0["q"].failures.tries, 1);
         for batch in ["b2", "b3", "b3"] {
             let _ = tries.fail("q", "why", batch, now);
         }
@@ -534,7 +550,7 @@ mod tests {
             tries.begin_reading("a", batch, now);
             assert!(tries.ended_runs("a").is_some());
             let next = tries.fail("a", "x", "b9", now);
-            assert_eq!((tries.0["a"].tries, tries.ended_runs("a")), (count, None));
+            assert_eq!((tries.0["a"].failures.tries, tries.ended_runs("a")), (count, None));
             assert_eq!(next == NextTry::Never(3), count == 3, "{next:?}");
         }
         // A clean failure after an earlier one.
@@ -544,6 +560,6 @@ mod tests {
         tries.end_reading("c");
         assert_eq!(tries.0["c"], once);
         tries.fail("c", "second", "b2", now);
-        assert_eq!((tries.0["c"].tries, tries.error("c")), (2, Some("second")));
+        assert_eq!((tries.0["c"].failures.tries, tries.error("c")), (2, Some("second")));
     }
 }

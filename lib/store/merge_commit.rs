@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::store::apply::{self, Begun, Merge};
+use crate::store::apply::{self, BegunChange, Merge};
 use crate::store::git::{Git, unusable};
 use crate::store::place::Root;
 use crate::store::revision::{Revision, Version};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// if that is still to be done. The caller holds the history's lock, not the store's.
 pub fn finish(root: &Root, git: &Git) -> Result<()> {
     Topics::at(root).complete()?;
-    let Some(Begun { revisions, merge: Some(merge) }) = apply::merged(root)? else { return Ok(()) };
+    let Some(BegunChange { revisions, merge: Some(merge) }) = apply::merged(root)? else { return Ok(()) };
     let head = git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     if head.as_deref() != Some(&merge.merged) {
         advance(git, &merge, &revisions, head.as_deref())?;
@@ -33,8 +33,8 @@ fn advance(git: &Git, merge: &Merge, revisions: &[Revision], head: Option<&str>)
     let arguments = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", ours, merged];
     let raw = git.run(&arguments)?;
     let mut lines = Vec::new();
-    let versions = revisions.iter().flat_map(|revision| revision.before.iter().chain(&revision.after));
-    let mut missing: BTreeSet<PathBuf> = versions.map(Version::path).collect();
+    let mut missing: BTreeSet<PathBuf> =
+        revisions.iter().flat_map(Revision::versions).map(Version::path).collect();
     let mut fields = raw.split(|byte| *byte == 0);
     // `:MODE MODE OID OID STATUS`, then the path.
     while let (Some(change), Some(path)) = (fields.next(), fields.next()) {

@@ -34,7 +34,7 @@ fn command() -> String {
     format!("{program} {FLAG} %O %A %B")
 }
 
-/// Has the repository everything as [`install`] writes it?
+/// The repository has everything as [`install`] writes it.
 pub fn is_installed(root: &Root, git: &Git) -> bool {
     let has_attributes = attributes(root)
         .and_then(|path| file::read(&path, 1 << 20).ok())

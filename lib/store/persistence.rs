@@ -69,7 +69,7 @@ pub trait Persistence {
     /// `Conflict`: a file is not as the change found it.
     fn write(&self, lock: &Self::Lock, change: &[Revision]) -> Result<()>;
 
-    /// Is there a store at all?
+    /// There is a store at all.
     fn is_there(&self) -> bool {
         true
     }
@@ -122,7 +122,7 @@ pub trait Persistence {
         Ok(None)
     }
 
-    /// Is anything kept at this path, usable or not?
+    /// Something is kept at this path, usable or not.
     fn is_taken(&self, path: &Path) -> bool {
         !matches!(self.bytes(path), Ok(None))
     }
@@ -245,7 +245,7 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
     })
 }
 
-/// Does the file's name end as that of the note with this id?
+/// The file's name ends as that of the note with this id.
 pub fn is_named_after(path: &Path, id: &EntryId) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&format!("{id}.md")))
 }

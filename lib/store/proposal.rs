@@ -1,8 +1,7 @@
 //! Changes that wait for a person: one JSON file each, under `proposals/`, in the store's history.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::base58;
-use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, add_missing, digits_of, first_number};
+use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, add_missing, words};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -17,36 +16,25 @@ const PREFIX: &str = "p__";
 /// Where they are, below the store.
 pub const DIR: &str = "proposals";
 
-/// Like `p__a1B2c3`.
+/// Like `p__a1B2c3`: with digits like those of a note's id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ProposalId(String);
+#[serde(try_from = "String", into = "String")]
+pub struct ProposalId(EntryId);
 
 impl ProposalId {
     /// Accepts `p__a1B2c3` and `a1B2c3`.
     pub fn parse(text: &str) -> Option<ProposalId> {
-        ProposalId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text))
+        EntryId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text)).map(ProposalId)
     }
 
     /// Accepts `p__a1B2c3` only.
     pub fn whole(text: &str) -> Option<ProposalId> {
-        text.strip_prefix(PREFIX).and_then(ProposalId::of_digits)
-    }
-
-    fn of_digits(digits: &str) -> Option<ProposalId> {
-        digits_of(digits).map(|digits| ProposalId([PREFIX, digits].concat()))
+        text.strip_prefix(PREFIX).and_then(EntryId::of_digits).map(ProposalId)
     }
 
     /// Made as [`EntryId::make`] makes the id of a note, from the title of the note that is proposed or changed.
     pub fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&ProposalId) -> bool) -> ProposalId {
-        first_number(title, created_at_ms, |number| {
-            let id = ProposalId(format!("{PREFIX}{}", base58(number, 6)));
-            (!is_taken(&id)).then_some(id)
-        })
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
+        ProposalId(EntryId::make(title, created_at_ms, |id| is_taken(&ProposalId(id.clone()))))
     }
 
     /// The path of its file, below the store.
@@ -57,7 +45,13 @@ impl ProposalId {
 
 impl fmt::Display for ProposalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&[PREFIX, self.0.digits()].concat())
+    }
+}
+
+impl From<ProposalId> for String {
+    fn from(id: ProposalId) -> String {
+        id.to_string()
     }
 }
 
@@ -70,42 +64,26 @@ impl TryFrom<String> for ProposalId {
     }
 }
 
-/// What accepting a proposal does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Op {
-    /// A new note.
-    Create,
-    /// Another text for a note.
-    Update,
-    /// A note goes to the archive.
-    Retire,
-    /// A note becomes a global one.
-    Widen,
-    /// As an update; the text is that of another machine.
-    Conflict,
+words! {
+    /// What accepting a proposal does.
+    Op {
+        /// A new note.
+        Create = "create",
+        /// Another text for a note.
+        Update = "update",
+        /// A note goes to the archive.
+        Retire = "retire",
+        /// A note becomes a global one.
+        Widen = "widen",
+        /// As an update; the text is that of another machine.
+        Conflict = "conflict",
+    }
 }
 
 impl Op {
-    fn as_str(self) -> &'static str {
-        match self {
-            Op::Create => "create",
-            Op::Update => "update",
-            Op::Retire => "retire",
-            Op::Widen => "widen",
-            Op::Conflict => "conflict",
-        }
-    }
-
-    /// Does it bring a text?
+    /// It brings a text.
     fn has_entry(self) -> bool {
         matches!(self, Op::Create | Op::Update | Op::Conflict)
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -183,7 +161,7 @@ impl Draft {
         Draft { title, summary, tags, scope, until, body, sources }
     }
 
-    /// Do they say the same? Where it was said does not matter.
+    /// They say the same. Where it was said does not matter.
     fn says_the_same_as(&self, other: &Draft) -> bool {
         let of = |draft: &Draft| Draft { sources: Vec::new(), ..draft.clone() };
         of(self) == of(other)
@@ -351,9 +329,9 @@ mod tests {
     fn an_id_has_the_digits_of_a_note_of_the_same_title_and_time() {
         let note = EntryId::make("Port", 7, |_| false);
         let id = proposal("").id;
-        assert_eq!(id.as_str()[3..], note.as_str()[4..]);
-        assert_eq!(ProposalId::parse(id.as_str()), Some(id.clone()));
-        assert_eq!(ProposalId::parse(&id.as_str()[3..]), Some(id.clone()));
+        assert_eq!(id.to_string()[3..], note.as_str()[4..]);
+        assert_eq!(ProposalId::parse(&id.to_string()), Some(id.clone()));
+        assert_eq!(ProposalId::parse(&id.to_string()[3..]), Some(id.clone()));
         assert_ne!(ProposalId::make("Port", 7, |taken| *taken == id), id);
         for wrong in ["", "p__", "id__a1B2c3", "p__a1B2c0", "../a1B", "p__a1B2c34"] {
             assert_eq!(ProposalId::parse(wrong), None, "{wrong}");

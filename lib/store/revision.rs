@@ -25,6 +25,11 @@ impl Place {
         }
     }
 
+    /// The one with this directory.
+    pub fn at(dir: &str) -> Option<Place> {
+        [Place::Topics, Place::Archive].into_iter().find(|place| place.dir() == dir)
+    }
+
     /// The path of a note below the store.
     pub fn path(self, name: &OsStr) -> PathBuf {
         Path::new(self.dir()).join(name)
@@ -35,28 +40,28 @@ impl Place {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// The directory, below the store.
-    place: Text,
-    name: Text,
-    text: Text,
+    place: JsonBytes,
+    name: JsonBytes,
+    text: JsonBytes,
 }
 
 /// Bytes, in JSON: names and files are nearly always text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Text {
+enum JsonBytes {
     Utf8(String),
     Bytes(Vec<u8>),
 }
 
-impl Text {
-    fn of(bytes: Vec<u8>) -> Text {
-        String::from_utf8(bytes).map_or_else(|error| Text::Bytes(error.into_bytes()), Text::Utf8)
+impl JsonBytes {
+    fn of(bytes: Vec<u8>) -> JsonBytes {
+        String::from_utf8(bytes).map_or_else(|error| JsonBytes::Bytes(error.into_bytes()), JsonBytes::Utf8)
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
-            Text::Utf8(text) => text.as_bytes(),
-            Text::Bytes(bytes) => bytes,
+            JsonBytes::Utf8(text) => text.as_bytes(),
+            JsonBytes::Bytes(bytes) => bytes,
         }
     }
 
@@ -79,9 +84,9 @@ impl Version {
     }
 
     pub fn at(path: &Path, bytes: Vec<u8>) -> Version {
-        let text = |part: Option<&OsStr>| Text::of(part.unwrap_or_default().as_encoded_bytes().to_vec());
+        let text = |part: Option<&OsStr>| JsonBytes::of(part.unwrap_or_default().as_encoded_bytes().to_vec());
         let place = text(path.parent().map(Path::as_os_str));
-        Version { place, name: text(path.file_name()), text: Text::of(bytes) }
+        Version { place, name: text(path.file_name()), text: JsonBytes::of(bytes) }
     }
 
     /// Below the store, like `topics/x.md`.
@@ -99,7 +104,7 @@ impl Version {
 
     /// Where it lies, if it is a note's file.
     pub fn place(&self) -> Option<Place> {
-        [Place::Topics, Place::Archive].into_iter().find(|place| self.place.os() == place.dir())
+        Place::at(self.place.os().to_str()?)
     }
 
     pub fn entry(&self) -> Result<Entry> {
@@ -109,6 +114,11 @@ impl Version {
 }
 
 impl Revision {
+    /// What there is of it: before, after.
+    pub fn versions(&self) -> impl Iterator<Item = &Version> {
+        self.before.iter().chain(&self.after)
+    }
+
     pub fn reversed(&self) -> Revision {
         Revision { before: self.after.clone(), after: self.before.clone() }
     }

@@ -32,8 +32,8 @@ impl Topics {
     }
 
     /// The markdown files of these places.
-    pub fn files(&self, places: &[Place]) -> Result<Files> {
-        let mut files = Files::default();
+    pub fn files(&self, places: &[Place]) -> Result<NoteFiles> {
+        let mut files = NoteFiles::default();
         for place in places {
             self.add_files(*place, &mut files)?;
         }
@@ -41,7 +41,7 @@ impl Topics {
     }
 
     /// Adds the files of a place that may be notes, by name. None where there is no store yet.
-    fn add_files(&self, place: Place, files: &mut Files) -> Result<()> {
+    fn add_files(&self, place: Place, files: &mut NoteFiles) -> Result<()> {
         let dir = self.dir(place);
         let first = files.all.len();
         each_name(&dir, |name| {
@@ -116,10 +116,10 @@ fn each_name(dir: &Path, mut each: impl FnMut(&OsStr)) -> Result<()> {
     Ok(())
 }
 
-/// Files that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
+/// NoteFiles that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
 /// directory.
 #[derive(Default)]
-pub struct Files {
+pub struct NoteFiles {
     dirs: Vec<(Place, PathBuf)>,
     names: Vec<u8>,
     /// The index of each file's directory, and where its name is.
@@ -145,7 +145,7 @@ impl<'a> NoteFile<'a> {
     }
 }
 
-impl Files {
+impl NoteFiles {
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -184,7 +184,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Option<Broken>> {
 /// The numbers of the files that bear the same id as another one: the one that is named after it stays.
 fn twins<T>(
     seen: &[Result<(EntryId, T), Option<Broken>>],
-    files: &Files,
+    files: &NoteFiles,
     broken: &mut Vec<Broken>,
 ) -> BTreeSet<usize> {
     let mut ids = HashSet::with_capacity(seen.len());

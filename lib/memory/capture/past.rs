@@ -16,7 +16,7 @@ use crate::harness::{self, HARNESSES};
 use crate::memory::capture::context;
 use crate::store::batch::{Batches, bears_an_id};
 use crate::store::journal::entry::{Context, QueueEntry, Retrieval, session_mark};
-use crate::store::journal::{Journal, Read, read_at};
+use crate::store::journal::{Journal, read_at};
 use crate::store::ledger::Sessions;
 use crate::store::place::Root;
 use jiff::{SignedDuration, Timestamp};
@@ -383,7 +383,7 @@ impl KnownSessions {
             return Some(LeftOut::Consumed);
         }
         let same = self.entries.get(&session_mark(&session))?.iter().filter(|(path, _)| {
-            matches!(read_at(path), Read::Entry(entry) if entry.session().as_ref() == Some(&session))
+            matches!(read_at(path), Ok(Some(entry)) if entry.session().as_ref() == Some(&session))
         });
         // What waits will be read, whatever became of it before.
         same.map(|(_, why)| *why).max_by_key(|why| *why == LeftOut::Waiting)

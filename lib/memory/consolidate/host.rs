@@ -22,7 +22,7 @@ use crate::memory::service::{belongs_to, count_use};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{Entry, EntryId, Scope};
 use crate::store::history as commits;
-use crate::store::journal::Waiting as Claim;
+use crate::store::journal::QueuedEntry as Claim;
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;

@@ -6,8 +6,8 @@
 
 use crate::base::cli::Reporter;
 use crate::base::error::Result;
+use crate::store::journal::Journal;
 use crate::store::journal::entry::QueueEntry;
-use crate::store::journal::{Journal, Read};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -63,13 +63,13 @@ impl Order {
             let id: Rc<str> = id.into();
             self.known.insert(Rc::clone(&id));
             match journal.read(&id) {
-                Read::Entry(entry) if admits(&id, &entry) => {
+                Ok(Some(entry)) if admits(&id, &entry) => {
                     let repo = entry.context.repo.map(Rc::from);
                     let turn = Turn { is_past: entry.context.past, at: entry.timestamp, id };
                     self.insert(Place { turn, repo });
                 }
-                Read::Entry(_) | Read::Gone => {}
-                Read::Unreadable(file) => {
+                Ok(_) => {}
+                Err(file) => {
                     reporter.warn(&format!("\"{}\" is {}", file.path.display(), file.error.message()));
                 }
             }

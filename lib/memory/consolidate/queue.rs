@@ -12,8 +12,8 @@ use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
+use crate::store::journal::Journal;
 use crate::store::journal::entry::QueueEntry;
-use crate::store::journal::{Journal, Read};
 use crate::store::ledger::{NextTry, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,7 +326,7 @@ pub(super) fn entries(queue_ids: &[String], run: &Run) -> Result<BTreeMap<String
     if run.is_dry() {
         let journal = Journal::at(run.root);
         for id in queue_ids {
-            if let Read::Entry(entry) = journal.read(id) {
+            if let Ok(Some(entry)) = journal.read(id) {
                 all.insert(id.clone(), entry);
             }
         }
@@ -344,8 +344,8 @@ pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Res
     let claimed = batch.claimed()?;
     for id in queue_ids {
         let is_claimed = match journal.read(id) {
-            Read::Entry(_) => batch.claim(id)?,
-            Read::Gone | Read::Unreadable(_) => claimed.iter().any(|claimed| claimed.id == *id),
+            Ok(Some(_)) => batch.claim(id)?,
+            Ok(None) | Err(_) => claimed.iter().any(|claimed| claimed.id == *id),
         };
         if !is_claimed {
             batch.put_all_back()?;

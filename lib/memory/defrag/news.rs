@@ -100,7 +100,8 @@ impl News {
     /// Nothing is asked, but there is something that could be.
     pub(super) fn tell_what_rests(&self, run: &Run) {
         let Some((count, failure)) = self.seen.postponed(self.now) else { return };
-        let until = failure.not_before.strftime("%Y-%m-%d %H:%M");
+        let Some(until) = failure.not_before else { return };
+        let until = until.strftime("%Y-%m-%d %H:%M");
         let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
         run.reporter.warn(&format!(
             "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",

@@ -9,7 +9,7 @@ use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section::{self, Outcome};
 use crate::store::batch::{Batch, Batches};
-use crate::store::change::{Change, Standing};
+use crate::store::change::{Change, RevisionState};
 use crate::store::entry::EntryId;
 use crate::store::ledger::DefragLedger;
 use crate::store::persistence::{Persistence, Place};
@@ -86,7 +86,7 @@ fn backwards(batch: &Batch) -> Result<Vec<Revision>> {
 fn changed_since<P: Persistence>(change: &Change<P>, revisions: &[Revision]) -> Result<Vec<String>> {
     let mut changed = Vec::new();
     for revision in revisions {
-        let Standing::Other(why) = change.standing(revision)? else { continue };
+        let RevisionState::Other(why) = change.standing(revision)? else { continue };
         let name =
             revision.before.as_ref().or(revision.after.as_ref()).map(|version| Path::new(version.name()));
         changed.push(format!("\"{}\": {why}", name.unwrap_or(Path::new("")).display()));

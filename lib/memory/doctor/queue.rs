@@ -11,7 +11,7 @@ use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
-use crate::store::journal::{Journal, Waiting};
+use crate::store::journal::{Journal, QueuedEntry};
 use crate::store::ledger::{DefragLedger, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
         to.error(Check::Queue, &entry.path, format!("is {}", entry.error.message()), mend);
     }
     let tries = Tries::load(cx.root).unwrap_or_default();
-    let (past, new): (Vec<&Waiting>, Vec<&Waiting>) =
+    let (past, new): (Vec<&QueuedEntry>, Vec<&QueuedEntry>) =
         waiting.iter().partition(|waiting| waiting.entry.context.past);
     for old in new {
         let is_session = old.entry.session().is_some();
@@ -57,7 +57,7 @@ pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
 }
 
 /// Why an entry still waits, and what to do.
-fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> (String, &'static str) {
+fn reason(old: &QueuedEntry, is_session: bool, tries: &Tries, cx: &CheckContext) -> (String, &'static str) {
     let llm = &cx.config.llm;
     if let Some(why) = tries.error(&old.id) {
         return (
@@ -76,7 +76,7 @@ fn reason(old: &Waiting, is_session: bool, tries: &Tries, cx: &CheckContext) -> 
 }
 
 /// Sessions of the past may wait for long: the caps meter them out.
-fn past_sessions(past: &[&Waiting], cx: &CheckContext, to: &mut Diagnosis) {
+fn past_sessions(past: &[&QueuedEntry], cx: &CheckContext, to: &mut Diagnosis) {
     let Some(oldest) = past.iter().map(|waiting| waiting.entry.timestamp).min() else { return };
     let age = cx.env.now().duration_since(oldest);
     if age <= OLD {
@@ -95,7 +95,7 @@ fn past_sessions(past: &[&Waiting], cx: &CheckContext, to: &mut Diagnosis) {
 }
 
 /// Sessions that wait although they cannot be read, or although no LLM command is set.
-fn readers(waiting: &[Waiting], cx: &CheckContext, to: &mut Diagnosis) {
+fn readers(waiting: &[QueuedEntry], cx: &CheckContext, to: &mut Diagnosis) {
     let mut sessions = 0;
     let mut of_program: BTreeMap<String, usize> = BTreeMap::new();
     for entry in waiting {
@@ -177,11 +177,12 @@ fn unreadable(check: Check, file: &Path, error: &Error, to: &mut Diagnosis) {
 /// Notes that memory-defrag skips for a while, because calls about them failed several times.
 fn postponed(ledger: &DefragLedger, cx: &CheckContext, to: &mut Diagnosis) {
     let Some((count, failure)) = ledger.postponed(cx.env.now()) else { return };
+    let Some(not_before) = failure.not_before else { return };
     let what = format!(
         "memory-defrag failed {} times on {}; next try after {} UTC: {}",
         failure.tries,
         counted(count, "note", "notes"),
-        failure.not_before.strftime("%Y-%m-%d %H:%M"),
+        not_before.strftime("%Y-%m-%d %H:%M"),
         failure.error
     );
     let mend = "correct what the error names; memory-defrag --force tries now";

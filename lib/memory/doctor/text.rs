@@ -11,7 +11,7 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::links::lines;
 use crate::memory::record::{Danger, dangers};
 use crate::store::entry::{self, EntryId, Meta};
-use crate::store::index::{Format, NoteCache};
+use crate::store::index::{CacheFormat, NoteCache};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use std::borrow::Cow;
@@ -80,7 +80,7 @@ fn links(body: &str) -> Vec<EntryId> {
 pub(super) fn open_cache(root: &Root, redact: &Redact) -> NoteCache {
     // Where it is not known what decides, no other run decides the same.
     let rules = rules(redact).unwrap_or_else(|| Moment::now().nanoseconds().cast_unsigned());
-    NoteCache::open(root, Format { name: "doctor.cache", magic: *b"axeheal3", rules })
+    NoteCache::open(root, CacheFormat { name: "doctor.cache", magic: *b"axeheal3", rules })
 }
 
 /// What decides whether a text has a secret or a danger.

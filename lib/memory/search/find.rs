@@ -12,7 +12,7 @@ use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
 use crate::store::entry::{EntryId, Meta};
-use crate::store::index::{Known, NoteView};
+use crate::store::index::{KnownNote, NoteView};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::topics::read;
 use std::collections::BTreeMap;
@@ -63,12 +63,12 @@ struct Counted<'a> {
 
 enum CountedFrom<'a> {
     /// The cache knows the words of a phrase and not their order.
-    Cache(Known<'a>, &'a Counts),
+    Cache(KnownNote<'a>, &'a Counts),
     File(Box<(NoteView, Counts)>),
 }
 
 impl<'a> Counted<'a> {
-    fn known(known: Known<'a>, all: &'a [Counts]) -> Option<(EntryId, Counted<'a>)> {
+    fn known(known: KnownNote<'a>, all: &'a [Counts]) -> Option<(EntryId, Counted<'a>)> {
         let counts = all.get(known.index)?;
         let from = CountedFrom::Cache(known, counts);
         Some((known.id()?, Counted { from, phrases: counts.phrases, is_candidate: None }))

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::search::vocabulary::{FORMAT, write};
 use crate::store::entry::{EntryId, pack};
-use crate::store::index::{Known, LEAST, NoteCache, NoteView};
+use crate::store::index::{KnownNote, LEAST, NoteCache, NoteView};
 use crate::store::persistence::{Broken, Note, Place, Scan};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics, read};
@@ -39,7 +39,7 @@ impl Index {
         &'a self,
         place: Place,
         ahead: impl FnOnce() + Send,
-        of_known: impl Fn(Known<'a>) -> Option<(EntryId, T)> + Sync,
+        of_known: impl Fn(KnownNote<'a>) -> Option<(EntryId, T)> + Sync,
         of_read: impl Fn(Note) -> (EntryId, T) + Sync,
     ) -> Result<Scan<T>> {
         let ahead = || {

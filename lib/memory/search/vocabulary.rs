@@ -10,7 +10,7 @@ use crate::memory::search::count::{Counts, Extent, FIELDS, Tally, with_document}
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
-use crate::store::index::{Format, NoteCache, record};
+use crate::store::index::{CacheFormat, NoteCache, record};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics};
@@ -19,8 +19,8 @@ use std::ops::Range;
 
 /// Another number for each other form of what is added.
 const VERSION: u64 = 4;
-pub(super) const FORMAT: Format =
-    Format { name: "notes.cache", magic: *b"axenotes", rules: VERSION << 32 | TOKENIZER };
+pub(super) const FORMAT: CacheFormat =
+    CacheFormat { name: "notes.cache", magic: *b"axenotes", rules: VERSION << 32 | TOKENIZER };
 /// How often most words of a note occur in it: once, in the body.
 const IN_THE_BODY: [u16; FIELDS] = [0, 0, 0, 1];
 /// So many files are read before their words are packed: so few are in memory at once.

@@ -1,9 +1,8 @@
 //! The merge driver: git's own merge asks it about a file that both sides have changed under one name.
 
 use crate::base::error::Result;
-use crate::memory::sync::foreign_files::both_texts;
-use crate::memory::sync::note;
 use crate::memory::sync::proposals::in_order;
+use crate::memory::sync::{lines, note};
 use crate::store::entry::Entry;
 use crate::store::proposal::Proposal;
 
@@ -39,8 +38,9 @@ pub fn merge(base: Vec<u8>, ours: Vec<u8>, theirs: Vec<u8>) -> Result<MergedFile
         let (first, second) = in_order(one, two);
         return second.merged_into(&[first]).bytes().map(finished);
     }
-    Ok(match both_texts(&base, &ours, &theirs) {
-        Some(text) => finished(text),
-        None => MergedFile { is_unfinished: true, ..finished(ours) },
+    let merged = lines::merge(&base, &ours, &theirs);
+    Ok(match merged.other {
+        None => finished(merged.text),
+        Some(_) => MergedFile { is_unfinished: true, ..finished(ours) },
     })
 }

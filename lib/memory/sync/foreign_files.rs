@@ -3,6 +3,7 @@
 use crate::base::text::{border, hex};
 use crate::memory::sync::lines;
 use crate::memory::sync::side::Files;
+use crate::memory::sync::values::settled;
 use crate::store::removed;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
@@ -13,16 +14,13 @@ pub(super) fn merged(all: &Files, base: &Files, one: &Files, two: &Files) -> Fil
     let paths: BTreeSet<&String> = base.keys().chain(one.keys()).chain(two.keys()).collect();
     for path in paths {
         let (before, ours, theirs) = (base.get(path).or_else(|| all.get(path)), one.get(path), two.get(path));
-        let merged = match (ours, theirs) {
-            (None, None) => continue,
-            (Some(ours), Some(theirs)) if ours == theirs || before == Some(theirs) => ours.clone(),
-            (Some(ours), Some(theirs)) if before == Some(ours) => theirs.clone(),
-            (Some(ours), Some(theirs)) => both(&mut files, path, before, ours, theirs),
-            // Removed, and not changed on the other side.
-            (Some(left), None) | (None, Some(left)) if before == Some(left) => continue,
-            (Some(left), None) | (None, Some(left)) => left.clone(),
+        let merged = match (settled(before, ours, theirs), ours, theirs) {
+            (Some(merged), ..) => merged.cloned(),
+            (None, Some(ours), Some(theirs)) => Some(both(&mut files, path, before, ours, theirs)),
+            // Removed on one side, and changed on the other.
+            (None, ours, theirs) => ours.or(theirs).cloned(),
         };
-        files.insert(path.clone(), merged);
+        files.extend(merged.map(|bytes| (path.clone(), bytes)));
     }
     files
 }
@@ -41,12 +39,6 @@ fn both(files: &mut Files, path: &str, before: Option<&Vec<u8>>, one: &Vec<u8>, 
     }
     put_beside(files, path, "", other.clone());
     winner.clone()
-}
-
-/// Two texts that became of one, merged by lines; `None` if lines clash.
-pub(super) fn both_texts(before: &[u8], one: &[u8], two: &[u8]) -> Option<Vec<u8>> {
-    let lines = lines::merge(before, one, two);
-    lines.other.is_none().then_some(lines.text)
 }
 
 /// Lines of which all of both are kept: patterns of files to ignore, ids of removed notes.

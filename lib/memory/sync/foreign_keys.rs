@@ -5,10 +5,10 @@ use crate::store::entry::is_own_key;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The lines of a front matter in groups: a key with what belongs to it, or a comment. In the order of the file.
-struct Groups<'a>(Vec<(Option<&'a str>, &'a str)>);
+struct KeyGroups<'a>(Vec<(Option<&'a str>, &'a str)>);
 
-impl<'a> Groups<'a> {
-    fn of(yaml: &'a str) -> Groups<'a> {
+impl<'a> KeyGroups<'a> {
+    fn of(yaml: &'a str) -> KeyGroups<'a> {
         let mut groups: Vec<(Option<&str>, &str)> = Vec::new();
         let mut start = 0;
         let mut at = 0;
@@ -27,7 +27,7 @@ impl<'a> Groups<'a> {
         if at > start {
             groups.push((name, &yaml[start..at]));
         }
-        Groups(groups)
+        KeyGroups(groups)
     }
 
     fn foreign(&self) -> BTreeMap<&'a str, &'a str> {
@@ -40,11 +40,11 @@ impl<'a> Groups<'a> {
     }
 }
 
-fn groups(entry: &Entry) -> Groups<'_> {
-    Groups::of(entry.front_matter())
+fn groups(entry: &Entry) -> KeyGroups<'_> {
+    KeyGroups::of(entry.front_matter())
 }
 
-/// Is a key there twice?
+/// A key is there twice.
 pub(super) fn has_twins(bytes: &[u8]) -> bool {
     let Ok(entry) = Entry::parse(bytes.to_vec()) else { return true };
     let mut seen = BTreeSet::new();
@@ -56,8 +56,8 @@ pub(super) fn has_twins(bytes: &[u8]) -> bool {
 pub(super) fn joined(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Vec<u8> {
     let (ours, theirs) = (groups(winner), groups(other));
     let before = base.map(groups);
-    let old = before.as_ref().map(Groups::foreign).unwrap_or_default();
-    let old_comments: BTreeSet<&str> = before.iter().flat_map(Groups::comments).collect();
+    let old = before.as_ref().map(KeyGroups::foreign).unwrap_or_default();
+    let old_comments: BTreeSet<&str> = before.iter().flat_map(KeyGroups::comments).collect();
     let (mine, yours) = (ours.foreign(), theirs.foreign());
     let mut yaml = String::new();
     for (key, text) in &ours.0 {

@@ -1,7 +1,7 @@
 //! Three versions of a text become one, by lines: what only one side changed is taken from it.
 
+use crate::memory::sync::values::settled;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
-use std::ops::Range;
 
 /// Beyond so many lines, finding what changed could take minutes for a text that was made for that. Such a text is
 /// merged as one line.
@@ -9,114 +9,62 @@ const LINES_CAP: usize = 5_000;
 
 /// A merged text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lines {
+pub(super) struct MergedLines {
     /// Where both sides changed the same lines, the winner's stand here.
     pub(super) text: Vec<u8>,
     /// The same text with the other side's lines at those places; `None` if there are none.
     pub(super) other: Option<Vec<u8>>,
 }
 
-/// Lines of the base that a side has replaced, and what stands there now.
-#[derive(Debug, Clone)]
-struct Hunk {
-    base: Range<usize>,
-    new: Range<usize>,
-}
-
 /// Merges what became of `base`. Changes that overlap or touch clash unless they are the same.
-pub(super) fn merge(base: &[u8], winner: &[u8], other: &[u8]) -> Lines {
-    let whole = |text: &[u8]| Lines { text: text.to_vec(), other: None };
-    if winner == other || base == other {
-        return whole(winner);
+pub(super) fn merge(base: &[u8], winner: &[u8], other: &[u8]) -> MergedLines {
+    if let Some(text) = settled(base, winner, other) {
+        return MergedLines { text: text.to_vec(), other: None };
     }
-    if base == winner {
-        return whole(other);
-    }
-    let [base, winner, other] = [base, winner, other].map(split);
+    let [base, winner, other] =
+        [base, winner, other].map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
     if [&base, &winner, &other].iter().any(|lines| lines.len() > LINES_CAP) {
-        return Lines { text: winner.concat(), other: Some(other.concat()) };
+        return MergedLines { text: winner.concat(), other: Some(other.concat()) };
     }
-    let (ours, theirs) = (hunks(&base, &winner), hunks(&base, &other));
-    let (mut ours, mut theirs) = (ours.into_iter().peekable(), theirs.into_iter().peekable());
-    let mut merged = Lines { text: Vec::new(), other: None };
-    let mut done = 0;
+    let (ours, theirs) = (kept(&base, &winner), kept(&base, &other));
+    let mut merged = MergedLines { text: Vec::new(), other: None };
+    let (mut b, mut w, mut o) = (0, 0, 0);
     loop {
-        let starts = [ours.peek(), theirs.peek()].into_iter().flatten().map(|hunk| hunk.base.start);
-        let Some(start) = starts.min() else { break };
-        // All changes that overlap or touch each other, as one region of the base.
-        let mut region = start..start;
-        let (mut of_ours, mut of_theirs) = (Vec::new(), Vec::new());
-        loop {
-            let touches = |hunk: &Hunk| hunk.base.start <= region.end;
-            let next = match (ours.next_if(touches), theirs.next_if(touches)) {
-                (None, None) => break,
-                found => found,
-            };
-            for (hunk, list) in [(next.0, &mut of_ours), (next.1, &mut of_theirs)] {
-                if let Some(hunk) = hunk {
-                    region.end = region.end.max(hunk.base.end);
-                    list.push(hunk);
-                }
-            }
-        }
-        push(&mut merged, &base[done..start]);
-        let (here, there) =
-            (side(&region, &of_ours, &winner, &base), side(&region, &of_theirs, &other, &base));
-        match (of_ours.is_empty(), of_theirs.is_empty()) {
-            (_, true) => push(&mut merged, here),
-            (true, _) => push(&mut merged, there),
-            _ if here == there => push(&mut merged, here),
-            _ => {
-                let so_far = merged.text.clone();
-                let other = merged.other.get_or_insert(so_far);
+        // Up to the next line that both sides have kept.
+        let stable = (b..base.len()).find_map(|at| Some((at, ours[at]?, theirs[at]?)));
+        let (to_b, to_w, to_o) = stable.unwrap_or((base.len(), winner.len(), other.len()));
+        let (here, there) = (&winner[w..to_w], &other[o..to_o]);
+        match settled(&base[b..to_b], here, there) {
+            Some(lines) => push(&mut merged, lines),
+            None => {
+                let other = merged.other.get_or_insert_with(|| merged.text.clone());
                 other.extend(there.concat());
                 merged.text.extend(here.concat());
             }
         }
-        done = region.end;
+        if stable.is_none() {
+            return merged;
+        }
+        push(&mut merged, &base[to_b..=to_b]);
+        (b, w, o) = (to_b + 1, to_w + 1, to_o + 1);
     }
-    push(&mut merged, &base[done..]);
-    merged
 }
 
-fn split(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|byte| *byte == b'\n').collect()
-}
-
-fn push(merged: &mut Lines, lines: &[&[u8]]) {
+fn push(merged: &mut MergedLines, lines: &[&[u8]]) {
     for text in std::iter::once(&mut merged.text).chain(&mut merged.other) {
         lines.iter().for_each(|line| text.extend_from_slice(line));
     }
 }
 
-/// What a side has in place of `region`: its hunks there, and the lines of the base around them.
-fn side<'a>(
-    region: &Range<usize>,
-    hunks: &[Hunk],
-    new: &'a [&'a [u8]],
-    base: &'a [&'a [u8]],
-) -> &'a [&'a [u8]] {
-    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return &base[region.clone()] };
-    let start = first.new.start - (first.base.start - region.start);
-    let end = last.new.end + (region.end - last.base.end);
-    &new[start..end]
-}
-
-fn hunks(base: &[&[u8]], new: &[&[u8]]) -> Vec<Hunk> {
-    let mut hunks: Vec<Hunk> = Vec::new();
+/// Where each line of the base is in `new`, if it is.
+fn kept(base: &[&[u8]], new: &[&[u8]]) -> Vec<Option<usize>> {
+    let mut places = vec![None; base.len()];
     for op in capture_diff_slices(Algorithm::Myers, base, new) {
-        if matches!(op, DiffOp::Equal { .. }) {
-            continue;
-        }
-        let hunk = Hunk { base: op.old_range(), new: op.new_range() };
-        match hunks.last_mut() {
-            Some(last) if last.base.end == hunk.base.start && last.new.end == hunk.new.start => {
-                (last.base.end, last.new.end) = (hunk.base.end, hunk.new.end);
-            }
-            _ => hunks.push(hunk),
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            (0..len).for_each(|at| places[old_index + at] = Some(new_index + at));
         }
     }
-    hunks
+    places
 }
 
 #[cfg(test)]
@@ -127,7 +75,7 @@ mod tests {
         let text =
             |text: &str| text.split_terminator(' ').map(|word| format!("{word}\n")).collect::<String>();
         let back = |text: Vec<u8>| String::from_utf8(text).unwrap().replace('\n', " ").trim_end().to_owned();
-        let Lines { text, other } =
+        let MergedLines { text, other } =
             merge(text(base).as_bytes(), text(winner).as_bytes(), text(other).as_bytes());
         (back(text), other.map(back))
     }
@@ -162,7 +110,7 @@ mod tests {
     #[test]
     fn bytes_stay_as_they_are() {
         let lines = merge(b"a\r\n\xff\nb", b"A\r\n\xff\nb", b"a\r\n\xff\nb\0");
-        assert_eq!(lines, Lines { text: b"A\r\n\xff\nb\0".to_vec(), other: None });
+        assert_eq!(lines, MergedLines { text: b"A\r\n\xff\nb\0".to_vec(), other: None });
     }
 
     #[test]

@@ -19,29 +19,23 @@ const OWN: [&str; 2] = ["inbox", ".agent-memory"];
 const HARMLESS: [&str; 4] = [".gitignore", ".gitattributes", ".gitkeep", ".github"];
 
 /// The object names of files by path.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Listing(pub(super) BTreeMap<String, String>);
+pub(super) type Listing = BTreeMap<String, String>;
 
-impl Listing {
-    /// Why not, if a file is too large, or all together are.
-    pub(super) fn of(
-        files: BTreeMap<String, String>,
-        sizes: &BTreeMap<String, u64>,
-    ) -> Result<Listing, String> {
-        let mut total = 0_u64;
-        for (path, name) in &files {
-            let size = *sizes.get(name).ok_or_else(|| format!("\"{}\" has no size", shown(path)))?;
-            let is_ours = ["topics/", "archive/", "proposals/"].iter().any(|dir| path.starts_with(dir));
-            let cap = if is_ours { NOTE_CAP } else { FILE_CAP };
-            if size > cap {
-                return Err(format!("\"{}\" has {size} bytes; the limit is {cap}", shown(path)));
-            }
-            total = total.saturating_add(size);
+/// Why not, if a file is too large, or all together are.
+pub(super) fn check_sizes(files: &Listing, sizes: &BTreeMap<String, u64>) -> Result<(), String> {
+    let mut total = 0_u64;
+    for (path, name) in files {
+        let size = *sizes.get(name).ok_or_else(|| format!("\"{}\" has no size", shown(path)))?;
+        let is_ours = ["topics/", "archive/", "proposals/"].iter().any(|dir| path.starts_with(dir));
+        let cap = if is_ours { NOTE_CAP } else { FILE_CAP };
+        if size > cap {
+            return Err(format!("\"{}\" has {size} bytes; the limit is {cap}", shown(path)));
         }
-        match total > TOTAL_CAP {
-            true => Err(format!("its files have {total} bytes; the limit is {TOTAL_CAP}")),
-            false => Ok(Listing(files)),
-        }
+        total = total.saturating_add(size);
+    }
+    match total > TOTAL_CAP {
+        true => Err(format!("its files have {total} bytes; the limit is {TOTAL_CAP}")),
+        false => Ok(()),
     }
 }
 
@@ -57,14 +51,19 @@ pub(super) fn refused(whose: &str, why: &str) -> Error {
 
 /// What is in a directory: a path, and the name of its object.
 #[derive(Debug, PartialEq)]
-pub(super) enum Entry {
+pub(super) enum TreeEntry {
     File(String, String),
     Directory(String, String),
 }
 
 /// What is in `dir`, read from git's object for it: `MODE NAME<NUL>OID` again and again, of which the last has `length`
 /// bytes. Why not, if there is something in it that a store never has.
-pub(super) fn entries(dir: &str, kind: &str, mut tree: &[u8], length: usize) -> Result<Vec<Entry>, String> {
+pub(super) fn entries(
+    dir: &str,
+    kind: &str,
+    mut tree: &[u8],
+    length: usize,
+) -> Result<Vec<TreeEntry>, String> {
     let broken = || format!("the directory \"{}\" is malformed", shown(dir));
     if kind != "tree" {
         return Err(broken());
@@ -81,7 +80,7 @@ pub(super) fn entries(dir: &str, kind: &str, mut tree: &[u8], length: usize) -> 
     Ok(found)
 }
 
-fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<Entry, String> {
+fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<TreeEntry, String> {
     let name = std::str::from_utf8(name).map_err(|_| {
         format!("the name of a file is not UTF-8: \"{}\"", shown(&String::from_utf8_lossy(name)))
     })?;
@@ -91,8 +90,8 @@ fn entry(dir: &str, mode: &[u8], name: &[u8], object: String) -> Result<Entry, S
         return named(why);
     }
     match mode {
-        b"40000" => Ok(Entry::Directory(path, object)),
-        b"100644" | b"100755" | b"100664" => Ok(Entry::File(path, object)),
+        b"40000" => Ok(TreeEntry::Directory(path, object)),
+        b"100644" | b"100755" | b"100664" => Ok(TreeEntry::File(path, object)),
         b"120000" => named("a symbolic link; only files are synced"),
         b"160000" => named("a submodule; only files are synced"),
         _ => named("no file"),
@@ -142,12 +141,10 @@ mod tests {
         entries("", "tree", &tree(&[(mode, path.as_bytes())]), 20).unwrap_err()
     }
 
-    fn files(files: &[(&str, u64)]) -> Result<Listing, String> {
+    fn files(files: &[(&str, u64)]) -> Result<(), String> {
         let sizes = files.iter().map(|(path, size)| (format!("of {path}"), *size)).collect();
-        Listing::of(
-            files.iter().map(|(path, _)| ((*path).to_owned(), format!("of {path}"))).collect(),
-            &sizes,
-        )
+        let listing = files.iter().map(|(path, _)| ((*path).to_owned(), format!("of {path}"))).collect();
+        check_sizes(&listing, &sizes)
     }
 
     #[test]
@@ -155,8 +152,8 @@ mod tests {
         let name = "ab".repeat(20);
         let bytes = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes()), ("40000", b"deeper")]);
         let expected = [
-            Entry::File("topics/ä b -- id__AAAAAA.md".to_owned(), name.clone()),
-            Entry::Directory("topics/deeper".to_owned(), name),
+            TreeEntry::File("topics/ä b -- id__AAAAAA.md".to_owned(), name.clone()),
+            TreeEntry::Directory("topics/deeper".to_owned(), name),
         ];
         assert_eq!(entries("topics", "tree", &bytes, 20).unwrap(), expected);
         let border = tree(&[("100644", "ä b -- id__AAAAAA.md".as_bytes())]).len();

@@ -5,7 +5,7 @@
 
 use crate::base::error::Result;
 use crate::memory::sync::foreign_keys;
-use crate::memory::sync::lines::{self, Lines};
+use crate::memory::sync::lines::{self, MergedLines};
 use crate::memory::sync::values::{joined, pick, summed};
 use crate::store::entry::{By, Entry, Meta, Status, Tier, one_line};
 use crate::store::proposal::{Draft, Op, Proposal};
@@ -165,7 +165,7 @@ fn written(
     let is_right =
         |entry: &Entry| entry.meta() == ours.meta() && entry.body() == ours.body() && entry.fits().is_ok();
     let by_lines = before.as_ref().and_then(|before| {
-        let Lines { text, other } = lines::merge(before.bytes(), ours.bytes(), theirs.bytes());
+        let MergedLines { text, other } = lines::merge(before.bytes(), ours.bytes(), theirs.bytes());
         other.is_none().then_some(text)
     });
     let by_lines = by_lines.filter(|bytes| !foreign_keys::has_twins(bytes));
@@ -183,7 +183,7 @@ fn conflict(
     winner: &Entry,
     other: &Entry,
     merged: &Entry,
-    body: &Lines,
+    body: &MergedLines,
 ) -> Option<Proposal> {
     let body = String::from_utf8(body.other.clone()?).ok()?;
     let (b, w, o) = (base.map(Entry::meta), winner.meta(), other.meta());

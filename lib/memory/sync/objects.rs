@@ -1,11 +1,13 @@
 //! git's objects: the files of a commit, and a commit from files. Nothing is ever checked out.
 
 use crate::base::error::{Error, Result};
-use crate::memory::sync::listing::{Entry, Listing, check_count, entries, refused};
+use crate::memory::sync::listing::{Listing, TreeEntry, check_count, check_sizes, entries, refused};
 use crate::memory::sync::side::Files;
-use crate::store::git::{Git, command, unusable};
+use crate::store::git::{Git, command, is_object, unusable};
 use crate::store::revision::{Revision, Version};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// The most that git prints for the directories of a commit, or the sizes of its files, in bytes.
 const LIST_CAP: usize = 96 << 20;
@@ -15,38 +17,91 @@ const READ_CAP: usize = (1 << 30) + (64 << 20);
 const MERGED: &str = "refs/agent-memory/merged";
 
 /// Objects by name: their type and bytes.
-pub(super) type Objects = BTreeMap<String, (String, Vec<u8>)>;
+type Objects = BTreeMap<String, (String, Vec<u8>)>;
+
+/// The commits and trees of the store's repository. The files of each are listed once.
+pub(super) struct Commits<'a> {
+    pub(super) git: &'a Git,
+    listings: RefCell<BTreeMap<String, Rc<Listing>>>,
+}
+
+impl Commits<'_> {
+    pub(super) fn of(git: &Git) -> Commits<'_> {
+        Commits { git, listings: RefCell::default() }
+    }
+
+    /// The files of a commit of this store, if there is one.
+    pub(super) fn listing(&self, commit: Option<&str>) -> Result<Rc<Listing>> {
+        commit.map_or_else(|| Ok(Rc::default()), |commit| self.listing_of(commit, "this store"))
+    }
+
+    /// The files of a commit, which is from `whose`.
+    pub(super) fn listing_of(&self, commit: &str, whose: &str) -> Result<Rc<Listing>> {
+        if let Some(listing) = self.listings.borrow().get(commit) {
+            return Ok(Rc::clone(listing));
+        }
+        let listing = Rc::new(listing(self.git, commit, whose)?);
+        self.listings.borrow_mut().insert(commit.to_owned(), Rc::clone(&listing));
+        Ok(listing)
+    }
+
+    /// The files of listings at these paths, all read at once.
+    pub(super) fn files<const N: usize>(
+        &self,
+        listings: [&Listing; N],
+        paths: &BTreeSet<String>,
+    ) -> Result<[Files; N]> {
+        let at = |path: &String| listings.iter().filter_map(|listing| listing.get(path)).collect::<Vec<_>>();
+        let names = paths.iter().flat_map(at).map(String::as_str).collect();
+        let objects = read(self.git, &names)?;
+        Ok(listings.map(|listing| {
+            let bytes = |path: &String| Some((path.clone(), objects.get(listing.get(path)?)?.1.clone()));
+            paths.iter().filter_map(bytes).collect()
+        }))
+    }
+
+    /// What two commits have in common: none, one, or several where machines have merged crosswise.
+    pub(super) fn bases(&self, ours: Option<&str>, theirs: Option<&str>) -> Result<Vec<String>> {
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return Ok(Vec::new()) };
+        // Exit 1 without a word: they have nothing in common.
+        let arguments = ["merge-base", "--all", ours, theirs];
+        let bases = self.git.maybe_lines(&arguments)?.unwrap_or_default();
+        match bases.iter().all(|base| is_object(base)) {
+            true => Ok(bases),
+            false => Err(unusable(&arguments)),
+        }
+    }
+}
 
 /// The files of a commit or tree. `whose` says where it is from.
 ///
 /// Not from `git ls-tree`: if the end of its output is lost, nothing shows it. For an object, git prints its length.
-pub(super) fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
+fn listing(git: &Git, commit: &str, whose: &str) -> Result<Listing> {
     let unlisted = |why: Error| refused(whose, &format!("its files cannot be listed: {}", why.message()));
+    let refused = |why: String| refused(whose, &why);
     let root = git.object(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).map_err(unlisted)?;
-    let mut files = BTreeMap::new();
-    let mut trees = Objects::new();
+    let mut files = Listing::new();
     let (mut dirs, mut count) = (vec![(String::new(), root)], 0);
     while !dirs.is_empty() {
-        let names = dirs.iter().map(|(_, name)| name.as_str());
-        let unknown: BTreeSet<&str> = names.filter(|name| !trees.contains_key(*name)).collect();
-        trees.append(&mut read_up_to(git, &unknown, LIST_CAP).map_err(unlisted)?);
+        let names = dirs.iter().map(|(_, name)| name.as_str()).collect();
+        let trees = read_up_to(git, &names, LIST_CAP).map_err(unlisted)?;
         let mut deeper = Vec::new();
         for (dir, name) in &dirs {
             let (kind, tree) = &trees[name];
-            let entries = entries(dir, kind, tree, name.len() / 2).map_err(|why| refused(whose, &why))?;
-            for entry in entries {
+            for entry in entries(dir, kind, tree, name.len() / 2).map_err(refused)? {
                 match entry {
-                    Entry::File(path, name) => drop(files.insert(path, name)),
-                    Entry::Directory(path, name) => deeper.push((path, name)),
+                    TreeEntry::File(path, name) => drop(files.insert(path, name)),
+                    TreeEntry::Directory(path, name) => deeper.push((path, name)),
                 }
             }
-            check_count(files.len() + count + deeper.len()).map_err(|why| refused(whose, &why))?;
+            check_count(files.len() + count + deeper.len()).map_err(refused)?;
         }
         count += deeper.len();
         dirs = deeper;
     }
     let sizes = sizes(git, files.values().map(String::as_str).collect()).map_err(unlisted)?;
-    Listing::of(files, &sizes).map_err(|why| refused(whose, &why))
+    check_sizes(&files, &sizes).map_err(refused)?;
+    Ok(files)
 }
 
 /// How many bytes objects have.
@@ -110,22 +165,6 @@ fn whole<T>(answers: BTreeMap<String, T>, names: &BTreeSet<&str>) -> Result<BTre
         true => Ok(answers),
         false => Err(unusable(&["cat-file"])),
     }
-}
-
-/// The text of a file of a listing, if it is there.
-pub(super) fn text(git: &Git, listing: &Listing, path: &str) -> Result<Option<Vec<u8>>> {
-    let Some(name) = listing.0.get(path) else { return Ok(None) };
-    Ok(read(git, &BTreeSet::from([name.as_str()]))?.remove(name).map(|(_, bytes)| bytes))
-}
-
-/// The files of a listing at these paths.
-pub(super) fn files(listing: &Listing, paths: &BTreeSet<String>, objects: &Objects) -> Result<Files> {
-    let at = |path: &String| Some((path.clone(), listing.0.get(path)?));
-    let bytes = |(path, oid): (String, &String)| match objects.get(oid) {
-        Some((_, bytes)) => Ok((path, bytes.clone())),
-        None => Err(Error::corrupt(format!("git lacks the object {oid}")).hint("run git fsck in the store")),
-    };
-    paths.iter().filter_map(at).map(bytes).collect()
 }
 
 /// Makes a commit with two parents, which no branch has yet: what becomes of the files of the first one.

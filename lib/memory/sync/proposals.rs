@@ -1,42 +1,40 @@
 //! Changes that wait for a person, from both machines.
 
 use crate::memory::sync::side::{Files, Side};
+use crate::memory::sync::values::settled;
 use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) struct Proposals {
+pub(super) struct MergedProposals {
     by_id: BTreeMap<ProposalId, Proposal>,
     /// Those that nobody has changed have these ids.
     rest: BTreeSet<ProposalId>,
 }
 
-impl Proposals {
-    pub(super) fn merged(base: &Side, one: &Side, two: &Side, rest: &BTreeSet<String>) -> Proposals {
+impl MergedProposals {
+    pub(super) fn merged(base: &Side, one: &Side, two: &Side, rest: &BTreeSet<String>) -> MergedProposals {
         let id = |path: &String| ProposalId::parse(path.strip_prefix("proposals/")?.strip_suffix(".json")?);
-        let mut merged = Proposals { by_id: BTreeMap::new(), rest: rest.iter().filter_map(id).collect() };
+        let mut merged =
+            MergedProposals { by_id: BTreeMap::new(), rest: rest.iter().filter_map(id).collect() };
         let ids: BTreeSet<&ProposalId> = one.proposals.keys().chain(two.proposals.keys()).collect();
         let mut twins = Vec::new();
         for id in ids {
-            let of = |side: &Side| side.proposals.get(id).cloned();
-            let kept = match (of(base), of(one), of(two)) {
-                (_, Some(one), Some(two)) if one == two => one,
-                (Some(base), Some(one), Some(two)) if base == two => one,
-                (Some(base), Some(one), Some(two)) if base == one => two,
-                (_, Some(one), Some(two)) => {
-                    let (first, second) = in_order(one, two);
+            let [base, one, two] = [base, one, two].map(|side| side.proposals.get(id));
+            let kept = match (settled(base, one, two), one, two) {
+                (Some(kept), ..) => kept.cloned(),
+                (None, Some(one), Some(two)) => {
+                    let (first, second) = in_order(one.clone(), two.clone());
                     if first.is_the_same_as(&second) {
-                        second.merged_into(&[first])
+                        Some(second.merged_into(&[first]))
                     } else {
                         twins.push(second);
-                        first
+                        Some(first)
                     }
                 }
                 // Decided on the other machine.
-                (Some(_), _, _) => continue,
-                (None, Some(new), None) | (None, None, Some(new)) => new,
-                (None, None, None) => continue,
+                _ => None,
             };
-            merged.by_id.insert(id.clone(), kept);
+            merged.by_id.extend(kept.map(|kept| (id.clone(), kept)));
         }
         for twin in twins {
             merged.add(twin);

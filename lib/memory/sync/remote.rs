@@ -6,7 +6,7 @@ use crate::base::exec::Finished;
 use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
-use crate::store::git::{self, Git, unusable};
+use crate::store::git::{Git, unusable};
 use crate::store::place::Root;
 use std::ffi::OsString;
 use std::time::Duration;
@@ -24,24 +24,15 @@ const OUTPUT_CAP: usize = 8 << 20;
 
 /// For every command that talks to a remote: nothing is taken unchecked, nothing is asked, nothing waits for ever.
 /// Objects of more than a megabyte are never unpacked in memory.
-const SETTINGS: [&str; 18] = [
-    "-c",
+const SETTINGS: [&str; 9] = [
     "fetch.fsckObjects=true",
-    "-c",
     "transfer.fsckObjects=true",
-    "-c",
     "core.bigFileThreshold=1m",
-    "-c",
     "http.lowSpeedLimit=100",
-    "-c",
     "http.lowSpeedTime=30",
-    "-c",
     "core.askPass=",
-    "-c",
     "credential.interactive=false",
-    "-c",
     "fetch.recurseSubmodules=false",
-    "-c",
     "transfer.advertiseSID=false",
 ];
 
@@ -49,11 +40,17 @@ const SETTINGS: [&str; 18] = [
 const QUIET: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=true \
                      -c receive.denyCurrentBranch=refuse -c receive.autogc=false";
 
-/// What became of a transfer.
-pub(super) enum Transfer<T> {
-    Done(T),
+/// Why a sync goes no further.
+pub(super) enum Unsynced {
     /// The remote cannot be reached. With git's own words.
     Unreachable(String),
+    Failed(Error),
+}
+
+impl From<Error> for Unsynced {
+    fn from(error: Error) -> Unsynced {
+        Unsynced::Failed(error)
+    }
 }
 
 /// What became of a push to a remote that was reached.
@@ -68,12 +65,13 @@ pub(super) enum Push {
 pub(super) struct Remote<'a> {
     root: &'a Root,
     env: &'a Env,
+    address: &'a str,
     /// Without user and password.
     pub(super) shown: String,
     is_folder: bool,
 }
 
-/// Are the notes shared, by the configuration or since `memory-sync --remote`?
+/// The notes are shared, by the configuration or since `memory-sync --remote`?
 pub fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
     let has_remote =
         || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());
@@ -95,63 +93,60 @@ pub fn shown(address: &str) -> String {
 }
 
 impl<'a> Remote<'a> {
-    pub(super) fn at(address: &str, root: &'a Root, env: &'a Env) -> Remote<'a> {
+    pub(super) fn at(address: &'a str, root: &'a Root, env: &'a Env) -> Remote<'a> {
         let is_folder = address.starts_with('/') || address.starts_with("file://");
-        Remote { root, env, shown: shown(address), is_folder }
+        Remote { root, env, address, shown: shown(address), is_folder }
     }
 
-    /// Runs a git that talks to the remote.
-    fn talk(&self, arguments: &[&str]) -> Result<Finished> {
+    /// Runs a git that talks to the remote, where `command` answers, about `what`.
+    fn talk(&self, arguments: &[&str], command: &str, what: &[&str]) -> Result<Finished> {
+        // A command that the other end runs, where that is this machine.
+        let quietly = format!("--{command}={QUIET} {command}");
+        let quietly = self.is_folder.then_some(quietly.as_str());
+        let arguments = SETTINGS
+            .iter()
+            .flat_map(|setting| ["-c", setting])
+            .chain(arguments.iter().copied())
+            .chain(quietly)
+            .chain(["--", self.address])
+            .chain(what.iter().copied());
         let mut vars: Vec<(&'static str, OsString)> = vec![
             ("SSH_ASKPASS_REQUIRE", "never".into()),
             ("GCM_INTERACTIVE", "never".into()),
             ("GIT_ASKPASS", "".into()),
         ];
         let git = Git::new(self.root, self.env)?;
-        let own = self.env.text("GIT_SSH_COMMAND").map(str::to_owned);
-        let command = match own {
-            Some(own) => Some(own),
+        let ssh = match self.env.text("GIT_SSH_COMMAND") {
+            Some(own) => Some(own.to_owned()),
             None => git.maybe_line(&["config", "--get", "core.sshCommand"])?,
         };
-        match (command, self.env.os("GIT_SSH")) {
+        vars.push(match (ssh, self.env.os("GIT_SSH")) {
             // A program of the user's own, of unknown flags.
-            (None, Some(program)) => vars.push(("GIT_SSH", program.to_owned())),
-            (command, _) => {
-                let command = command.unwrap_or_else(|| "ssh".to_owned());
-                vars.push((
-                    "GIT_SSH_COMMAND",
-                    format!("{command} -oBatchMode=yes -oConnectTimeout=20").into(),
-                ));
+            (None, Some(program)) => ("GIT_SSH", program.to_owned()),
+            (ssh, _) => {
+                let ssh = ssh.as_deref().unwrap_or("ssh");
+                ("GIT_SSH_COMMAND", format!("{ssh} -oBatchMode=yes -oConnectTimeout=20").into())
             }
-        }
+        });
         // What comes is limited by the size of the file that git writes it to.
         let script = format!("ulimit -f {DOWNLOAD_BLOCKS} 2>/dev/null; exec git \"$@\"");
         let mut line: Vec<String> = ["/bin/sh", "-c", &script, "git"].map(str::to_owned).into();
-        line.extend(git::command(&[&SETTINGS[..], arguments].concat()).into_iter().skip(1));
+        line.extend(arguments.map(str::to_owned));
         git.with(TIMEOUT, vars).call(&line, Vec::new(), OUTPUT_CAP)
     }
 
-    /// A command that the other end runs, where that is this machine.
-    fn quietly(&self, flag: &str, command: &str) -> Vec<String> {
-        if self.is_folder { vec![format!("--{flag}={QUIET} {command}")] } else { Vec::new() }
-    }
-
     /// The branch to use: of the local one's name if there is one, else the remote's main one.
-    pub(super) fn branch(&self, address: &str, local: &str) -> Result<Transfer<String>> {
-        let quietly = self.quietly("upload-pack", "upload-pack");
+    pub(super) fn branch(&self, local: &str) -> Result<String, Unsynced> {
         // `--exit-code`: 2 if it has nothing yet, so that no answer is not taken for that.
-        let mut arguments = vec!["ls-remote", "--exit-code", "--symref"];
-        arguments.extend(quietly.iter().map(String::as_str));
-        arguments.extend(["--", address]);
-        let finished = self.talk(&arguments)?;
+        let finished = self.talk(&["ls-remote", "--exit-code", "--symref"], "upload-pack", &[])?;
         if finished.status.code() == Some(2) && finished.stdout.is_empty() {
-            return Ok(Transfer::Done(local.to_owned()));
+            return Ok(local.to_owned());
         }
         if let Some(why) = finished.failure() {
-            return self.failed(&finished, &why);
+            return Err(self.failed(&finished, &why));
         }
         if !finished.stdout.ends_with(b"\n") {
-            return Err(unusable(&["ls-remote"]));
+            return Err(unusable(&["ls-remote"]).into());
         }
         let text = String::from_utf8_lossy(&finished.stdout).into_owned();
         let has = |branch: &str| text.lines().any(|line| line.ends_with(&format!("\trefs/heads/{branch}")));
@@ -159,83 +154,71 @@ impl<'a> Remote<'a> {
             let (name, head) = line.strip_prefix("ref: refs/heads/")?.split_once('\t')?;
             (head == "HEAD").then_some(name)
         });
-        let branch = match main {
-            Some(main) if !has(local) && has(main) => main,
-            _ => local,
-        };
-        Ok(Transfer::Done(branch.to_owned()))
+        Ok(main.filter(|main| !has(local) && has(main)).unwrap_or(local).to_owned())
     }
 
     /// Gets what the remote has; `None` if it has nothing yet.
-    pub(super) fn fetch(&self, git: &Git, address: &str, branch: &str) -> Result<Transfer<Option<String>>> {
-        let quietly = self.quietly("upload-pack", "upload-pack");
+    pub(super) fn fetch(&self, git: &Git, branch: &str) -> Result<Option<String>, Unsynced> {
         let refspec = format!("+refs/heads/{branch}:{SEEN}");
-        let mut arguments = vec![
+        let arguments = [
             "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
             "--no-auto-maintenance",
         ];
-        arguments.extend(quietly.iter().map(String::as_str));
-        arguments.extend(["--", address, &refspec]);
-        let mut finished = self.talk(&arguments)?;
+        let fetch = || self.talk(&arguments, "upload-pack", &[&refspec]);
+        let mut finished = fetch()?;
         // A git whose memory-sync was killed may be about to end what it was told.
         for _ in 0..TRIES {
             if finished.status.success() || !said(&finished).contains("cannot lock ref") {
                 break;
             }
-            finished = self.talk(&arguments)?;
+            finished = fetch()?;
         }
-        if let Some(why) = finished.failure() {
-            if said(&finished).contains("couldn't find remote ref") {
-                return Ok(Transfer::Done(None));
-            }
-            return self.failed(&finished, &why);
+        match finished.failure() {
+            None => Ok(Some(git.object(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])?)),
+            Some(_) if said(&finished).contains("couldn't find remote ref") => Ok(None),
+            Some(why) => Err(self.failed(&finished, &why)),
         }
-        git.object(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])
-            .map(|commit| Transfer::Done(Some(commit)))
     }
 
     /// Gives the remote a commit.
-    pub(super) fn push(&self, address: &str, commit: &str, branch: &str) -> Result<Transfer<Push>> {
-        let quietly = self.quietly("receive-pack", "receive-pack");
+    pub(super) fn push(&self, commit: &str, branch: &str) -> Result<Push, Unsynced> {
         let refspec = format!("{commit}:refs/heads/{branch}");
-        let mut arguments = vec![
+        let arguments = [
             "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed",
             "--recurse-submodules=no",
         ];
-        arguments.extend(quietly.iter().map(String::as_str));
-        arguments.extend(["--", address, &refspec]);
-        let finished = self.talk(&arguments)?;
+        let finished = self.talk(&arguments, "receive-pack", &[&refspec])?;
         let Some(why) = finished.failure() else {
             // Its last line, if all went well.
             return match finished.stdout.ends_with(b"\nDone\n") {
-                true => Ok(Transfer::Done(Push::Accepted)),
-                false => Err(unusable(&["push"])),
+                true => Ok(Push::Accepted),
+                false => Err(unusable(&["push"]).into()),
             };
         };
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
         if let Some(lock) = lock_in_the_way(&printed) {
-            return Ok(Transfer::Done(Push::Locked(lock)));
+            return Ok(Push::Locked(lock));
         }
         let quicker = [
             "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value",
             "reference already exists",
         ];
         if quicker.iter().any(|words| printed.contains(words)) {
-            return Ok(Transfer::Done(Push::Overtaken));
+            return Ok(Push::Overtaken);
         }
         let refusal = printed.lines().find(|line| line.starts_with('!')).map(|line| line.replace('\t', " "));
-        match refusal {
-            Some(line) => Err(Error::refused(format!(
+        Err(match refusal {
+            Some(line) => Unsynced::Failed(Error::refused(format!(
                 "\"{}\" does not take the notes: {}",
                 self.shown,
                 one_line(&without_logins(&line), 300)
             ))),
             None => self.failed(&finished, &why),
-        }
+        })
     }
 
     /// A remote that is not there now is one thing, one that says no another.
-    fn failed<T>(&self, finished: &Finished, why: &str) -> Result<Transfer<T>> {
+    fn failed(&self, finished: &Finished, why: &str) -> Unsynced {
         const AWAY: [&str; 15] = [
             "could not resolve", "couldn't resolve", "name or service not known",
             "temporary failure in name", "connection refused", "connection timed out", "connection reset",
@@ -246,7 +229,7 @@ impl<'a> Remote<'a> {
         let is_missing = self.is_folder && said.contains("does not appear to be a git repository");
         let why = one_line(&without_logins(why), 300);
         if is_missing || AWAY.iter().any(|words| said.contains(words)) {
-            return Ok(Transfer::Unreachable(why));
+            return Unsynced::Unreachable(why);
         }
         let hint = match said.contains("permission denied")
             || said.contains("authentication")
@@ -257,7 +240,7 @@ impl<'a> Remote<'a> {
             }
             false => "try it by hand: git ls-remote, in the store",
         };
-        Err(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
+        Unsynced::Failed(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
     }
 }
 

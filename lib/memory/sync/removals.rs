@@ -4,10 +4,9 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects;
+use crate::memory::sync::objects::Commits;
 use crate::memory::sync::side::{Files, note_id, place_of};
 use crate::store::entry::EntryId;
-use crate::store::git::Git;
 use crate::store::place::Root;
 use crate::store::removed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,24 +29,43 @@ pub enum Missing {
 /// The paths of notes by their ids.
 pub(super) type Notes = BTreeMap<EntryId, String>;
 
-/// The notes at these paths. Where a file's name has no id, `read` gives its text.
+/// The notes at these paths. Where a file's name has no id, the file does: `read` gives those.
 fn notes<'a>(
     paths: impl Iterator<Item = &'a String>,
-    mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>>,
+    read: impl FnOnce(BTreeSet<String>) -> Result<Files>,
 ) -> Result<Notes> {
-    let mut notes = Notes::new();
-    for path in paths.filter(|path| place_of(path).is_some()) {
-        let id = match EntryId::at_end_of(path) {
-            Some(id) => Some(id),
-            None => read(path)?.and_then(|bytes| note_id(path, &bytes)),
-        };
-        notes.extend(id.map(|id| (id, path.clone())));
-    }
+    let (named, others): (Vec<_>, Vec<_>) = paths
+        .filter(|path| place_of(path).is_some())
+        .map(|path| (EntryId::at_end_of(path), path.clone()))
+        .partition(|(id, _)| id.is_some());
+    let mut notes: Notes = named.into_iter().filter_map(|(id, path)| Some((id?, path))).collect();
+    let others = read(others.into_iter().map(|(_, path)| path).collect())?;
+    notes.extend(others.into_iter().filter_map(|(path, bytes)| Some((note_id(&path, &bytes)?, path))));
     Ok(notes)
 }
 
-pub(super) fn in_files(files: &Files) -> Result<Notes> {
-    notes(files.keys(), |path| Ok(files.get(path).cloned()))
+fn in_files(files: &Files) -> Result<Notes> {
+    let at = |path: String| files.get(&path).map(|bytes| (path.clone(), bytes.clone()));
+    notes(files.keys(), |paths| Ok(paths.into_iter().filter_map(at).collect()))
+}
+
+pub(super) fn in_listing(commits: &Commits, listing: &Listing) -> Result<Notes> {
+    notes(listing.keys(), |paths| commits.files([listing], &paths).map(|[files]| files))
+}
+
+pub(super) fn on_disk(root: &Root) -> Result<Notes> {
+    let mut paths = Vec::new();
+    for dir in ["topics", "archive"] {
+        for file in file::if_exists(fs_err::read_dir(root.path().join(dir)))?.into_iter().flatten() {
+            paths.push(format!("{dir}/{}", file?.file_name().to_string_lossy()));
+        }
+    }
+    notes(paths.iter(), |paths| {
+        let read =
+            |path: String| file::if_exists(file::read(&root.path().join(&path), CAP)).map(|b| (path, b));
+        let files = paths.into_iter().map(read).collect::<std::io::Result<Vec<_>>>()?;
+        Ok(files.into_iter().filter_map(|(path, bytes)| Some((path, bytes?))).collect())
+    })
 }
 
 /// Takes these notes out of files.
@@ -64,73 +82,35 @@ pub(super) fn put_missing(files: &mut Files, mut notes: Files) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn in_listing(git: &Git, listing: &Listing) -> Result<Notes> {
-    notes(listing.0.keys(), |path| objects::text(git, listing, path))
-}
-
-pub(super) fn on_disk(root: &Root) -> Result<Notes> {
-    let mut paths = Vec::new();
-    for dir in ["topics", "archive"] {
-        for file in file::if_exists(fs_err::read_dir(root.path().join(dir)))?.into_iter().flatten() {
-            paths.push(format!("{dir}/{}", file?.file_name().to_string_lossy()));
-        }
-    }
-    notes(paths.iter(), |path| Ok(file::if_exists(file::read(&root.path().join(path), CAP))?))
-}
-
 /// The ids that a side's list of removed notes has.
-pub(super) fn named(git: &Git, listing: &Listing) -> Result<BTreeSet<EntryId>> {
-    Ok(objects::text(git, listing, removed::PATH)?.map(|bytes| removed::ids(&bytes)).unwrap_or_default())
+pub(super) fn named(commits: &Commits, listing: &Listing) -> Result<BTreeSet<EntryId>> {
+    let [files] = commits.files([listing], &BTreeSet::from([removed::PATH.to_owned()]))?;
+    Ok(files.values().flat_map(|bytes| removed::ids(bytes)).collect())
 }
 
-/// Many notes that are gone, and that nobody has removed by name.
-#[derive(Debug, Default)]
-pub(super) struct Lost {
-    /// With the paths that they had.
-    pub(super) notes: Notes,
-    places: Vec<String>,
-    all: usize,
+/// The notes of `base` that a side has no more though nobody has removed them by name, with the paths that they had.
+pub(super) fn lost(base: &Notes, side: &Notes, named: &BTreeSet<EntryId>) -> Notes {
+    let is_lost = |id: &EntryId| !side.contains_key(id) && !named.contains(id);
+    base.iter().filter(|(id, _)| is_lost(id)).map(|(id, path)| (id.clone(), path.clone())).collect()
 }
 
-impl Lost {
-    pub(super) fn is_none(&self) -> bool {
-        self.notes.is_empty()
-    }
+pub(super) fn are_many(lost: &Notes, base: &Notes) -> bool {
+    lost.len() > FEW && lost.len() * SHARE > base.len()
+}
 
-    /// Adds what is not in `side` any more, which is at `place`, if that is many or `also_few`. `named` are the notes that
-    /// were removed by name. Returns what is not added.
-    pub(super) fn add(
-        &mut self,
-        base: &Notes,
-        side: &Notes,
-        place: &str,
-        named: &BTreeSet<EntryId>,
-        also_few: bool,
-    ) -> Notes {
-        let is_lost = |id: &EntryId| !side.contains_key(id) && !named.contains(id);
-        let lost: Notes =
-            base.iter().filter(|(id, _)| is_lost(id)).map(|(id, path)| (id.clone(), path.clone())).collect();
-        self.all = base.len();
-        let are_many = lost.len() > FEW && lost.len() * SHARE > base.len();
-        if lost.is_empty() || !(are_many || also_few) {
-            return lost;
-        }
-        self.notes.extend(lost);
-        self.places.push(place.to_owned());
-        Notes::new()
-    }
-
-    pub(super) fn refused(&self) -> Error {
-        let some: Vec<String> = self.notes.values().take(3).map(|path| format!("\"{path}\"")).collect();
-        Error::refused(format!(
-            "{} of {} notes are gone {}, and nobody has removed them by name, among them {}; nothing was merged",
-            self.notes.len(),
-            self.all,
-            self.places.join(" and "),
-            some.join(", ")
-        ))
-        .hint("to bring them back: memory-sync --missing keep; to delete them everywhere: memory-sync --missing remove")
-    }
+/// Nobody has said what is to become of these, which are gone at a place each.
+pub(super) fn refused(lost: &[(Notes, String)], base: &Notes) -> Error {
+    let all: Notes = lost.iter().flat_map(|(notes, _)| notes.clone()).collect();
+    let some: Vec<String> = all.values().take(3).map(|path| format!("\"{path}\"")).collect();
+    let places: Vec<&str> = lost.iter().map(|(_, place)| place.as_str()).collect();
+    Error::refused(format!(
+        "{} of {} notes are gone {}, and nobody has removed them by name, among them {}; nothing was merged",
+        all.len(),
+        base.len(),
+        places.join(" and "),
+        some.join(", ")
+    ))
+    .hint("to bring them back: memory-sync --missing keep; to delete them everywhere: memory-sync --missing remove")
 }
 
 #[cfg(test)]
@@ -142,11 +122,10 @@ mod tests {
         (1..=count).map(note).collect()
     }
 
-    fn lost(base: usize, left: usize, named: &[&str]) -> usize {
-        let mut lost = Lost::default();
+    fn lost_many(base: usize, left: usize, named: &[&str]) -> usize {
         let named = named.iter().filter_map(|id| EntryId::whole(id)).collect();
-        lost.add(&some(base), &some(left), "here", &named, false);
-        lost.notes.len()
+        let lost = lost(&some(base), &some(left), &named);
+        if are_many(&lost, &some(base)) { lost.len() } else { 0 }
     }
 
     #[test]
@@ -168,14 +147,14 @@ mod tests {
     #[test]
     fn more_than_five_and_more_than_a_tenth_are_many() {
         for (all, left, expected) in [(9, 4, 0), (9, 3, 6), (6, 0, 6), (5, 0, 0)] {
-            assert_eq!(lost(all, left, &[]), expected, "{left} of {all}");
+            assert_eq!(lost_many(all, left, &[]), expected, "{left} of {all}");
         }
     }
 
     #[test]
     fn what_was_removed_by_name_does_not_count() {
-        assert_eq!(lost(8, 0, &["id__AAAAA1"]), 7);
-        assert_eq!(lost(8, 0, &["id__AAAAA1", "id__AAAAA2", "id__AAAAA3"]), 0);
+        assert_eq!(lost_many(8, 0, &["id__AAAAA1"]), 7);
+        assert_eq!(lost_many(8, 0, &["id__AAAAA1", "id__AAAAA2", "id__AAAAA3"]), 0);
     }
 
     #[test]

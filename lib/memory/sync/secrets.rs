@@ -38,11 +38,11 @@ pub(super) fn search(
         return Err(unusable(&arguments));
     }
     // What is in no file there is searched, too, whatever git has named.
-    let known: BTreeSet<&String> = published.iter().flat_map(|(_, listing)| listing.0.values()).collect();
-    let others = listing.0.iter().filter(|(_, oid)| !known.contains(oid) && !named.contains(oid.as_str()));
+    let known: BTreeSet<&String> = published.iter().flat_map(|(_, listing)| listing.values()).collect();
+    let others = listing.iter().filter(|(_, oid)| !known.contains(oid) && !named.contains(oid.as_str()));
     new.extend(others.map(|(path, oid)| (oid.as_str(), path.as_str())));
     let mut now: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (path, oid) in &listing.0 {
+    for (path, oid) in listing {
         now.entry(oid).or_default().push(path);
     }
     let has_secret = |text: &str| !redactor.kinds(text).is_empty();
@@ -69,7 +69,7 @@ pub(super) fn search(
         }
     }
     // A file that only got another name is no new object of its own.
-    let named = new.iter().filter(|(_, path)| has_secret(path) && !listing.0.contains_key(*path));
+    let named = new.iter().filter(|(_, path)| has_secret(path) && !listing.contains_key(*path));
     secrets.in_the_past |= named.count() > 0;
     Ok(secrets)
 }

@@ -30,10 +30,10 @@ pub(super) struct Located {
 
 impl Located {
     pub(super) fn path(&self) -> String {
-        path(self.place, &self.name)
+        format!("{}/{}", self.place.dir(), self.name)
     }
 
-    /// Does it say or mean something else than `base`? Reading, ranking and archiving a note is no edit of it.
+    /// It says or means something else than `base`. Reading, ranking and archiving a note is no edit of it.
     pub(super) fn is_edited_since(&self, base: &Located) -> bool {
         self.entry.base() != base.entry.base() || (base.place, self.place) == (Place::Archive, Place::Topics)
     }
@@ -44,21 +44,10 @@ impl Located {
     }
 }
 
-fn path(place: Place, name: &str) -> String {
-    match place {
-        Place::Topics => format!("topics/{name}"),
-        Place::Archive => format!("archive/{name}"),
-    }
-}
-
 /// Where a note at this path would lie, and its name there.
 pub(super) fn place_of(path: &str) -> Option<(Place, &str)> {
     let (dir, name) = path.split_once('/')?;
-    let place = match dir {
-        "topics" => Place::Topics,
-        "archive" => Place::Archive,
-        _ => return None,
-    };
+    let place = Place::at(dir)?;
     (name.ends_with(".md") && !name.starts_with('.') && !name.contains('/')).then_some((place, name))
 }
 
@@ -115,7 +104,7 @@ impl Side {
 
 fn proposal_at(path: &str, bytes: &[u8]) -> Option<Proposal> {
     let id = path.strip_prefix("proposals/")?.strip_suffix(".json")?;
-    Proposal::parse(bytes).ok().filter(|proposal| proposal.id.as_str() == id)
+    Proposal::parse(bytes).ok().filter(|proposal| proposal.id.to_string() == id)
 }
 
 /// The ids in the names of files that nobody changed.

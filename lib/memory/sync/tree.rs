@@ -3,7 +3,7 @@
 use crate::base::text::one_line;
 use crate::memory::sync::foreign_files;
 use crate::memory::sync::note::{self, later_first};
-use crate::memory::sync::proposals::Proposals;
+use crate::memory::sync::proposals::MergedProposals;
 use crate::memory::sync::same_id;
 use crate::memory::sync::side::{Files, Located, Side, Sides, ids_in_names};
 use crate::memory::sync::unique_paths::unique;
@@ -27,20 +27,17 @@ pub struct MergedTree {
 /// Merges what became of a store on two machines. The result does not depend on which of them is `one`.
 pub fn merge(sides: Sides) -> MergedTree {
     let taken = ids_in_names(sides.rest);
-    let (one, two, mut said) = same_id::told_apart(sides, taken);
+    let (one, two, said) = same_id::told_apart(sides, taken);
     let (base, one, two) = (Side::of(sides.base), Side::of(&one), Side::of(&two));
-    let mut merging = Merging { said: std::mem::take(&mut said), ..Merging::default() };
+    let mut merging = Merging { said, ..Merging::default() };
     let ids: BTreeSet<&EntryId> = [&base, &one, &two].iter().flat_map(|side| side.notes.keys()).collect();
     for id in ids {
         merging.note(id, &base, &one, &two);
     }
     merging.settle_aliases();
-    let mut proposals = Proposals::merged(&base, &one, &two, sides.rest);
+    let mut proposals = MergedProposals::merged(&base, &one, &two, sides.rest);
     let mut files = foreign_files::merged(sides.base, &base.others, &one.others, &two.others);
-    let mut conflicts = Vec::new();
-    for conflict in merging.conflicts {
-        conflicts.push(proposals.add(conflict));
-    }
+    let conflicts = merging.conflicts.into_iter().map(|conflict| proposals.add(conflict)).collect();
     for (path, bytes) in merging.unmerged {
         foreign_files::put_beside(&mut files, &path, "txt", bytes);
     }
@@ -70,35 +67,35 @@ struct Merging {
 
 impl Merging {
     fn note(&mut self, id: &EntryId, base: &Side, one: &Side, two: &Side) {
-        let is_broken = [one, two].map(|side| side.has_broken(id));
-        let (b, o, t) = (base.notes.get(id), one.notes.get(id), two.notes.get(id));
-        let merged = match (o, t) {
-            (None, None) => None,
-            (Some(one), Some(two)) => Some(self.both(b, one, two)),
+        let base = base.notes.get(id);
+        let merged = match [one, two].map(|side| (side.notes.get(id), side.has_broken(id))) {
+            [(None, _), (None, _)] => None,
+            [(Some(one), _), (Some(two), _)] => Some(self.both(base, one, two)),
             // The other side has it no more; or what it has there cannot be read, and stays as it is.
-            (Some(left), None) => self.left(b, left, is_broken[1]),
-            (None, Some(left)) => self.left(b, left, is_broken[0]),
+            [(Some(left), _), (None, is_broken)] | [(None, is_broken), (Some(left), _)] => {
+                self.left(base, left, is_broken)
+            }
         };
-        if let Some(merged) = merged {
-            self.notes.insert(id.clone(), merged);
-        }
+        self.notes.extend(merged.map(|merged| (id.clone(), merged)));
     }
 
     /// A note that only one side has.
     fn left(&mut self, base: Option<&Located>, left: &Located, is_broken: bool) -> Option<Located> {
-        let Some(base) = base else { return Some(left.clone()) };
-        if !left.is_edited_since(base) {
-            return None;
-        }
-        if !is_broken {
-            let meta = left.entry.meta();
-            self.said.push(format!(
-                "{} \"{}\" was deleted on one machine and edited on another; it is kept",
-                meta.id,
-                one_line(&meta.title, 80)
-            ));
+        if let Some(base) = base {
+            if !left.is_edited_since(base) {
+                return None;
+            }
+            if !is_broken {
+                self.say_edited(left, "deleted");
+            }
         }
         Some(left.clone())
+    }
+
+    fn say_edited(&mut self, note: &Located, what: &str) {
+        let (id, title) = (&note.entry.meta().id, one_line(&note.entry.meta().title, 80));
+        self.said
+            .push(format!("{id} \"{title}\" was {what} on one machine and edited on another; it is kept"));
     }
 
     fn both(&mut self, base: Option<&Located>, one: &Located, two: &Located) -> Located {
@@ -145,17 +142,9 @@ impl Merging {
         }
         let (archived, live) = if one.place == Place::Archive { (one, two) } else { (two, one) };
         if base.place == Place::Archive || live.is_edited_since(base) {
-            let meta = live.entry.meta();
-            let why = match archived.entry.meta().superseded_by.is_some() {
-                true => "merged into another one",
-                false => "archived",
-            };
             if base.place == Place::Topics {
-                self.said.push(format!(
-                    "{} \"{}\" was {why} on one machine and edited on another; it is kept",
-                    meta.id,
-                    one_line(&meta.title, 80)
-                ));
+                let is_merged = archived.entry.meta().superseded_by.is_some();
+                self.say_edited(live, if is_merged { "merged into another one" } else { "archived" });
             }
             return Place::Topics;
         }

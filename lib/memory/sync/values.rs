@@ -2,6 +2,11 @@
 
 use std::collections::BTreeSet;
 
+/// What became of a value that one side alone has changed, or both alike; `None`: each has changed it in its own way.
+pub(super) fn settled<T: PartialEq>(base: T, one: T, two: T) -> Option<T> {
+    if one == two || base == two { Some(one) } else { (base == one).then_some(two) }
+}
+
 /// The value of the side that changed it; the winner's if both did, or if it is not known what it was.
 pub(super) fn pick<'a, T: PartialEq + ?Sized>(base: Option<&T>, winner: &'a T, other: &'a T) -> &'a T {
     if base == Some(winner) { other } else { winner }
@@ -14,11 +19,8 @@ pub(super) fn joined<T: Clone + PartialEq>(
     two: &[T],
     key: impl Fn(&T) -> String,
 ) -> Vec<T> {
-    if one == two || base == two {
-        return one.to_vec();
-    }
-    if base == one {
-        return two.to_vec();
+    if let Some(list) = settled(base, one, two) {
+        return list.to_vec();
     }
     let mut all: Vec<T> =
         base.iter().filter(|item| one.contains(item) && two.contains(item)).cloned().collect();

@@ -8,8 +8,8 @@ use crate::memory::capture::past::{PastSearch, PastSession, PastSessions, Period
 use crate::memory::consolidate::forecast;
 use crate::program::memory_capture::{nothing_queued, print_queued, redact};
 use crate::program::notes::{can_ask, is_agreed};
+use crate::store::journal::Journal;
 use crate::store::journal::entry::Harness;
-use crate::store::journal::{Journal, Put};
 use crate::store::place::Root;
 use jiff::{Span, Timestamp};
 use serde_json::{Map, Value, json};
@@ -50,7 +50,7 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
         let mut entry = session.entry(now);
         redact(&mut entry, &config.redact)?;
         // A hook may have queued it meanwhile.
-        let Put::Queued(waiting) = journal.put(&entry)? else { continue };
+        let (waiting, true) = journal.put(&entry)? else { continue };
         print_queued(&waiting, cx)?;
     }
     Ok(())

@@ -1,17 +1,17 @@
 //! Replaces lines of a front matter, and keeps all others byte for byte.
 
 use crate::base::error::{Error, Result};
-use crate::store::entry::yaml::Document;
+use crate::store::entry::yaml::Yaml;
 use std::ops::Range;
 
 /// A key and its new lines, without the last line end. `None` removes the lines.
-pub(super) type Change<'a> = (&'a str, Option<String>);
+pub(super) type KeyChange<'a> = (&'a str, Option<String>);
 
 /// `text`, which was read as `document`, with the lines of each key replaced, or added at the end if there are none.
 ///
 /// Comments among the replaced lines stay: one on the line of the key stays there, others move below. The caller must
 /// read the result again and compare: anchors, `? key` and the like can make it wrong.
-pub(super) fn replace(text: &str, document: &Document, changes: &[Change], newline: &str) -> Result<String> {
+pub(super) fn replace(text: &str, document: &Yaml, changes: &[KeyChange], newline: &str) -> Result<String> {
     let (Some(first), false) = (document.starts.first(), document.in_braces) else {
         return Err(Error::corrupt("no lines of keys"));
     };
@@ -48,7 +48,7 @@ fn line_start(text: &str, at: usize) -> usize {
 }
 
 /// The whole lines of a key and its value, without the comments and empty lines after them.
-fn lines_of(text: &str, document: &Document, position: usize) -> Result<Range<usize>> {
+fn lines_of(text: &str, document: &Yaml, position: usize) -> Result<Range<usize>> {
     let key = document.starts[position];
     let start = line_start(text, key);
     let next = document.starts.get(position + 1).map_or(text.len(), |next| line_start(text, *next));
@@ -70,7 +70,7 @@ fn lines_of(text: &str, document: &Document, position: usize) -> Result<Range<us
 }
 
 /// The new lines, with the comments of the old ones.
-fn with_comments(text: &str, document: &Document, old: &Range<usize>, new: String, newline: &str) -> String {
+fn with_comments(text: &str, document: &Yaml, old: &Range<usize>, new: String, newline: &str) -> String {
     let first_end = text[old.clone()].find('\n').map_or(old.end, |end| old.start + end);
     let mut beside = String::new();
     let mut below = String::new();

@@ -38,8 +38,10 @@ impl EntryId {
         EntryId::whole(stem.get(stem.len().checked_sub(LENGTH)?..)?)
     }
 
-    fn of_digits(digits: &str) -> Option<EntryId> {
-        digits_of(digits).map(EntryId::new)
+    /// Accepts only `a1B2c3`.
+    pub fn of_digits(digits: &str) -> Option<EntryId> {
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'I' | b'O' | b'l');
+        (digits.len() == DIGITS && digits.bytes().all(is_digit)).then(|| EntryId::new(digits))
     }
 
     fn new(digits: &str) -> EntryId {
@@ -54,41 +56,33 @@ impl EntryId {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
+    /// Without `id__`.
+    pub fn digits(&self) -> &str {
+        &self.as_str()[PREFIX.len()..]
+    }
+
     /// The id of a note that was created at `created_at_ms` (Unix time in milliseconds).
     ///
     /// SHA-256 over the title, a NUL and the decimal time; its first eight bytes as a big-endian number,
     /// modulo 58⁶. While that id is taken, the byte 1 (2, 3 …, then two bytes) is appended to the input.
     pub fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&EntryId) -> bool) -> EntryId {
-        first_number(title, created_at_ms, |number| {
+        let input = format!("{title}\0{created_at_ms}");
+        let mut attempt = 0_u64;
+        loop {
+            let bytes = attempt.to_le_bytes();
+            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            let digest = Sha256::new().chain_update(&input).chain_update(&bytes[..used]).finalize();
+            let number = digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte));
             let id = EntryId::of_number(number);
-            (!is_taken(&id)).then_some(id)
-        })
+            if !is_taken(&id) {
+                return id;
+            }
+            attempt += 1;
+        }
     }
 
     fn of_number(number: u64) -> EntryId {
         EntryId::new(&base58(number, DIGITS))
-    }
-}
-
-/// `text` if it is the digits of an id.
-pub fn digits_of(text: &str) -> Option<&str> {
-    let is_known = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'I' | b'O' | b'l');
-    (text.len() == DIGITS && text.bytes().all(is_known)).then_some(text)
-}
-
-/// What `accept` makes of the first number that it takes, of those that follow from a title and a time.
-pub fn first_number<T>(title: &str, created_at_ms: i64, accept: impl Fn(u64) -> Option<T>) -> T {
-    let input = format!("{title}\0{created_at_ms}");
-    let mut attempt = 0_u64;
-    loop {
-        let bytes = attempt.to_le_bytes();
-        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        let digest = Sha256::new().chain_update(&input).chain_update(&bytes[..used]).finalize();
-        let number = digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        if let Some(accepted) = accept(number) {
-            return accepted;
-        }
-        attempt += 1;
     }
 }
 

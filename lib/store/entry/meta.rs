@@ -1,7 +1,7 @@
 //! A note's metadata: the front matter as typed values.
 
 use crate::store::entry::id::EntryId;
-use crate::store::entry::value::Value;
+use crate::store::entry::value::YamlValue;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::ser::SerializeMap;
@@ -42,6 +42,8 @@ macro_rules! words {
         }
     };
 }
+
+pub(in crate::store) use words;
 
 words! {
     /// The stage of a note.
@@ -146,7 +148,7 @@ impl Meta {
         }
     }
 
-    /// Is its last day over? `today` is the day in the local time zone.
+    /// Its last day is over. `today` is the day in the local time zone.
     pub fn is_expired(&self, today: Date) -> bool {
         self.until.is_some_and(|until| until < today)
     }
@@ -163,16 +165,31 @@ pub struct Source {
     /// When it was queued (RFC 3339).
     pub at: Option<String>,
     /// Foreign keys, which every rewrite keeps.
-    pub other: Vec<(String, Value<'static>)>,
+    pub other: Vec<(String, YamlValue<'static>)>,
 }
 
 impl Source {
-    pub(super) const KEYS: [&str; 5] = ["harness", "threadId", "repo", "cwd", "at"];
+    /// Our keys, in order.
+    pub(super) fn keys(&self) -> [(&'static str, &Option<String>); 5] {
+        let Source { harness, thread_id, repo, cwd, at, .. } = self;
+        [("harness", harness), ("threadId", thread_id), ("repo", repo), ("cwd", cwd), ("at", at)]
+    }
 
     /// Our keys that have a value, in order.
     pub(super) fn known(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let values = [&self.harness, &self.thread_id, &self.repo, &self.cwd, &self.at];
-        Source::KEYS.into_iter().zip(values).filter_map(|(key, value)| Some((key, value.as_deref()?)))
+        self.keys().into_iter().filter_map(|(key, value)| Some((key, value.as_deref()?)))
+    }
+
+    /// The value of one of our keys.
+    pub(super) fn value_of(&mut self, key: &str) -> Option<&mut Option<String>> {
+        match key {
+            "harness" => Some(&mut self.harness),
+            "threadId" => Some(&mut self.thread_id),
+            "repo" => Some(&mut self.repo),
+            "cwd" => Some(&mut self.cwd),
+            "at" => Some(&mut self.at),
+            _ => None,
+        }
     }
 }
 
@@ -194,19 +211,13 @@ impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Source, D::Error> {
         let mut source = Source::default();
         for (key, value) in serde_json::Map::deserialize(deserializer)? {
-            let slot = match key.as_str() {
-                "harness" => &mut source.harness,
-                "threadId" => &mut source.thread_id,
-                "repo" => &mut source.repo,
-                "cwd" => &mut source.cwd,
-                "at" => &mut source.at,
-                _ => {
-                    source.other.push((key, value.into()));
-                    continue;
+            match source.value_of(&key) {
+                None => source.other.push((key, value.into())),
+                Some(known) => {
+                    *known = serde_json::from_value(value)
+                        .map_err(|error| serde::de::Error::custom(format_args!("{key}: {error}")))?;
                 }
-            };
-            *slot = serde_json::from_value(value)
-                .map_err(|error| serde::de::Error::custom(format_args!("{key}: {error}")))?;
+            }
         }
         Ok(source)
     }
@@ -274,7 +285,7 @@ mod tests {
         meta.last_used = Some("2026-02-13T14:30:00Z".parse().unwrap());
         meta.until = Some(jiff::civil::date(2026, 3, 20));
         meta.by = Some(By::Tool);
-        let other = vec![("note".to_owned(), Value::List(vec![Value::plain("3")]))];
+        let other = vec![("note".to_owned(), YamlValue::List(vec![YamlValue::plain("3")]))];
         meta.sources = vec![Source { thread_id: Some("T-1".into()), other, ..Source::default() }];
         assert_eq!(
             serde_json::to_string(&meta).unwrap(),

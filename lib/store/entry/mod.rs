@@ -16,8 +16,8 @@ mod schema;
 mod value;
 mod yaml;
 
-pub use crate::store::entry::id::EntryId;
-pub use crate::store::entry::id::{digits_of, first_number, links, mentioned};
+pub use crate::store::entry::id::{EntryId, links, mentioned};
+pub(in crate::store) use crate::store::entry::meta::words;
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 pub use crate::store::entry::meta::{RANKS, add_missing, one_line};
 pub use crate::store::entry::name::{is_tag, tag};
@@ -27,7 +27,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::hex;
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
 use crate::store::entry::schema::KEYS;
-use crate::store::entry::yaml::Document;
+use crate::store::entry::yaml::Yaml;
 use sha2::{Digest, Sha256};
 
 /// The harness of the source that a person's word in review adds.
@@ -164,18 +164,12 @@ impl Entry {
     }
 
     fn without_lines(&self, keys: &[&str]) -> Vec<u8> {
-        let is_left_out = |line: &&[u8]| {
-            keys.iter()
-                .any(|key| line.strip_prefix(key.as_bytes()).is_some_and(|rest| rest.starts_with(b":")))
-        };
-        let yaml = &self.bytes[self.frame.yaml.clone()];
-        let kept = yaml.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_left_out(line));
-        let (before, after) = (&self.bytes[..self.frame.yaml.start], &self.bytes[self.frame.yaml.end..]);
-        let mut bytes = Vec::with_capacity(self.bytes.len());
-        bytes.extend_from_slice(before);
-        kept.for_each(|line| bytes.extend_from_slice(line));
-        bytes.extend_from_slice(after);
-        bytes
+        let is_of =
+            |line: &str, key: &&str| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':'));
+        let lines = self.front_matter().split_inclusive('\n');
+        self.with_front_matter(
+            &lines.filter(|line| !keys.iter().any(|key| is_of(line, key))).collect::<String>(),
+        )
     }
 
     /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
@@ -217,7 +211,7 @@ impl Entry {
         self.update(|meta| meta.written = Some(hash))
     }
 
-    /// Does it say something else than what we wrote last? Not known, and so `false`, of notes of older versions.
+    /// It says something else than what we wrote last. Not known, and so `false`, of notes of older versions.
     pub fn is_edited(&self) -> bool {
         self.meta.written.as_ref().is_some_and(|written| *written != self.text_hash())
     }
@@ -257,11 +251,9 @@ impl Entry {
         if meta.id != self.meta.id {
             return Err(Error::usage(format!("an id never changes: {} to {}", self.meta.id, meta.id)));
         }
-        let changes: Vec<_> = KEYS
-            .into_iter()
-            .map(|key| (key, render::lines(&meta, key)))
-            .filter(|(key, lines)| *lines != render::lines(&self.meta, key))
-            .collect();
+        let lines = KEYS.map(|key| (key, render::lines(&meta, key)));
+        let changes: Vec<_> =
+            lines.into_iter().filter(|(key, lines)| *lines != render::lines(&self.meta, key)).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -273,12 +265,12 @@ impl Entry {
                 .hint("edit it by hand")
         };
         let text = yaml_text(&self.bytes, &self.frame)?;
-        let before = Document::read(text)?;
+        let before = Yaml::read(text)?;
         let edited = edit::replace(text, &before, &changes, self.frame.newline).map_err(by_hand)?;
         if edited.len() > CAP {
             return Err(Error::usage(too_large()));
         }
-        let after = self.with_yaml(&edited).map_err(by_hand)?;
+        let after = Entry::parse(self.with_front_matter(&edited)).map_err(by_hand)?;
         verify(&before, text, &after, &meta, changed).map_err(by_hand)?;
         *self = after;
         Ok(())
@@ -300,14 +292,9 @@ impl Entry {
         }
         self.bytes.extend(body);
     }
-
-    /// This note with another front matter, parsed anew.
-    fn with_yaml(&self, yaml: &str) -> Result<Entry> {
-        Entry::parse(self.with_front_matter(yaml))
-    }
 }
 
-/// Is it one of our keys?
+/// It is one of our keys.
 pub fn is_own_key(key: &str) -> bool {
     KEYS.contains(&key)
 }
@@ -330,31 +317,31 @@ pub fn read_both(text: &str) -> (Option<Pairs>, Option<Pairs>) {
     let pairs = |fields: Vec<value::Field>| {
         fields.into_iter().map(|field| (field.key.into_owned(), format!("{:?}", field.value))).collect()
     };
-    (quick::read(text).map(pairs), Document::read(text).ok().map(|document| pairs(document.fields)))
+    (quick::read(text).map(pairs), Yaml::read(text).ok().map(|document| pairs(document.fields)))
 }
 
 fn read_meta(text: &str) -> Result<Meta> {
     match quick::read(text) {
         Some(fields) => schema::meta(fields),
-        None => schema::meta(Document::read(text)?.fields),
+        None => schema::meta(Yaml::read(text)?.fields),
     }
 }
 
 /// An error unless `after` reads as `meta`, and all else, comments included, is as in `before`.
 fn verify(
-    before: &Document,
+    before: &Yaml,
     text: &str,
     after: &Entry,
     meta: &Meta,
     changed: impl Fn(&str) -> bool,
 ) -> Result<()> {
     let new_text = yaml_text(&after.bytes, &after.frame)?;
-    let new = Document::read(new_text)?;
-    let kept = |document: &Document| -> Vec<_> {
+    let new = Yaml::read(new_text)?;
+    let kept = |document: &Yaml| -> Vec<_> {
         let fields = document.fields.iter().filter(|field| !changed(&field.key));
         fields.map(|field| (field.key.clone(), field.value.clone())).collect()
     };
-    let comments = |document: &Document, text: &str| -> Vec<String> {
+    let comments = |document: &Yaml, text: &str| -> Vec<String> {
         document.comments.iter().map(|comment| text[comment.clone()].to_owned()).collect()
     };
     if after.meta != *meta {

@@ -32,13 +32,11 @@ pub fn pack(meta: &Meta) -> Option<Vec<u8>> {
     put_signed(&mut to, meta.created_at);
     put_signed(&mut to, meta.updated_at);
     put_number(&mut to, meta.sources.len() as u64);
-    for Source { harness, thread_id, repo, cwd, at, other } in &meta.sources {
-        if !other.is_empty() {
+    for source in &meta.sources {
+        if !source.other.is_empty() {
             return None;
         }
-        [harness, thread_id, repo, cwd, at]
-            .into_iter()
-            .for_each(|value| put_optional(&mut to, value.as_deref()));
+        source.keys().iter().for_each(|(_, value)| put_optional(&mut to, value.as_deref()));
     }
     put_number(&mut to, meta.aliases.len() as u64);
     meta.aliases.iter().for_each(|id| put_bytes(&mut to, id.as_str().as_bytes()));

@@ -5,8 +5,8 @@
 //! readers agree. It goes byte by byte, since the searchers of `str` take longer to set up than these short lines take
 //! to read, and it copies nothing.
 
-use crate::store::entry::scalar::{Context, is_plain};
-use crate::store::entry::value::{Field, Value};
+use crate::store::entry::scalar::{Style, is_plain};
+use crate::store::entry::value::{Field, YamlValue};
 use std::borrow::Cow;
 
 /// YAML limits how far the colon may be from the start of a key.
@@ -34,7 +34,7 @@ pub(super) fn read(text: &str) -> Option<Vec<Field<'_>>> {
                     items.push(value(without_blanks(&item["  - ".len()..]))?);
                     (rest, number) = (behind, number + 1);
                 }
-                if items.is_empty() { Value::plain("") } else { Value::List(items) }
+                if items.is_empty() { YamlValue::plain("") } else { YamlValue::List(items) }
             } else {
                 value(after)?
             };
@@ -78,52 +78,52 @@ fn key(text: &str) -> Option<(&str, &str)> {
 }
 
 /// A scalar, `[…]` of scalars or `{…}` of keys with scalars, up to the end of the line.
-fn value(text: &str) -> Option<Value<'_>> {
+fn value(text: &str) -> Option<YamlValue<'_>> {
     let (value, rest) = match text.as_bytes().first()? {
         b'[' => list(&text[1..])?,
         b'{' => map(&text[1..])?,
         b'"' => quoted(text)?,
-        _ if is_plain(text, Context::Block) => return Some(Value::plain(text)),
+        _ if is_plain(text, Style::Block) => return Some(YamlValue::plain(text)),
         _ => return None,
     };
     rest.is_empty().then_some(value)
 }
 
-fn list(text: &str) -> Option<(Value<'_>, &str)> {
+fn list(text: &str) -> Option<(YamlValue<'_>, &str)> {
     let mut items = Vec::new();
     if let Some(rest) = text.strip_prefix(']') {
-        return Some((Value::List(items), rest));
+        return Some((YamlValue::List(items), rest));
     }
     let mut rest = text;
     loop {
         let (item, after) = scalar(rest)?;
         items.push(item);
         if let Some(after) = after.strip_prefix(']') {
-            return Some((Value::List(items), after));
+            return Some((YamlValue::List(items), after));
         }
         rest = after.strip_prefix(", ")?;
     }
 }
 
-fn map(text: &str) -> Option<(Value<'_>, &str)> {
+fn map(text: &str) -> Option<(YamlValue<'_>, &str)> {
     if let Some(rest) = text.strip_prefix('}') {
-        return Some((Value::Map(Vec::new()), rest));
+        return Some((YamlValue::Map(Vec::new()), rest));
     }
     let mut pairs = Vec::with_capacity(4);
     let mut rest = text;
     loop {
         let (key, after) = key(rest)?;
         let (value, after) = scalar(after.strip_prefix(": ")?)?;
-        pairs.push((Value::plain(key), value));
+        pairs.push((YamlValue::plain(key), value));
         if let Some(after) = after.strip_prefix('}') {
-            return Some((Value::Map(pairs), after));
+            return Some((YamlValue::Map(pairs), after));
         }
         rest = after.strip_prefix(", ")?;
     }
 }
 
 /// A scalar inside brackets or braces.
-fn scalar(text: &str) -> Option<(Value<'_>, &str)> {
+fn scalar(text: &str) -> Option<(YamlValue<'_>, &str)> {
     let bytes = text.as_bytes();
     if bytes.first() == Some(&b'"') {
         return quoted(text);
@@ -133,11 +133,11 @@ fn scalar(text: &str) -> Option<(Value<'_>, &str)> {
         end += 1;
     }
     let (plain, rest) = text.split_at(end);
-    is_plain(plain, Context::Flow).then(|| (Value::plain(plain), rest))
+    is_plain(plain, Style::Flow).then(|| (YamlValue::plain(plain), rest))
 }
 
 /// Text in double quotes, without escapes and invisible characters.
-fn quoted(text: &str) -> Option<(Value<'_>, &str)> {
+fn quoted(text: &str) -> Option<(YamlValue<'_>, &str)> {
     let bytes = text.as_bytes();
     let mut end = 1;
     let mut is_ascii = true;
@@ -153,5 +153,5 @@ fn quoted(text: &str) -> Option<(Value<'_>, &str)> {
     let is_odd = |c: char| {
         c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
     };
-    (is_ascii || !inner.contains(is_odd)).then(|| (Value::quoted(inner), &text[end + 1..]))
+    (is_ascii || !inner.contains(is_odd)).then(|| (YamlValue::quoted(inner), &text[end + 1..]))
 }

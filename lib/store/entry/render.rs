@@ -1,9 +1,9 @@
 //! Writes front matter.
 
 use crate::store::entry::meta::{Meta, Source};
-use crate::store::entry::scalar::{Context, written};
+use crate::store::entry::scalar::{Style, written};
 use crate::store::entry::schema::KEYS;
-use crate::store::entry::value::{Text, Value};
+use crate::store::entry::value::YamlValue;
 
 /// All of it, without the lines of dashes.
 pub(super) fn front_matter(meta: &Meta) -> String {
@@ -15,8 +15,8 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
     let line = |value: &str| Some(format!("{key}: {value}"));
     match key {
         "id" => line(meta.id.as_str()),
-        "title" => line(&written(&meta.title, Context::Block)),
-        "summary" => line(&written(&meta.summary, Context::Block)),
+        "title" => line(&written(&meta.title, Style::Block)),
+        "summary" => line(&written(&meta.summary, Style::Block)),
         "tags" => line(&list(&meta.tags)),
         "status" => line(meta.status.as_str()),
         "tier" => line(meta.tier.as_str()),
@@ -31,7 +31,7 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
         "last_used" => line(&meta.last_used?.to_string()),
         "createdAt" => line(&meta.created_at.to_string()),
         "updatedAt" => line(&meta.updated_at.to_string()),
-        "written" => line(&written(meta.written.as_ref()?, Context::Block)),
+        "written" => line(&written(meta.written.as_ref()?, Style::Block)),
         "sources" if meta.sources.is_empty() => None,
         "sources" => {
             Some(meta.sources.iter().fold("sources:".to_owned(), |all, one| all + "\n  - " + &source(one)))
@@ -44,25 +44,25 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
 }
 
 fn list(items: &[String]) -> String {
-    let items: Vec<_> = items.iter().map(|item| written(item, Context::Flow)).collect();
+    let items: Vec<_> = items.iter().map(|item| written(item, Style::Flow)).collect();
     format!("[{}]", items.join(", "))
 }
 
 fn source(source: &Source) -> String {
-    let known = source.known().map(|(key, value)| format!("{key}: {}", written(value, Context::Flow)));
+    let known = source.known().map(|(key, value)| format!("{key}: {}", written(value, Style::Flow)));
     let other =
-        source.other.iter().map(|(key, value)| format!("{}: {}", written(key, Context::Flow), flow(value)));
+        source.other.iter().map(|(key, value)| format!("{}: {}", written(key, Style::Flow), flow(value)));
     format!("{{{}}}", known.chain(other).collect::<Vec<_>>().join(", "))
 }
 
 /// A value of a foreign key, on one line. One without quotes stays so if it can: it may be a number.
-fn flow(value: &Value) -> String {
+fn flow(value: &YamlValue) -> String {
     match value {
         value if value.is_null() => "~".to_owned(),
-        Value::Text(Text { text, plain: true }) if is_bare(text) => text.clone().into_owned(),
-        Value::Text(text) => written(&text.text, Context::Flow),
-        Value::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
-        Value::Map(pairs) => {
+        YamlValue::Scalar { text, plain: true } if is_bare(text) => text.clone().into_owned(),
+        YamlValue::Scalar { text, .. } => written(text, Style::Flow),
+        YamlValue::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        YamlValue::Map(pairs) => {
             let pairs: Vec<_> =
                 pairs.iter().map(|(key, value)| format!("{}: {}", flow(key), flow(value))).collect();
             format!("{{{}}}", pairs.join(", "))

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// The context of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Context {
+pub(super) enum Style {
     /// After `key: ` or `- `, up to the end of the line.
     Block,
     /// Inside `[…]` or `{…}`.
@@ -15,13 +15,13 @@ pub(super) enum Context {
 }
 
 /// `text` as we write it in this context.
-pub(super) fn written(text: &str, context: Context) -> String {
+pub(super) fn written(text: &str, context: Style) -> String {
     if is_plain(text, context) && !has_another_type(text) { text.to_owned() } else { quoted(text) }
 }
 
 /// Whether `text` without quotes is one scalar of exactly these characters. Also false for some that would be: those
 /// that begin with anything but a letter, a digit, `_`, `/` or `(`.
-pub(super) fn is_plain(text: &str, context: Context) -> bool {
+pub(super) fn is_plain(text: &str, context: Style) -> bool {
     let bytes = text.as_bytes();
     let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
     if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'(' | 0x80..)) || *last == b' ' {
@@ -36,9 +36,9 @@ pub(super) fn is_plain(text: &str, context: Context) -> bool {
         is_ascii &= byte.is_ascii();
         let fits = match byte {
             0..0x20 | 0x7f => false,
-            b':' => context == Context::Block && bytes.get(at + 1).is_some_and(|next| *next != b' '),
+            b':' => context == Style::Block && bytes.get(at + 1).is_some_and(|next| *next != b' '),
             b'#' => at > 0 && bytes[at - 1] != b' ',
-            b',' | b'[' | b']' | b'{' | b'}' | b'?' => context == Context::Block,
+            b',' | b'[' | b']' | b'{' | b'}' | b'?' => context == Style::Block,
             _ => true,
         };
         if !fits {
@@ -112,7 +112,7 @@ mod tests {
             "a - b",
             "a & b * c ! | > % @ `",
         ] {
-            assert_eq!(written(text, Context::Block), text);
+            assert_eq!(written(text, Style::Block), text);
         }
     }
 
@@ -125,11 +125,11 @@ mod tests {
             "@a", "`a", "%a", "&a", "*a", "!a", "|", ">", "[a", "]", "{a", "}", "\"a", "'a", "a\tb", "a\nb",
             "a\u{85}b", "a\u{2028}b", "a\u{feff}", "a\u{202e}b", "a\0", "---", "...", ", a", ": a", "_1",
         ] {
-            assert!(written(text, Context::Block).starts_with('"'), "{text:?}");
-            assert!(written(text, Context::Flow).starts_with('"'), "{text:?}");
+            assert!(written(text, Style::Block).starts_with('"'), "{text:?}");
+            assert!(written(text, Style::Flow).starts_with('"'), "{text:?}");
         }
         for text in ["a, b", "a[0]", "{x}", "a]", "local:/home/u", "a?b"] {
-            assert!(written(text, Context::Flow).starts_with('"'), "{text:?}");
+            assert!(written(text, Style::Flow).starts_with('"'), "{text:?}");
         }
     }
 

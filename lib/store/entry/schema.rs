@@ -8,7 +8,7 @@ use crate::base::text::one_line;
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{By, Meta, RANKS, Scope, Source, Status, Tier};
-use crate::store::entry::value::{Field, Text, Value};
+use crate::store::entry::value::{Field, YamlValue};
 use crate::store::entry::yaml::in_line;
 use jiff::civil::Date;
 use std::borrow::Cow;
@@ -44,9 +44,9 @@ pub(super) fn meta(fields: Vec<Field>) -> Result<Meta> {
     Ok(meta)
 }
 
-fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
+fn take(meta: &mut Meta, key: &str, value: YamlValue) -> Result<()> {
     match key {
-        "title" if matches!(&value, Value::Text(Text { text, plain: true }) if text.is_empty()) => {
+        "title" if matches!(&value, YamlValue::Scalar { text, plain: true } if text.is_empty()) => {
             return Err(Error::corrupt("it is empty"));
         }
         "title" => meta.title = string(value)?,
@@ -56,9 +56,12 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
         "status" => meta.status = word(value, Status::parse, Status::WORDS)?,
         "tier" => meta.tier = word(value, Tier::parse, Tier::WORDS)?,
         "scope" => meta.scope = word(value, Scope::parse, Scope::WORDS)?,
-        "pinned" => meta.pinned = truth(value)?,
-        "until" => meta.until = Some(day(value)?),
-        "rank" => meta.rank = Some(rank(value)?),
+        "pinned" => meta.pinned = read(value, truth, || "true or false".to_owned())?,
+        "until" => meta.until = Some(read(value, day, || "a day like 2026-03-20".to_owned())?),
+        "rank" => {
+            let rank = |text: &str| text.parse().ok().filter(|rank| RANKS.contains(rank));
+            meta.rank = Some(read(value, rank, || "a whole number from 1 to 100".to_owned())?);
+        }
         "by" => meta.by = Some(word(value, By::parse, By::WORDS)?),
         "outside" => meta.outside = items(value)?.into_iter().map(string).collect::<Result<_, _>>()?,
         "used" => meta.used = parsed(value, "a whole number from 0")?,
@@ -74,25 +77,25 @@ fn take(meta: &mut Meta, key: &str, value: Value) -> Result<()> {
     Ok(())
 }
 
-fn string(value: Value) -> Result<String> {
+fn string(value: YamlValue) -> Result<String> {
     text(value).map(Cow::into_owned)
 }
 
-fn text(value: Value<'_>) -> Result<Cow<'_, str>> {
+fn text(value: YamlValue<'_>) -> Result<Cow<'_, str>> {
     match value {
-        Value::Text(text) => Ok(text.text),
+        YamlValue::Scalar { text, .. } => Ok(text),
         other => Err(not_text(&other)),
     }
 }
 
-fn not_text(value: &Value) -> Error {
-    let kind = if matches!(value, Value::List(_)) { "list" } else { "mapping" };
+fn not_text(value: &YamlValue) -> Error {
+    let kind = if matches!(value, YamlValue::List(_)) { "list" } else { "mapping" };
     Error::corrupt(format!("a {kind} instead of text"))
 }
 
-fn items(value: Value<'_>) -> Result<Vec<Value<'_>>> {
+fn items(value: YamlValue<'_>) -> Result<Vec<YamlValue<'_>>> {
     match value {
-        Value::List(items) => Ok(items),
+        YamlValue::List(items) => Ok(items),
         _ => Err(Error::corrupt("not a list")),
     }
 }
@@ -101,49 +104,41 @@ fn wrong(text: &str, allowed: &str) -> Error {
     Error::corrupt(format!("\"{}\" is not {allowed}", one_line(text, 60)))
 }
 
-fn entry_id(value: &Value) -> Result<EntryId> {
-    let Value::Text(Text { text, .. }) = value else { return Err(not_text(value)) };
+fn entry_id(value: &YamlValue) -> Result<EntryId> {
+    let YamlValue::Scalar { text, .. } = value else { return Err(not_text(value)) };
     EntryId::whole(text).ok_or_else(|| wrong(text, "an id like id__a1B2c3"))
 }
 
-fn word<T>(value: Value, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T> {
-    let text = text(value)?;
-    parse(&text).ok_or_else(|| wrong(&text, &format!("one of {}", words.join(", "))))
+fn word<T>(value: YamlValue, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T> {
+    read(value, parse, || format!("one of {}", words.join(", ")))
 }
 
-fn parsed<T: std::str::FromStr>(value: Value, what: &str) -> Result<T> {
+fn parsed<T: std::str::FromStr>(value: YamlValue, what: &str) -> Result<T> {
+    read(value, |text| text.parse().ok(), || what.to_owned())
+}
+
+/// What `parse` makes of a text; or else that it is not what it should be.
+fn read<T>(value: YamlValue, parse: impl Fn(&str) -> Option<T>, what: impl Fn() -> String) -> Result<T> {
     let text = text(value)?;
-    text.parse().map_err(|_| wrong(&text, what))
+    parse(&text).ok_or_else(|| wrong(&text, &what()))
 }
 
 /// Only `2026-03-20`: with a time of day or in another order it would not say which day is meant.
-fn day(value: Value) -> Result<Date> {
-    let text = text(value)?;
-    let day = text.parse::<Date>().ok().filter(|day| day.to_string() == text);
-    day.ok_or_else(|| wrong(&text, "a day like 2026-03-20"))
-}
-
-fn rank(value: Value) -> Result<u8> {
-    let text = text(value)?;
-    let rank = text.parse().ok().filter(|rank| RANKS.contains(rank));
-    rank.ok_or_else(|| wrong(&text, "a whole number from 1 to 100"))
+fn day(text: &str) -> Option<Date> {
+    text.parse::<Date>().ok().filter(|day| day.to_string() == text)
 }
 
 /// Also the words of YAML 1.1, which some editors write.
-fn truth(value: Value) -> Result<bool> {
-    let text = text(value)?;
+fn truth(text: &str) -> Option<bool> {
     let is_one_of = |words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    match (is_one_of(["false", "no", "off"]), is_one_of(["true", "yes", "on"])) {
-        (true, _) => Ok(false),
-        (_, true) => Ok(true),
-        _ => Err(wrong(&text, "true or false")),
-    }
+    let is_true = is_one_of(["true", "yes", "on"]);
+    (is_true || is_one_of(["false", "no", "off"])).then_some(is_true)
 }
 
 /// A list, or one text with commas or spaces between the tags.
-fn tags(value: Value) -> Result<Vec<String>> {
+fn tags(value: YamlValue) -> Result<Vec<String>> {
     match value {
-        Value::List(items) => items.into_iter().map(string).collect(),
+        YamlValue::List(items) => items.into_iter().map(string).collect(),
         value => {
             let text = text(value)?;
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
@@ -152,33 +147,25 @@ fn tags(value: Value) -> Result<Vec<String>> {
     }
 }
 
-fn source(value: Value) -> Result<Source> {
-    let Value::Map(pairs) = value else {
+fn source(value: YamlValue) -> Result<Source> {
+    let YamlValue::Map(pairs) = value else {
         return Err(Error::corrupt("an item is not like {harness: …, threadId: …}"));
     };
     let mut source = Source::default();
-    let mut seen = [false; Source::KEYS.len()];
+    let mut seen = Vec::new();
     for (key, value) in pairs {
         let key = text(key).map_err(|_| Error::corrupt("a key of an item is not text"))?;
-        let Some(position) = Source::KEYS.iter().position(|known| *known == key) else {
+        let Some(known) = source.value_of(&key) else {
             source.other.push((key.into_owned(), value.into_owned()));
             continue;
         };
-        let known = Source::KEYS[position];
-        if std::mem::replace(&mut seen[position], true) {
-            return Err(Error::corrupt(format!("{known} is given twice in an item")));
+        if seen.contains(&key) {
+            return Err(Error::corrupt(format!("{key} is given twice in an item")));
         }
-        if value.is_null() {
-            continue;
+        if !value.is_null() {
+            *known = Some(string(value).map_err(|error| error.context(&key))?);
         }
-        let text = string(value).map_err(|error| error.context(known))?;
-        match known {
-            "harness" => source.harness = Some(text),
-            "threadId" => source.thread_id = Some(text),
-            "repo" => source.repo = Some(text),
-            "cwd" => source.cwd = Some(text),
-            _ => source.at = Some(text),
-        }
+        seen.push(key);
     }
     Ok(source)
 }

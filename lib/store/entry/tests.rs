@@ -1,7 +1,7 @@
 //! Notes read, changed and written: our own, other people's, and what is none.
 
 use super::*;
-use crate::store::entry::value::Value;
+use crate::store::entry::value::YamlValue;
 use jiff::Timestamp;
 
 /// Raise it for a long run, in a release build.
@@ -61,10 +61,14 @@ impl Dice {
             *slot = (self.below(3) > 0).then(|| self.wild(3));
         }
         if self.below(4) == 0 {
-            let list = vec![Value::quoted(&self.wild(3)).into_owned(), Value::plain("3"), Value::plain("")];
-            let map = vec![(Value::quoted(&self.text(3)).into_owned(), Value::List(Vec::new()))];
-            source.other.push((format!("x {}", self.text(2)), Value::List(list)));
-            source.other.push(("y".to_owned(), Value::Map(map)));
+            let list = vec![
+                YamlValue::quoted(&self.wild(3)).into_owned(),
+                YamlValue::plain("3"),
+                YamlValue::plain(""),
+            ];
+            let map = vec![(YamlValue::quoted(&self.text(3)).into_owned(), YamlValue::List(Vec::new()))];
+            source.other.push((format!("x {}", self.text(2)), YamlValue::List(list)));
+            source.other.push(("y".to_owned(), YamlValue::Map(map)));
         }
         source
     }
@@ -120,7 +124,7 @@ fn text(entry: &Entry) -> &str {
 
 /// What the YAML parser alone makes of a note.
 fn slowly(entry: &Entry) -> Result<Meta> {
-    schema::meta(Document::read(yaml_text(&entry.bytes, &entry.frame)?)?.fields)
+    schema::meta(Yaml::read(yaml_text(&entry.bytes, &entry.frame)?)?.fields)
 }
 
 const CONTRACT: &str = "---
@@ -622,7 +626,7 @@ fn both_readers_agree_on_what_the_quick_one_takes() {
             continue;
         };
         taken += 1;
-        let slow = Document::read(&yaml).unwrap_or_else(|why| panic!("{why}\n{yaml}"));
+        let slow = Yaml::read(&yaml).unwrap_or_else(|why| panic!("{why}\n{yaml}"));
         assert_eq!(quick.len(), slow.fields.len(), "{yaml}");
         for (quick, slow) in quick.iter().zip(&slow.fields) {
             assert_eq!((&quick.key, &quick.value, quick.line), (&slow.key, &slow.value, slow.line), "{yaml}");

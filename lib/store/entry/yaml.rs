@@ -5,7 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::store::entry::front_matter::{CAP, LINES_BEFORE};
-use crate::store::entry::value::{Field, Text, Value};
+use crate::store::entry::value::{Field, YamlValue};
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ const DEPTH_CAP: usize = 32;
 const COST_CAP: usize = 4 * CAP;
 
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(super) struct Yaml {
     pub(super) fields: Vec<Field<'static>>,
     /// The byte offset of each field's key.
     pub(super) starts: Vec<usize>,
@@ -26,8 +26,8 @@ pub(super) struct Document {
     pub(super) in_braces: bool,
 }
 
-impl Document {
-    pub(super) fn read(text: &str) -> Result<Document> {
+impl Yaml {
+    pub(super) fn read(text: &str) -> Result<Yaml> {
         let options = granit_parser::options! {
             disallow_directives: true,
             flow_nesting_limit: DEPTH_CAP,
@@ -35,7 +35,7 @@ impl Document {
             max_buffered_comment_events: CAP,
         };
         let mut tree = Tree::default();
-        let mut document = Document::default();
+        let mut document = Yaml::default();
         for next in Parser::new_from_str_with_options(text, options) {
             let (event, span) = next.map_err(syntax_error)?;
             if let Event::Comment(..) = event {
@@ -47,18 +47,16 @@ impl Document {
         document.comments.sort_by_key(|comment| comment.start);
         document.in_braces = tree.in_braces;
         let pairs = match tree.root {
-            Some(Value::Map(pairs)) => pairs,
-            Some(value) if !value.is_null() => {
-                return Err(Error::corrupt("the front matter has no keys"));
-            }
+            Some(YamlValue::Map(pairs)) => pairs,
+            Some(value) if !value.is_null() => return Err(Error::corrupt("the front matter has no keys")),
             _ => Vec::new(),
         };
-        for ((key, value), place) in pairs.into_iter().zip(tree.keys) {
-            let Value::Text(Text { text: key, .. }) = key else {
-                return Err(in_line(place.line, Error::corrupt("a key is not text")));
+        for ((key, value), (start, line)) in pairs.into_iter().zip(tree.keys) {
+            let YamlValue::Scalar { text: key, .. } = key else {
+                return Err(in_line(line, Error::corrupt("a key is not text")));
             };
-            document.starts.push(place.start);
-            document.fields.push(Field { key, value, line: place.line });
+            document.starts.push(start);
+            document.fields.push(Field { key, value, line });
         }
         Ok(document)
     }
@@ -67,41 +65,39 @@ impl Document {
 /// The values that are being built from events.
 #[derive(Default)]
 struct Tree {
-    root: Option<Value<'static>>,
+    root: Option<YamlValue<'static>>,
     open: Vec<OpenNode>,
-    anchors: HashMap<usize, Node>,
-    /// The positions of the keys of the outermost mapping.
-    keys: Vec<KeyPosition>,
+    anchors: HashMap<usize, YamlNode>,
+    /// The positions of the keys of the outermost mapping: where each begins, and its line.
+    keys: Vec<(usize, usize)>,
     in_braces: bool,
     documents: usize,
     cost: usize,
 }
 
-struct KeyPosition {
-    start: usize,
-    line: usize,
+/// A list or mapping whose end has not been seen.
+struct OpenNode {
+    node: YamlNode,
+    key: Option<YamlValue<'static>>,
+    anchor: usize,
 }
 
-struct OpenNode {
-    value: Value<'static>,
-    key: Option<Value<'static>>,
-    anchor: usize,
+#[derive(Clone)]
+struct YamlNode {
+    value: YamlValue<'static>,
     cost: usize,
     /// The number of levels inside, so far.
     depth: usize,
 }
 
-#[derive(Clone)]
-struct Node {
-    value: Value<'static>,
-    cost: usize,
-    depth: usize,
-}
-
 impl Tree {
     fn take(&mut self, event: Event<'_>, span: &Span) -> Result<()> {
-        if event.is_node() {
-            self.note_key(span);
+        // A node that is a key of the outermost mapping.
+        if event.is_node()
+            && let [OpenNode { node: YamlNode { value: YamlValue::Map(_), .. }, key: None, .. }] =
+                self.open.as_slice()
+        {
+            self.keys.push((range(span).start, span.start.line()));
         }
         match event {
             Event::DocumentStart(..) => {
@@ -109,7 +105,6 @@ impl Tree {
                 if self.documents > 1 {
                     return Err(Error::corrupt("a second YAML document begins here"));
                 }
-                Ok(())
             }
             Event::Scalar(text, style, anchor, _) => {
                 let plain = style == ScalarStyle::Plain;
@@ -117,50 +112,38 @@ impl Tree {
                 let text = if plain && span.is_empty() { String::new() } else { text.into_owned() };
                 let cost = 1 + text.len();
                 self.spend(cost)?;
-                let text = Text { text: Cow::Owned(text), plain };
-                self.place(Node { value: Value::Text(text), cost, depth: 0 }, anchor)
+                let value = YamlValue::Scalar { text: Cow::Owned(text), plain };
+                self.place(YamlNode { value, cost, depth: 0 }, anchor)?;
             }
             Event::Alias(anchor) => {
-                let node = self
-                    .anchors
-                    .get(&anchor)
-                    .ok_or_else(|| Error::corrupt("an alias inside its own anchor"))?;
-                let cost = node.cost;
-                let node = node.clone();
-                self.spend(cost)?;
-                self.place(node, 0)
+                let inside = || Error::corrupt("an alias inside its own anchor");
+                let node = self.anchors.get(&anchor).cloned().ok_or_else(inside)?;
+                self.spend(node.cost)?;
+                self.place(node, 0)?;
             }
-            Event::SequenceStart(_, anchor, _) => self.begin(Value::List(Vec::new()), anchor),
+            Event::SequenceStart(_, anchor, _) => self.begin(YamlValue::List(Vec::new()), anchor),
             Event::MappingStart(style, anchor, _) => {
                 self.in_braces |= self.open.is_empty() && style == StructureStyle::Flow;
-                self.begin(Value::Map(Vec::new()), anchor)
+                self.begin(YamlValue::Map(Vec::new()), anchor);
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let Some(open) = self.open.pop() else { return Ok(()) };
-                self.spend(1)?;
-                self.place(
-                    Node { value: open.value, cost: open.cost + 1, depth: open.depth + 1 },
-                    open.anchor,
-                )
+                if let Some(OpenNode { mut node, anchor, .. }) = self.open.pop() {
+                    self.spend(1)?;
+                    (node.cost, node.depth) = (node.cost + 1, node.depth + 1);
+                    self.place(node, anchor)?;
+                }
             }
-            _ => Ok(()),
+            _ => {}
         }
-    }
-
-    /// Records the position of a node that is a key of the outermost mapping.
-    fn note_key(&mut self, span: &Span) {
-        if let [OpenNode { value: Value::Map(_), key: None, .. }] = self.open.as_slice() {
-            self.keys.push(KeyPosition { start: range(span).start, line: span.start.line() });
-        }
-    }
-
-    fn begin(&mut self, value: Value<'static>, anchor: usize) -> Result<()> {
-        self.open.push(OpenNode { value, key: None, anchor, cost: 0, depth: 0 });
         Ok(())
     }
 
+    fn begin(&mut self, value: YamlValue<'static>, anchor: usize) {
+        self.open.push(OpenNode { node: YamlNode { value, cost: 0, depth: 0 }, key: None, anchor });
+    }
+
     /// Adds a complete value to its parent.
-    fn place(&mut self, node: Node, anchor: usize) -> Result<()> {
+    fn place(&mut self, node: YamlNode, anchor: usize) -> Result<()> {
         if self.open.len() + node.depth > DEPTH_CAP {
             return Err(Error::corrupt(format!("more than {DEPTH_CAP} levels, aliases copied out")));
         }
@@ -168,19 +151,19 @@ impl Tree {
             self.spend(node.cost)?;
             self.anchors.insert(anchor, node.clone());
         }
-        let Some(parent) = self.open.last_mut() else {
+        let Some(OpenNode { node: parent, key, .. }) = self.open.last_mut() else {
             self.root = Some(node.value);
             return Ok(());
         };
         parent.cost += node.cost;
         parent.depth = parent.depth.max(node.depth);
         match &mut parent.value {
-            Value::List(items) => items.push(node.value),
-            Value::Map(pairs) => match parent.key.take() {
+            YamlValue::List(items) => items.push(node.value),
+            YamlValue::Map(pairs) => match key.take() {
                 Some(key) => pairs.push((key, node.value)),
-                None => parent.key = Some(node.value),
+                None => *key = Some(node.value),
             },
-            Value::Text(_) => {}
+            YamlValue::Scalar { .. } => {}
         }
         Ok(())
     }
@@ -212,13 +195,13 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        Document::read(text).unwrap_err().message().to_owned()
+        Yaml::read(text).unwrap_err().message().to_owned()
     }
 
     #[test]
     fn scalars_are_as_written() {
         let text = "a: no\nb: 1e3\nc: \"x\\ty\"\nd:\ne: |\n  # x\n  y\n\"f\": 'it''s'\ng: p\n  q\nh: ~\n";
-        let document = Document::read(text).unwrap();
+        let document = Yaml::read(text).unwrap();
         let found: Vec<_> = document.fields.iter().map(|field| (&*field.key, field.value.clone())).collect();
         let expected = [
             ("a", "no"),
@@ -230,7 +213,7 @@ mod tests {
             ("g", "p q"),
             ("h", "~"),
         ];
-        assert_eq!(found, expected.map(|(key, value)| (key, Value::quoted(value))));
+        assert_eq!(found, expected.map(|(key, value)| (key, YamlValue::quoted(value))));
         let nulls: Vec<_> = document.fields.iter().filter(|field| field.value.is_null()).collect();
         assert_eq!(nulls.len(), 2, "{nulls:?}");
         let starts: Vec<_> = document.starts.iter().map(|start| &text[*start..start + 1]).collect();
@@ -244,14 +227,14 @@ mod tests {
             "# 0\na: x # 1\n  # 2\nb: # 3\n  # 4\n  - x # 5\n\n  - y#no\n# 6\nc: | # 7\n  t\n  # no\n\n# 8\n",
             "d: \"x # no\n  y\" # 9\ne: [x, # 10\n  y] # 11\nf:\n- x\n# 12\n- y\n  # 13\ng: # 14\n# 15"
         );
-        let document = Document::read(text).unwrap();
+        let document = Yaml::read(text).unwrap();
         let found: Vec<_> = document.comments.iter().map(|comment| &text[comment.clone()]).collect();
         assert_eq!(found, (0..16).map(|number| format!("# {number}")).collect::<Vec<_>>());
     }
 
     #[test]
     fn aliases_are_copied_out() {
-        let document = Document::read("a: &x [1, {b: 2}]\nc: *x\n").unwrap();
+        let document = Yaml::read("a: &x [1, {b: 2}]\nc: *x\n").unwrap();
         assert_eq!(document.fields[0].value, document.fields[1].value);
     }
 
@@ -264,8 +247,8 @@ mod tests {
         assert_eq!(fault("a: b\n? [c]\n: d\n"), "line 3: a key is not text");
         assert_eq!(fault("a: &x [*x]\n"), "line 2: an alias inside its own anchor");
         assert!(fault("%YAML 1.2\n--- {a: b}\n").starts_with("line 2: "));
-        assert!(Document::read("").unwrap().fields.is_empty());
-        assert!(Document::read("# a\n").unwrap().fields.is_empty());
+        assert!(Yaml::read("").unwrap().fields.is_empty());
+        assert!(Yaml::read("# a\n").unwrap().fields.is_empty());
     }
 
     #[test]
@@ -277,7 +260,7 @@ mod tests {
         let chain: String = (1..5_000).map(|n| format!("c{n}: &c{n} [*c{}]\n", n - 1)).collect();
         assert!(fault(&format!("c0: &c0 x\n{chain}")).contains("more than 32 levels"));
         for deep in ["[", "{a: ", "- ", "? "] {
-            assert!(Document::read(&deep.repeat(CAP / deep.len())).is_err());
+            assert!(Yaml::read(&deep.repeat(CAP / deep.len())).is_err());
         }
         let steps: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
         assert!(fault(&steps).starts_with("line "));

@@ -9,7 +9,7 @@ const LATER: i64 = 2_500_000_000;
 const NAME: &str = "some.cache";
 
 fn open(root: &Root, rules: u64) -> NoteCache {
-    NoteCache::open(root, Format { name: NAME, magic: *b"sometest", rules })
+    NoteCache::open(root, CacheFormat { name: NAME, magic: *b"sometest", rules })
 }
 
 fn note(id: &str) -> String {

@@ -10,7 +10,7 @@ pub use crate::harness::name::Harness;
 use crate::harness::name::NAME_FORM;
 use crate::harness::payload::id_fault;
 use crate::harness::spec::{Capture, Spec};
-use crate::store::entry::{Scope, tag};
+use crate::store::entry::{Scope, add_missing, tag};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -208,22 +208,13 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry> {
             1
         }
     };
-    let timestamp = top.text("timestamp").and_then(|text| match text.parse::<Timestamp>() {
-        Ok(time) => Some(time),
-        Err(_) => {
-            top.fault(
-                "timestamp",
-                &format!("\"{}\" is not an RFC 3339 time, like 2026-02-13T14:30:05.123Z", brief(&text)),
-            );
-            None
-        }
+    let timestamp = top.parsed("timestamp", |text| {
+        let form = "is not an RFC 3339 time, like 2026-02-13T14:30:05.123Z";
+        text.parse::<Timestamp>().map_err(|_| format!("\"{}\" {form}", brief(&text)))
     });
-    let harness = top.text("harness").and_then(|name| {
-        let harness = Harness::of_name(&name);
-        if harness.is_none() {
-            top.fault("harness", &format!("\"{}\" is not the name of a program: {NAME_FORM}", brief(&name)));
-        }
-        harness
+    let harness = top.parsed("harness", |name| {
+        let fault = || format!("\"{}\" is not the name of a program: {NAME_FORM}", brief(&name));
+        Harness::of_name(&name).ok_or_else(fault)
     });
     let retrieval = top.object("retrieval").and_then(|object| {
         let mut fields = Fields::new("retrieval.", object);
@@ -272,16 +263,10 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
         "file" => Retrieval::File { path: fields.path("path")? },
         _ => {
             let title = fields.line("title", TITLE_CAP);
-            let body = fields.text("body").filter(|body| {
-                let fault = match body.len() {
-                    0.. if body.trim().is_empty() => "is empty".to_owned(),
-                    length if length > BODY_CAP => {
-                        format!("has {length} bytes; a note takes at most {BODY_CAP}")
-                    }
-                    _ => return true,
-                };
-                fields.fault("body", &fault);
-                false
+            let body = fields.parsed("body", |body| match body.len() {
+                _ if body.trim().is_empty() => Err("is empty".to_owned()),
+                0..=BODY_CAP => Ok(body),
+                length => Err(format!("has {length} bytes; a note takes at most {BODY_CAP}")),
             });
             let tags = tags(fields, "tags");
             let scopes = ["global", "repo"];
@@ -305,14 +290,7 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
 
 /// An id that is safe as an argument and as part of a file name.
 fn id(fields: &mut Fields, key: &'static str) -> Option<String> {
-    let text = fields.text(key)?;
-    match id_fault(&text) {
-        None => Some(text),
-        Some(fault) => {
-            fields.fault(key, &fault);
-            None
-        }
-    }
+    fields.parsed(key, |text| id_fault(&text).map_or(Ok(text), Err))
 }
 
 /// Tags, each in its full form; empty if the key is missing or null.
@@ -328,16 +306,13 @@ pub fn tags(fields: &mut Fields, key: &'static str) -> Option<Vec<String>> {
         fields.fault(key, &format!("has {}; a note takes at most {TAGS_CAP}", values.len()));
         return None;
     }
-    let mut tags: Vec<String> = Vec::new();
+    let mut tags = Vec::new();
     for value in &values {
-        match value.as_str().and_then(tag) {
-            Some(tag) if !tags.contains(&tag) => tags.push(tag),
-            Some(_) => {}
-            None => {
-                fields.fault(key, &format!("{} is not a tag; {TAG_FORM}", shown(value)));
-                return None;
-            }
-        }
+        let Some(tag) = value.as_str().and_then(tag) else {
+            fields.fault(key, &format!("{} is not a tag; {TAG_FORM}", shown(value)));
+            return None;
+        };
+        add_missing(&mut tags, [tag]);
     }
     Some(tags)
 }

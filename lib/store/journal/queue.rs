@@ -5,7 +5,7 @@ use crate::base::file;
 use crate::base::text::base58;
 use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, head, session_mark};
 use crate::store::place::Root;
-use std::io;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The largest entry that is read, in bytes: the largest body, with every character escaped.
@@ -17,25 +17,9 @@ pub struct Journal {
     root: Root,
 }
 
-/// The outcome of adding an entry to the queue.
-#[derive(Debug)]
-pub enum Put {
-    Queued(Waiting),
-    /// The session was in the queue already; this is its entry.
-    Waits(Waiting),
-}
-
-impl Put {
-    /// The entry that is now in the queue.
-    pub fn waiting(self) -> Waiting {
-        let (Put::Queued(waiting) | Put::Waits(waiting)) = self;
-        waiting
-    }
-}
-
 /// An entry that nobody has claimed.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct QueuedEntry {
     /// The file's name without `.json`.
     pub id: String,
     pub path: PathBuf,
@@ -49,21 +33,14 @@ pub struct UnreadableEntry {
     pub error: Error,
 }
 
-/// What the file of an id turned out to be.
-pub enum Read {
-    Entry(QueueEntry),
-    /// Another process claimed it since the directory was read.
-    Gone,
-    Unreadable(UnreadableEntry),
-}
-
 impl Journal {
     pub fn at(root: &Root) -> Journal {
         Journal { root: root.clone() }
     }
 
-    /// Adds an entry to the queue. Once this returns, the entry survives a power cut.
-    pub fn put(&self, entry: &QueueEntry) -> Result<Put> {
+    /// Adds an entry to the queue, unless its session has one there already: the one that waits, and whether it is new. Once
+    /// this returns, the entry survives a power cut.
+    pub fn put(&self, entry: &QueueEntry) -> Result<(QueuedEntry, bool)> {
         entry.check()?;
         self.root.make()?;
         let inbox = self.root.inbox();
@@ -72,7 +49,7 @@ impl Journal {
         if let Some(session) = &session
             && let Some(waiting) = self.waiting_session(session)?
         {
-            return Ok(Put::Waits(waiting));
+            return Ok((waiting, false));
         }
         let text = serde_json::to_string_pretty(&entry.json())
             .map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
@@ -88,7 +65,7 @@ impl Journal {
                     self.remember(session, &id);
                 }
                 file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
-                return Ok(Put::Queued(Waiting { id, path, entry: entry.clone() }));
+                return Ok((QueuedEntry { id, path, entry: entry.clone() }, true));
             }
         }
     }
@@ -103,7 +80,7 @@ impl Journal {
     }
 
     /// The entry for this session that is in the queue already.
-    fn waiting_session(&self, session: &str) -> Result<Option<Waiting>> {
+    fn waiting_session(&self, session: &str) -> Result<Option<QueuedEntry>> {
         let hints = self.hints();
         if !hints.is_dir() {
             // The queue is of an earlier version, or new.
@@ -119,15 +96,15 @@ impl Journal {
     }
 
     /// A hint may be torn, or tell of what has long been claimed: only the entry itself counts.
-    fn hinted(&self, session: &str) -> Option<Waiting> {
+    fn hinted(&self, session: &str) -> Option<QueuedEntry> {
         let id = String::from_utf8(file::read(&self.hint(session), HINT_CAP).ok()?).ok()?;
         let id = id.trim_end();
         if id.is_empty() || id.contains('/') || id.starts_with('.') {
             return None;
         }
-        let Read::Entry(entry) = self.read(id) else { return None };
+        let entry = self.read(id).ok()??;
         let is_same = entry.session().as_deref() == Some(session);
-        is_same.then(|| Waiting { id: id.to_owned(), path: self.path(id), entry })
+        is_same.then(|| QueuedEntry { id: id.to_owned(), path: self.path(id), entry })
     }
 
     /// Trouble with a hint is none of the caller's. Where one is missing, all are made anew from the queue.
@@ -143,7 +120,7 @@ impl Journal {
 
     /// An entry is in the queue again: a hook finds it there, unless a newer one about the same session waits.
     pub fn is_back(&self, id: &str) {
-        if let Read::Entry(entry) = self.read(id)
+        if let Ok(Some(entry)) = self.read(id)
             && let Some(session) = entry.session()
             && self.hinted(&session).is_none()
         {
@@ -169,8 +146,8 @@ impl Journal {
         Journal::ids_in(&self.root.inbox())
     }
 
-    /// One entry of the queue.
-    pub fn read(&self, id: &str) -> Read {
+    /// One entry of the queue; `None`: another process has claimed it.
+    pub fn read(&self, id: &str) -> Result<Option<QueueEntry>, UnreadableEntry> {
         read_at(&self.path(id))
     }
 
@@ -180,20 +157,19 @@ impl Journal {
     }
 
     /// The entries in the queue, oldest first, and the files that are not entries. Those stay where they are.
-    pub fn waiting(&self) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
+    pub fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
         self.sweep();
         Journal::entries_in(&self.root.inbox())
     }
 
     /// The entries in a directory, oldest first, and the files there that are not entries.
-    pub fn entries_in(dir: &Path) -> Result<(Vec<Waiting>, Vec<UnreadableEntry>)> {
+    pub fn entries_in(dir: &Path) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for id in Journal::ids_in(dir)? {
             let path = dir.join(format!("{id}.json"));
             match read_at(&path) {
-                Read::Entry(entry) => waiting.push(Waiting { id, path, entry }),
-                Read::Gone => {}
-                Read::Unreadable(file) => unreadable.push(file),
+                Ok(entry) => waiting.extend(entry.map(|entry| QueuedEntry { id, path, entry })),
+                Err(file) => unreadable.push(file),
             }
         }
         waiting.sort_by(|a, b| (a.entry.timestamp, &a.id).cmp(&(b.entry.timestamp, &b.id)));
@@ -213,47 +189,35 @@ impl Journal {
         let dir = self.root.inbox().join(".failed");
         for id in failed {
             let name = format!("{id}.json");
-            let moved = file::rename(&dir.join(&name), &self.root.inbox().join(&name));
-            let removed = moved.and_then(|()| match file::remove(&dir.join(format!("{id}.error.json"))) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-                removed => removed,
-            });
-            removed?;
+            file::rename(&dir.join(&name), &self.root.inbox().join(&name))?;
+            file::if_exists(file::remove(&dir.join(format!("{id}.error.json"))))?;
             self.is_back(id);
         }
         Ok(())
     }
 
-    /// The ids of all entries in a directory, readable or not.
+    /// The ids of all entries in a directory, readable or not. None if there is no queue yet.
     pub fn ids_in(dir: &Path) -> Result<Vec<String>> {
-        let names = names(dir)?;
-        Ok(names.iter().map(|name| id_of(name)).collect())
+        let id = |name: OsString| {
+            let name = name.into_string().ok()?;
+            name.strip_suffix(".json").filter(|_| !name.starts_with('.')).map(str::to_owned)
+        };
+        let mut ids = Vec::new();
+        // A queue that cannot be read to its end is not one without entries.
+        for file in file::if_exists(fs_err::read_dir(dir))?.into_iter().flatten() {
+            ids.extend(id(file?.file_name()));
+        }
+        Ok(ids)
     }
 }
 
-/// The names of the queue's files; empty if there is no queue yet.
-fn names(inbox: &Path) -> io::Result<Vec<String>> {
-    let entries = match fs_err::read_dir(inbox) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(e),
-    };
-    // A queue that cannot be read to its end is not one without entries.
-    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
-    let names = names.into_iter().filter_map(|name| name.into_string().ok());
-    Ok(names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect())
-}
-
-fn id_of(name: &str) -> String {
-    name.strip_suffix(".json").unwrap_or(name).to_owned()
-}
-
-pub fn read_at(path: &Path) -> Read {
+/// The entry in a file; `None` if the file is gone.
+pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, UnreadableEntry> {
     let read = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY));
     match read.and_then(|bytes| QueueEntry::parse(&bytes)) {
-        Ok(entry) => Read::Entry(entry),
-        Err(_) if !path.exists() => Read::Gone,
-        Err(error) => Read::Unreadable(UnreadableEntry { path: path.to_path_buf(), error }),
+        Ok(entry) => Ok(Some(entry)),
+        Err(_) if !path.exists() => Ok(None),
+        Err(error) => Err(UnreadableEntry { path: path.to_path_buf(), error }),
     }
 }
 

@@ -46,7 +46,7 @@ fn entries_wait_oldest_first_in_whatever_order_they_were_added() {
     assert!(journal.waiting().unwrap().0.is_empty(), "a store that is not there yet");
     let mut ids = Vec::new();
     for entry in [note(3, "c"), note(1, "a"), thread(2, "T-1")] {
-        let Put::Queued(waiting) = journal.put(&entry).unwrap() else { panic!() };
+        let (waiting, true) = journal.put(&entry).unwrap() else { panic!() };
         assert_eq!(waiting.entry, entry);
         ids.push(waiting.id);
     }
@@ -61,7 +61,7 @@ fn entries_wait_oldest_first_in_whatever_order_they_were_added() {
 fn names_tell_time_and_harness_and_only_the_owner_reads() {
     let (_dir, journal) = queue();
     for entry in [note(0, "x"), thread(0, "T-1")] {
-        let waiting = journal.put(&entry).unwrap().waiting();
+        let waiting = journal.put(&entry).unwrap().0;
         let name = waiting.path.file_name().unwrap().to_str().unwrap();
         let random =
             name.strip_prefix("2026-02-13T16-26-40.000Z_amp_").unwrap().strip_suffix(".json").unwrap();
@@ -74,37 +74,37 @@ fn names_tell_time_and_harness_and_only_the_owner_reads() {
 #[test]
 fn a_session_waits_once_until_it_is_claimed() {
     let (dir, journal) = queue();
-    let first = journal.put(&thread(1, "T-1")).unwrap().waiting();
-    let Put::Waits(again) = journal.put(&thread(2, "T-1")).unwrap() else { panic!("queued twice") };
+    let first = journal.put(&thread(1, "T-1")).unwrap().0;
+    let (again, false) = journal.put(&thread(2, "T-1")).unwrap() else { panic!("queued twice") };
     assert_eq!((again.id, again.path, again.entry), (first.id, first.path.clone(), first.entry));
-    assert!(matches!(journal.put(&thread(2, "T-2")).unwrap(), Put::Queued(_)));
+    assert!(journal.put(&thread(2, "T-2")).unwrap().1);
     let other = QueueEntry { harness: Harness::MANUAL, ..thread(2, "T-1") };
-    assert!(matches!(journal.put(&other).unwrap(), Put::Queued(_)), "another program's thread");
+    assert!(journal.put(&other).unwrap().1, "another program's thread");
     fs::rename(&first.path, dir.path().join("claimed.json")).unwrap();
-    assert!(matches!(journal.put(&thread(3, "T-1")).unwrap(), Put::Queued(_)));
+    assert!(journal.put(&thread(3, "T-1")).unwrap().1);
     // Notes are never the same.
     for _ in 0..2 {
-        assert!(matches!(journal.put(&note(1, "x")).unwrap(), Put::Queued(_)));
+        assert!(journal.put(&note(1, "x")).unwrap().1);
     }
 }
 
 #[test]
 fn a_mark_alone_is_not_the_session() {
     let (_dir, journal) = queue();
-    let first = journal.put(&thread(1, "T-1")).unwrap().waiting();
+    let first = journal.put(&thread(1, "T-1")).unwrap().0;
     // Another session, under a name that has the first one's mark.
     let text = fs::read_to_string(&first.path).unwrap();
     fs::write(&first.path, text.replace("T-1", "T-2")).unwrap();
-    assert!(matches!(journal.put(&thread(2, "T-1")).unwrap(), Put::Queued(_)));
+    assert!(journal.put(&thread(2, "T-1")).unwrap().1);
     // A torn file of that mark is none either.
     fs::write(&first.path, "{").unwrap();
-    assert!(matches!(journal.put(&thread(2, "T-1")).unwrap(), Put::Waits(_)));
+    assert!(!journal.put(&thread(2, "T-1")).unwrap().1);
 }
 
 #[test]
 fn files_that_are_not_entries_are_reported_and_left_alone() {
     let (_dir, journal) = queue();
-    let good = journal.put(&note(1, "good")).unwrap().waiting();
+    let good = journal.put(&note(1, "good")).unwrap().0;
     let inbox = good.path.parent().unwrap();
     let text = fs::read_to_string(&good.path).unwrap();
     let big = format!("{text}{}", " ".repeat(9 << 20));
@@ -141,7 +141,7 @@ fn files_that_are_not_entries_are_reported_and_left_alone() {
 #[test]
 fn what_a_kill_left_is_swept_once_nobody_can_be_writing_it() {
     let (_dir, journal) = queue();
-    let good = journal.put(&note(1, "good")).unwrap().waiting();
+    let good = journal.put(&note(1, "good")).unwrap().0;
     let inbox = good.path.parent().unwrap();
     let (old, new) = (inbox.join(".a.json.Ab12cd"), inbox.join(".b.json.Ab12cd"));
     let (foreign, entry) = (inbox.join(".c.txt.Ab12cd"), inbox.join("old.json"));
@@ -191,7 +191,7 @@ fn writers_at_once_lose_nothing_and_never_collide() {
         let threads: Vec<_> = (0..8)
             .map(|n| {
                 let journal = &journal;
-                let put = move |i| journal.put(&note(1, &format!("{n} {i}"))).unwrap().waiting().id;
+                let put = move |i| journal.put(&note(1, &format!("{n} {i}"))).unwrap().0.id;
                 scope.spawn(move || (0..25).map(put).collect::<Vec<String>>())
             })
             .collect();
