@@ -2,7 +2,7 @@
 //! identifiers, long numbers) and runs of four words. Letters are folded, and punctuation does not count: `evil[.]example`,
 //! `EVIL.example` and "evil.\nexample" are the same.
 
-use crate::base::text::border;
+use crate::base::text::{border, escape};
 use crate::memory::addresses::{addresses, is_far, is_plain};
 use crate::memory::facts::{PieceKind, is_alternative, is_unspaced, pieces};
 use crate::memory::lists::List;
@@ -413,30 +413,11 @@ fn unescaped(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(['%', '&', '\\']) {
         plain.push_str(&rest[..at]);
-        let (c, length) = escape(&rest[at..]).unwrap_or((char::from(rest.as_bytes()[at]), 1));
+        let (c, length) = escape(&rest.as_bytes()[at..]).unwrap_or((char::from(rest.as_bytes()[at]), 1));
         plain.push(c);
         rest = &rest[at + length..];
     }
     plain + rest
-}
-
-/// The character that an escape at the beginning of a text stands for, and how long the escape is.
-fn escape(text: &str) -> Option<(char, usize)> {
-    let (digits, length, base) = if text.starts_with('%') {
-        (text.get(1..3)?, 3, 16)
-    } else if text.starts_with("\\x") {
-        (text.get(2..4)?, 4, 16)
-    } else if text.starts_with("\\u") {
-        (text.get(2..6)?, 6, 16)
-    } else {
-        let end = text[..border(text, 12)].find(';')?;
-        let number = text.strip_prefix("&#")?.get(..end - 2)?;
-        let hex = number.strip_prefix(['x', 'X']);
-        (hex.unwrap_or(number), end + 1, if hex.is_some() { 16 } else { 10 })
-    };
-    let is_number = digits.chars().all(|c| c.is_digit(base));
-    let code = u32::from_str_radix(digits, base).ok().filter(|_| is_number)?;
-    Some((char::from_u32(code)?, length))
 }
 
 /// The letters and digits of a text in lower case, and once more without the words that stand for marks.
