@@ -149,7 +149,7 @@ impl Redactor {
 
 fn search(bytes: &[u8], spans: &mut Vec<Span>) {
     blocks::find(bytes, spans);
-    search::find(bytes, spans);
+    search::find(bytes, false, spans);
     named::find(bytes, spans);
 }
 

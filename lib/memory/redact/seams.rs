@@ -49,7 +49,9 @@ fn joined(bytes: &[u8], first: &[u8], behind: usize, spans: &mut Vec<Span>) {
         parts.push(part);
         next = seam(bytes, behind + part.len()).filter(|_| parts.len() < LINES && !part.is_empty());
     }
-    for token in search::tokens(&parts.concat()) {
+    let mut tokens = Vec::new();
+    search::find(&parts.concat(), true, &mut tokens);
+    for token in tokens {
         // What does not reach over the first seam has been found, or will be.
         if token.start >= first.len() || token.end <= first.len() {
             continue;

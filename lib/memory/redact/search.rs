@@ -85,8 +85,8 @@ struct Search {
 
 static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
 
-/// Everything that the rules find.
-pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+/// Everything that the rules find, or of that the tokens only, without what functions find around words.
+pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
     let search = &*SEARCH;
     let (mut runs, mut done, mut at) = (Runs::new(bytes, &search.classes), Done::default(), 0);
     while let Some(next) = search.next(bytes, at) {
@@ -95,7 +95,9 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         for keyword in search.keywords(bytes, at) {
             let (rule, check) = &search.rules[keyword.rule];
             let end = at + keyword.text.len();
-            if let Check::Finder(find) = check {
+            if only_tokens && !matches!(check, Check::Token(_)) {
+                continue;
+            } else if let Check::Finder(find) = check {
                 let Rule { kind, usage, .. } = rule;
                 find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
             } else if let Some(span) = runs.fit(at, end, rule, *check) {
@@ -110,25 +112,12 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     }
 }
 
-/// The tokens only, without what functions find around words.
-pub(super) fn tokens(bytes: &[u8]) -> Vec<Span> {
-    let search = &*SEARCH;
-    let (mut runs, mut at, mut spans) = (Runs::new(bytes, &search.classes), 0, Vec::new());
-    while let Some(next) = search.next_token(bytes, at) {
-        let fit = |keyword: &Keyword| {
-            let (rule, check) = &search.rules[keyword.rule];
-            runs.fit(next, next + keyword.text.len(), rule, *check)
-        };
-        let token = search.keywords(bytes, next).filter(|keyword| search.is_token(keyword)).find_map(fit);
-        at = token.map_or(next + 1, |token| token.end);
-        spans.extend(token);
-    }
-    spans
-}
-
 /// Does a token begin in the text, although it need not end there?
 pub(super) fn begins_in(bytes: &[u8]) -> bool {
-    SEARCH.next_token(bytes, 0).is_some()
+    let search = &*SEARCH;
+    let mut places = std::iter::successors(search.next(bytes, 0), |at| search.next(bytes, at + 1));
+    let is_token = |keyword: &Keyword| matches!(search.rules[keyword.rule].1, Check::Token(_));
+    places.any(|at| search.keywords(bytes, at).any(is_token))
 }
 
 impl Search {
@@ -199,21 +188,6 @@ impl Search {
             at += 1;
         }
         None
-    }
-
-    /// The next position, from `at` on, with the keyword of a token.
-    fn next_token(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
-        loop {
-            at = self.next(bytes, at)?;
-            if self.keywords(bytes, at).any(|keyword| self.is_token(keyword)) {
-                return Some(at);
-            }
-            at += 1;
-        }
-    }
-
-    fn is_token(&self, keyword: &Keyword) -> bool {
-        matches!(self.rules[keyword.rule].1, Check::Token(_))
     }
 
     /// The keywords at a position.
