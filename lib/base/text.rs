@@ -115,6 +115,27 @@ pub fn one_line(text: &str, limit: usize) -> String {
     cut(&flat, limit).into_owned()
 }
 
+/// The character that an escape of a program, of HTML or of an address at the beginning of a text stands for, and how
+/// long the escape is, in bytes: `\x5f`, `\u005f`, `&#95;`, `&#x5f;`, `%5f`.
+pub fn escape(text: &[u8]) -> Option<(char, usize)> {
+    let (digits, length, base) = match text {
+        [b'%', rest @ ..] => (rest.get(..2)?, 3, 16),
+        [b'\\', b'x', rest @ ..] => (rest.get(..2)?, 4, 16),
+        [b'\\', b'u', rest @ ..] => (rest.get(..4)?, 6, 16),
+        [b'&', b'#', b'x' | b'X', rest @ ..] => (until_semicolon(rest)?, 4, 16),
+        [b'&', b'#', rest @ ..] => (until_semicolon(rest)?, 3, 10),
+        _ => return None,
+    };
+    let length = if text[0] == b'&' { length + digits.len() } else { length };
+    let code =
+        digits.iter().try_fold(0, |code, digit| Some(code * base + char::from(*digit).to_digit(base)?))?;
+    Some((char::from_u32(code)?, length))
+}
+
+fn until_semicolon(text: &[u8]) -> Option<&[u8]> {
+    text.iter().take(9).position(|byte| *byte == b';').filter(|end| *end > 0).map(|end| &text[..end])
+}
+
 /// Text without characters that end the line, move the cursor or change the text direction. The joiners U+200C and
 /// U+200D do none of that, and some scripts need them.
 pub fn in_line(text: &str) -> String {

@@ -419,7 +419,9 @@ impl Shell {
     fn reader(&mut self, call: &Call, has_pattern: bool, valued: &[&str]) {
         let name = call.name.as_str();
         // Where the pattern or the program is an option, all operands are files.
-        let is_given = call.any(|word| is_pattern_option(name, word));
+        let given = List("pattern options");
+        let given = given.after(name).or(given.after("all")).unwrap_or_default();
+        let is_given = call.option(given).is_some() || call.any(|word| given.contains(&word));
         let operands =
             call.operands_but(&[valued, &["-e", "--regexp", "--expression", "--file"][..]].concat());
         let files = operands.get(usize::from(has_pattern && !is_given)..).unwrap_or_default();
@@ -699,18 +701,6 @@ fn is_output_cluster(option: &str) -> bool {
     let switches = option.strip_prefix('-').and_then(|option| option.strip_suffix('o'));
     switches
         .is_some_and(|switches| !switches.is_empty() && switches.bytes().all(|c| b"fgijkLNsSv#".contains(&c)))
-}
-
-fn is_pattern_option(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" => word == "-f" || word == "--file",
-        "jq" | "yq" => word == "-f" || word.starts_with("--from-file"),
-        _ => {
-            ["-e", "-f", "--regexp", "--expression", "--file", "--files"].contains(&word)
-                || word.starts_with("--regexp=")
-                || word.starts_with("--expression=")
-        }
-    }
 }
 
 /// What `echo` would print into a shell.

@@ -206,19 +206,14 @@ impl Tracker {
         }
         // One that is being read: a sub-agent cannot report to itself.
         self.reports.note(file, Some(Vec::new()));
-        let shell = std::mem::take(&mut self.shell);
-        let dir = shell.dir.clone();
-        let mut inner = Tracker {
-            format: self.format,
-            seen: None,
-            reports: std::mem::take(&mut self.reports),
-            depth: self.depth + 1,
-            shell: Shell { dir: shell.places.start.clone(), ..shell },
-        };
-        let read = reports::read(self.format, file, &mut |turn| drop(inner.of(turn)));
-        let source = if read { inner.seen } else { Some(inner.seen.unwrap_or_default()) };
-        (self.shell, self.reports) = (inner.shell, inner.reports);
+        let start = self.shell.places.start.clone();
+        let (dir, seen) = (std::mem::replace(&mut self.shell.dir, start), self.seen.take());
+        self.depth += 1;
+        let is_read = reports::read(self.format, file, &mut |turn| drop(self.of(turn)));
+        self.depth -= 1;
         self.shell.dir = dir;
+        let source = std::mem::replace(&mut self.seen, seen);
+        let source = if is_read { source } else { Some(source.unwrap_or_default()) };
         self.reports.note(file, source.clone());
         source
     }

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 /// A larger file is not read, in bytes.
 const CAP: u64 = 64 << 20;
 
-#[derive(Default)]
 pub(super) struct Reports {
-    format: Option<&'static Format>,
+    format: &'static Format,
     transcript: Option<PathBuf>,
     /// Every file of a sub-agent, and by the call that started it; listed when the first one is asked for.
     files: Option<(Vec<PathBuf>, HashMap<String, PathBuf>)>,
@@ -32,7 +31,7 @@ struct Beside {
 impl Reports {
     pub(super) fn new(format: &'static Format, transcript: Option<&Path>) -> Reports {
         let transcript = transcript.map(Path::to_path_buf);
-        Reports { format: Some(format), transcript, ..Reports::default() }
+        Reports { format, transcript, files: None, known: HashMap::new() }
     }
 
     pub(super) fn known(&self, file: &Path) -> Option<Option<Vec<String>>> {
@@ -45,18 +44,15 @@ impl Reports {
 
     /// Is it a file in which the program keeps the output of an earlier call of this session?
     pub(super) fn is_output(&self, path: &Path) -> bool {
-        let outputs = self.format.and_then(|format| format.outputs).zip(self.transcript.as_ref());
+        let outputs = self.format.outputs.zip(self.transcript.as_ref());
         outputs.is_some_and(|(name, session)| path.starts_with(session.with_extension("").join(name)))
     }
 
     /// The files in which the report of a call may have its sources. None: nobody knows them.
     pub(super) fn files_of(&mut self, call_id: &str, call: &ToolCall, output: &str) -> Vec<PathBuf> {
-        if self.files.is_none() {
-            let files = self.list();
-            self.files = Some(files);
-        }
-        let Some((files, by_call)) = &self.files else { return Vec::new() };
-        if self.format.is_some_and(|format| format.among_others) {
+        let (files, by_call) =
+            self.files.get_or_insert_with(|| list(self.format, self.transcript.as_deref()));
+        if self.format.among_others {
             // The ids are in the arguments; of an agent that is started, the answer has it.
             let mut ids: Vec<&str> = call.arguments.iter().flat_map(|(_, value)| thread_ids(value)).collect();
             if ids.is_empty() {
@@ -74,21 +70,19 @@ impl Reports {
             to.and_then(|(_, id)| files.iter().find(|file| stem(file).strip_prefix("agent-") == Some(id)));
         named.map_or_else(|| files.clone(), |file| vec![file.clone()])
     }
+}
 
-    fn list(&self) -> (Vec<PathBuf>, HashMap<String, PathBuf>) {
-        let (Some(transcript), Some(format)) = (&self.transcript, self.format) else {
-            return Default::default();
-        };
-        let files = (format.sub_agents)(transcript);
-        let started = |path: &PathBuf| {
-            let beside = file::read(&path.with_extension("meta.json"), 64 << 10).ok()?;
-            let beside: Beside = serde_json::from_slice(&beside).ok()?;
-            Some((beside.tool_use_id, path.clone()))
-        };
-        // Those among other sessions are found by their own names.
-        let by_call = files.iter().filter(|_| !format.among_others).filter_map(started).collect();
-        (files, by_call)
-    }
+fn list(format: &Format, transcript: Option<&Path>) -> (Vec<PathBuf>, HashMap<String, PathBuf>) {
+    let Some(transcript) = transcript else { return Default::default() };
+    let files = (format.sub_agents)(transcript);
+    let started = |path: &PathBuf| {
+        let beside = file::read(&path.with_extension("meta.json"), 64 << 10).ok()?;
+        let beside: Beside = serde_json::from_slice(&beside).ok()?;
+        Some((beside.tool_use_id, path.clone()))
+    };
+    // Those among other sessions are found by their own names.
+    let by_call = files.iter().filter(|_| !format.among_others).filter_map(started).collect();
+    (files, by_call)
 }
 
 /// Reads a sub-agent's file; `false`, if not all of it can be read.

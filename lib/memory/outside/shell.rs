@@ -98,9 +98,9 @@ impl CommandLine {
 }
 
 /// What is read of a list of commands.
-struct Parser<'t> {
+struct Parser<'t, 'l> {
     rest: &'t str,
-    line: &'t mut CommandLine,
+    line: &'l mut CommandLine,
     command: SimpleCommand,
     word: Option<Word>,
     redirect: Option<Redirect>,
@@ -110,30 +110,37 @@ struct Parser<'t> {
     depth: usize,
     /// The pipeline in which all of the list stands.
     within: Option<usize>,
+    /// It ends with a parenthesis that was opened before it.
+    is_enclosed: bool,
 }
 
-impl<'t> Parser<'t> {
-    fn new(rest: &'t str, line: &'t mut CommandLine, command: SimpleCommand, depth: usize) -> Parser<'t> {
+impl<'t, 'l> Parser<'t, 'l> {
+    fn new(rest: &'t str, line: &'l mut CommandLine, command: SimpleCommand, depth: usize) -> Self {
         let (scopes, within) = (vec![command.scope], Some(command.pipeline));
-        let (word, redirect, behind_documents) = (None, None, None);
-        Parser { rest, line, command, word, redirect, behind_documents, scopes, depth, within }
+        let (word, redirect, behind_documents, is_enclosed) = (None, None, None, false);
+        Parser { rest, line, command, word, redirect, behind_documents, scopes, depth, within, is_enclosed }
     }
 
     /// For a text that stands in the present command.
-    fn nested<'n>(&'n mut self, text: &'n str, scope: usize, depth: usize) -> Parser<'n> {
+    fn nested<'n>(&mut self, text: &'n str, scope: usize, depth: usize) -> Parser<'n, '_> {
         let command = SimpleCommand { pipeline: self.command.pipeline, scope, ..SimpleCommand::default() };
         Parser::new(text, self.line, command, depth)
     }
 
-    fn read(mut self) {
+    /// Returns what follows the list.
+    fn read(mut self) -> &'t str {
         if self.depth > DEPTH {
             self.line.is_lost = true;
-            return;
+            return "";
         }
         while let Some(c) = self.next() {
+            if c == ')' && self.is_enclosed && self.scopes.len() == 1 {
+                break;
+            }
             self.step(c);
         }
         self.end_command(false);
+        self.rest
     }
 
     fn next(&mut self) -> Option<char> {
@@ -200,8 +207,7 @@ impl<'t> Parser<'t> {
                 self.command.scope = self.scopes.last().copied().unwrap_or_default();
             }
             '<' | '>' if self.takes("(") => {
-                let inner = self.before(closing(self.rest));
-                self.inner(inner);
+                self.enclosed();
                 self.text().push(UNKNOWN);
             }
             '<' | '>' => self.redirection(c),
@@ -293,16 +299,18 @@ impl<'t> Parser<'t> {
     /// What begins with `$` or a backtick.
     fn expansion(&mut self, c: char, is_quoted: bool) {
         if c == '`' {
-            let inner = self.before(unescaped(self.rest, '`'));
-            return self.substitution(&inner.replace("\\`", "`"));
+            let inner = self.before(unescaped(self.rest, '`')).replace("\\`", "`");
+            let scope = self.line.open_scope(self.command.scope);
+            self.nested(&inner, scope, self.depth + 1).read();
+            return self.substituted(inner);
         }
         if self.takes("((") {
             self.rest = self.rest.split_once("))").map_or("", |(_, rest)| rest);
             return self.text().push('0');
         }
         if self.takes("(") {
-            let inner = self.before(closing(self.rest));
-            return self.substitution(inner);
+            let inner = self.enclosed().to_owned();
+            return self.substituted(inner);
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let expression = if self.takes("{") {
@@ -339,16 +347,21 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn substitution(&mut self, inner: &str) {
-        self.inner(inner);
-        let word = self.word.get_or_insert_default();
-        word.inner.push(inner.to_owned());
-        word.text.push(UNKNOWN);
+    /// The commands up to the closing parenthesis, which is passed over.
+    fn enclosed(&mut self) -> &'t str {
+        let text = self.rest;
+        let scope = self.line.open_scope(self.command.scope);
+        let inner = self.nested(text, scope, self.depth + 1);
+        self.rest = Parser { is_enclosed: true, ..inner }.read();
+        let inner = &text[..text.len() - self.rest.len()];
+        inner.strip_suffix(')').unwrap_or(inner)
     }
 
-    fn inner(&mut self, inner: &str) {
-        let scope = self.line.open_scope(self.command.scope);
-        self.nested(inner, scope, self.depth + 1).read();
+    /// Takes note of commands whose output stands here.
+    fn substituted(&mut self, inner: String) {
+        let word = self.word.get_or_insert_default();
+        word.inner.push(inner);
+        word.text.push(UNKNOWN);
     }
 
     /// `$'…'`
@@ -435,41 +448,6 @@ fn until_line<'t>(text: &'t str, last: &str) -> (&'t str, &'t str) {
         at += line.len();
     }
     (text, "")
-}
-
-/// Where the parenthesis closes that was opened before `text`.
-fn closing(text: &str) -> Option<usize> {
-    let mut open = 1;
-    let mut quote = None;
-    let mut last_line = None;
-    let mut characters = text.char_indices();
-    while let Some((at, c)) = characters.next() {
-        match (c, quote) {
-            ('<', None) if text[at..].starts_with("<<") && !text[at..].starts_with("<<<") => {
-                last_line = Some(document(&text[at + 2..]).0).filter(|last| !last.is_empty());
-                characters.next();
-            }
-            // Quotes and parentheses in a here-document mean nothing.
-            ('\n', None) if last_line.is_some() => {
-                let last = last_line.take().unwrap_or_default();
-                let end = text.len() - until_line(&text[at + 1..], &last).1.len();
-                while characters.offset() < end && characters.next().is_some() {}
-            }
-            ('\\', None | Some('"')) => drop(characters.next()),
-            (c, Some(closing)) if c == closing => quote = None,
-            // In `"$(…)"` quotes nest; parentheses are counted there, too.
-            ('(', None | Some('"')) => open += 1,
-            (')', None | Some('"')) => {
-                open -= 1;
-                if open == 0 {
-                    return Some(at);
-                }
-            }
-            ('\'' | '"', None) => quote = Some(c),
-            _ => {}
-        }
-    }
-    None
 }
 
 fn unescaped(text: &str, mark: char) -> Option<usize> {

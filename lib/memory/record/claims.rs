@@ -2,7 +2,7 @@
 //! identifiers, long numbers) and runs of four words. Letters are folded, and punctuation does not count: `evil[.]example`,
 //! `EVIL.example` and "evil.\nexample" are the same.
 
-use crate::base::text::border;
+use crate::base::text::{border, escape};
 use crate::memory::addresses::{addresses, is_far, is_plain};
 use crate::memory::facts::{PieceKind, is_alternative, is_unspaced, pieces};
 use crate::memory::lists::List;
@@ -175,11 +175,11 @@ pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnM
     // The last words: their hashes, and whether each is half a word.
     let mut last: Vec<(u64, bool)> = Vec::with_capacity(2 * RUN_WORDS + 1);
     let mut count = 0;
-    each_word(text, |word, is_half| {
+    each_word(text, |word, kind| {
         if last.len() == 2 * RUN_WORDS {
             last.remove(0);
         }
-        last.push((hasher.hash_one(word), is_half));
+        last.push((hasher.hash_one(word), kind == WordKind::Half));
         count += 1;
         let mut halves = 0;
         let start = last.iter().rposition(|(_, is_half)| {
@@ -201,7 +201,9 @@ pub(super) fn quotations(
 ) -> Vec<String> {
     let seen = plain(field);
     let mut words: Vec<(String, bool)> = Vec::new();
-    each_word(&seen, |word, is_half| words.push((word.to_owned(), is_half || !is_stop_word(word))));
+    each_word(&seen, |word, kind| {
+        words.push((word.to_owned(), kind == WordKind::Half || !is_stop_word(word)));
+    });
     let mut runs = Vec::new();
     each_run(&seen, hasher, |hash, place| runs.push((is_repeated(hash), place)));
     let content = |place: &Range<usize>| words[place.clone()].iter().filter(|(_, says)| *says).count();
@@ -216,9 +218,17 @@ pub(super) fn quotations(
     found
 }
 
-/// Calls `each` with every word in normal form; of scripts without blanks with every character, which is half a word.
-/// Letters that stand alone, three and more in a row, are a word that is spelled.
-fn each_word(text: &str, mut each: impl FnMut(&str, bool)) {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WordKind {
+    Whole,
+    /// A character of a script without blanks.
+    Half,
+    /// Letters that stand alone, three and more in a row.
+    Spelled,
+}
+
+/// Calls `each` with every word in normal form.
+fn each_word(text: &str, mut each: impl FnMut(&str, WordKind)) {
     let mut word = String::new();
     let mut letters = String::new();
     for c in text.chars().chain([' ']) {
@@ -231,11 +241,11 @@ fn each_word(text: &str, mut each: impl FnMut(&str, bool)) {
             end_spelled(&mut letters, &mut each);
         }
         if is_end && !word.is_empty() {
-            each(&word, false);
+            each(&word, WordKind::Whole);
             word.clear();
         }
         if is_unspaced(c) && c.is_alphanumeric() {
-            each(c.encode_utf8(&mut [0; 4]), true);
+            each(c.encode_utf8(&mut [0; 4]), WordKind::Half);
         } else if !is_end && c.is_alphanumeric() && word.len() < WORD_BYTES {
             word.extend(c.to_lowercase());
         }
@@ -243,27 +253,12 @@ fn each_word(text: &str, mut each: impl FnMut(&str, bool)) {
     end_spelled(&mut letters, &mut each);
 }
 
-fn end_spelled(letters: &mut String, each: &mut impl FnMut(&str, bool)) {
+fn end_spelled(letters: &mut String, each: &mut impl FnMut(&str, WordKind)) {
     match letters.chars().nth(2) {
-        Some(_) => each(letters, false),
-        None => letters.chars().for_each(|c| each(c.encode_utf8(&mut [0; 4]), false)),
+        Some(_) => each(letters, WordKind::Spelled),
+        None => letters.chars().for_each(|c| each(c.encode_utf8(&mut [0; 4]), WordKind::Whole)),
     }
     letters.clear();
-}
-
-/// The words that are spelled: letters that stand alone, three and more in a row.
-fn spelled(text: &str) -> Vec<String> {
-    let mut found = vec![String::new()];
-    for token in text.split_whitespace() {
-        let mut letters = token.chars().filter(|c| c.is_alphanumeric());
-        match (letters.next(), letters.next(), found.last_mut()) {
-            (Some(letter), None, Some(word)) => word.extend(letter.to_lowercase()),
-            (None, ..) => {}
-            _ => found.push(String::new()),
-        }
-    }
-    found.retain(|word| word.len() >= SPELLED);
-    found
 }
 
 /// The names in one field of a note, in their order; also those that are spelled with blanks, with marks of code between
@@ -275,7 +270,11 @@ pub(super) fn names(field: &str) -> Vec<Claim> {
     for text in unveiled(&seen).into_iter().chain((unmarked.len() < seen.len()).then_some(unmarked)) {
         found.extend(names_in(&text).into_iter().filter(|claim| !claim.is_identifier()));
     }
-    found.extend(spelled(&seen).into_iter().map(|word| Claim::name(&word, word.clone())));
+    each_word(&seen, |word, kind| {
+        if kind == WordKind::Spelled && word.len() >= SPELLED {
+            found.push(Claim::name(word, word.to_owned()));
+        }
+    });
     found
 }
 
@@ -413,30 +412,11 @@ fn unescaped(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find(['%', '&', '\\']) {
         plain.push_str(&rest[..at]);
-        let (c, length) = escape(&rest[at..]).unwrap_or((char::from(rest.as_bytes()[at]), 1));
+        let (c, length) = escape(&rest.as_bytes()[at..]).unwrap_or((char::from(rest.as_bytes()[at]), 1));
         plain.push(c);
         rest = &rest[at + length..];
     }
     plain + rest
-}
-
-/// The character that an escape at the beginning of a text stands for, and how long the escape is.
-fn escape(text: &str) -> Option<(char, usize)> {
-    let (digits, length, base) = if text.starts_with('%') {
-        (text.get(1..3)?, 3, 16)
-    } else if text.starts_with("\\x") {
-        (text.get(2..4)?, 4, 16)
-    } else if text.starts_with("\\u") {
-        (text.get(2..6)?, 6, 16)
-    } else {
-        let end = text[..border(text, 12)].find(';')?;
-        let number = text.strip_prefix("&#")?.get(..end - 2)?;
-        let hex = number.strip_prefix(['x', 'X']);
-        (hex.unwrap_or(number), end + 1, if hex.is_some() { 16 } else { 10 })
-    };
-    let is_number = digits.chars().all(|c| c.is_digit(base));
-    let code = u32::from_str_radix(digits, base).ok().filter(|_| is_number)?;
-    Some((char::from_u32(code)?, length))
 }
 
 /// The letters and digits of a text in lower case, and once more without the words that stand for marks.

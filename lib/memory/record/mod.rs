@@ -10,7 +10,6 @@ mod own;
 mod piped;
 mod plain;
 mod sentences;
-mod speech;
 mod typed;
 mod words;
 
@@ -384,16 +383,11 @@ pub fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
     text.fields().flat_map(disguised).chain(new.map(|claim| claim.text)).collect()
 }
 
-/// The addresses of other machines in a note.
-fn addresses_in(text: &NoteText) -> Vec<String> {
-    let far = text.fields().flat_map(names).filter(|claim| claim.kind == ClaimKind::Address);
-    text.fields().flat_map(disguised).chain(far.map(|claim| claim.text)).collect()
-}
-
 /// Why a note that an agent captured waits for a person: where its addresses are from is not known, and a page may have
 /// given them. Empty if it has none, and would do nothing that always waits.
 pub fn unproven(note: &NoteText) -> Vec<String> {
-    let addresses = addresses_in(note).into_iter().take(5);
+    let far = note.fields().flat_map(names).filter(|claim| claim.kind == ClaimKind::Address);
+    let addresses = note.fields().flat_map(disguised).chain(far.map(|claim| claim.text)).take(5);
     let unknown = addresses
         .map(|address| format!("An agent captured it, and nothing shows where \"{address}\" is from."));
     let dangers = Record::default().dangers(note, None);

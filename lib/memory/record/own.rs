@@ -2,7 +2,6 @@
 
 use crate::memory::lists::List;
 use crate::memory::record::sentences::of_note;
-use crate::memory::record::speech::{CONDITION, FILLER, LET_GO, NEGATION, PERMISSION, QUANTIFIER};
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::words::words_of;
 use crate::memory::record::{Given, NoteText, Record};
@@ -149,7 +148,7 @@ impl Change<'_> {
     /// one, and one that says little beside what the person said may drop what they left out.
     fn turned(&self, sentence: &[String], from: Option<&Vec<String>>) -> Option<String> {
         let turns = |words: &[String]| -> HashSet<String> {
-            let all = [NEGATION, CONDITION, QUANTIFIER];
+            let all = [List("negation"), List("condition"), List("quantifier")];
             all.iter().flat_map(|speech| speech.of(words)).collect()
         };
         let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
@@ -157,14 +156,16 @@ impl Change<'_> {
             self.quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
         let subject: HashSet<String> = content(sentence).collect();
         let negates = |typed: &&TypedSentence| {
-            let is_negated = [NEGATION, LET_GO].iter().any(|speech| speech.is_in(&typed.words))
-                || typed.words.iter().any(|word| word == "stop");
+            let is_negated =
+                [List("negation"), List("let go")].iter().any(|speech| speech.is_in(&typed.words))
+                    || typed.words.iter().any(|word| word == "stop");
             is_negated && content(&typed.words).any(|word| has_word(&subject, &word))
         };
         if self.quoted.iter().any(negates) {
-            said.extend(NEGATION.of(sentence));
+            said.extend(List("negation").of(sentence));
         }
-        let kept: HashSet<String> = self.gone.iter().flat_map(|sentence| QUANTIFIER.of(sentence)).collect();
+        let kept: HashSet<String> =
+            self.gone.iter().flat_map(|sentence| List("quantifier").of(sentence)).collect();
         if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
             return Some(word.clone());
         }
@@ -188,17 +189,17 @@ fn is_said(said: &HashSet<String>, word: &str) -> bool {
 
 /// Does it allow what was forbidden, or take something back?
 fn allows(sentence: &&TypedSentence) -> bool {
-    [LET_GO, PERMISSION].iter().any(|speech| speech.is_in(&sentence.words))
+    [List("let go"), List("permission")].iter().any(|speech| speech.is_in(&sentence.words))
 }
 
 /// Does one of these sentences take back what is about one of these words?
 fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
     quoted.iter().any(|TypedSentence { words, .. }| {
         let takes_back = (0..words.len()).any(|at| {
-            let length = LET_GO.begins(&words[at..]);
+            let length = List("let go").begins(&words[at..]);
             // "Do not forget", "vergiss nicht".
-            let is_turned = at > 0 && NEGATION.has(&words[at - 1])
-                || words.get(at + length).is_some_and(|word| NEGATION.has(word));
+            let is_turned = at > 0 && List("negation").has(&words[at - 1])
+                || words.get(at + length).is_some_and(|word| List("negation").has(word));
             length > 0 && !is_turned
         });
         takes_back && content(words).any(|word| has_word(subject, &word))
@@ -217,7 +218,8 @@ fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
     let (mut english, mut other) = (0_usize, 0_usize);
     for word in words {
         // Some words are words of several languages.
-        let (is_english, is_other) = (is_stop_word(word) && !NEGATION.has(word), FILLER.has(word));
+        let (is_english, is_other) =
+            (is_stop_word(word) && !List("negation").has(word), List("filler").has(word));
         english += usize::from(is_english && !is_other);
         other += usize::from(is_other && !is_english);
     }
@@ -235,7 +237,7 @@ fn cited_of<'a>(typed: &'a [TypedSentence], cited: &[usize]) -> Vec<&'a TypedSen
 
 /// The stems of the words that say something about the subject.
 fn content(words: &[String]) -> impl Iterator<Item = String> {
-    const EMPTY: [List; 4] = [FILLER, NEGATION, QUANTIFIER, CONDITION];
+    const EMPTY: [List; 4] = [List("filler"), List("negation"), List("quantifier"), List("condition")];
     let says = |word: &&String| !is_stop_word(word) && !EMPTY.iter().any(|speech| speech.has(word));
     words.iter().filter(says).map(|word| stem(word).into_owned()).collect::<Vec<_>>().into_iter()
 }

@@ -5,7 +5,6 @@
 
 use crate::memory::facts::{PieceKind, pieces};
 use crate::memory::lists::List;
-use crate::memory::record::speech::{CONDITION, EXCEPTION, NEGATION};
 use crate::memory::record::words::words_of;
 
 /// Stands for what is none of the person's own words: a quote or a code block in a turn.
@@ -67,14 +66,14 @@ fn binds_items(paragraph: &str) -> bool {
     split(paragraph, &mut sentences);
     let words = words_of(sentences.last().map_or("", String::as_str));
     let is_heading = paragraph.trim_end().ends_with([':', '：'])
-        && ![NEGATION, CONDITION].iter().any(|speech| speech.is_in(&words));
+        && ![List("negation"), List("condition")].iter().any(|speech| speech.is_in(&words));
     goes_on(paragraph) && !is_heading
 }
 
 /// Does it say when the line before it holds?
 fn is_bound(line: &str) -> bool {
     let words = words_of(line);
-    [CONDITION, EXCEPTION].iter().any(|speech| speech.begins(&words) > 0)
+    [List("condition"), List("exception")].iter().any(|speech| speech.begins(&words) > 0)
 }
 
 /// What stands after the mark of a list.

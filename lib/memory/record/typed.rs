@@ -5,10 +5,6 @@
 
 use crate::memory::lists::List;
 use crate::memory::record::sentences::{FOREIGN, of_turn};
-use crate::memory::record::speech::{
-    ANNOUNCEMENT, CONDITION, EXCEPTION, FILLER, LEAD_IN, LEAD_OUT, NEGATION, QUANTIFIER, QUESTION, REPORT,
-    SINCE_WHEN, SUPPOSITION, THIS_TIME,
-};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
@@ -56,7 +52,7 @@ pub(super) fn typed_part(text: &str) -> String {
 pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSentence> {
     let mut whole: Vec<String> = Vec::new();
     for sentence in of_turn(text) {
-        match whole.last_mut().filter(|_| EXCEPTION.begins(&words_of(&sentence)) > 0) {
+        match whole.last_mut().filter(|_| List("exception").begins(&words_of(&sentence)) > 0) {
             Some(before) => before.extend([" ", &sentence]),
             None => whole.push(sentence),
         }
@@ -84,7 +80,7 @@ pub(super) fn ways(sentence: &str) -> Vec<&str> {
 fn is_announcement(head: &str) -> bool {
     let words = without_since_when(&words_of(head));
     let says_nothing = |words: &[String]| {
-        let speeches = [ANNOUNCEMENT, LEAD_IN, FILLER, QUANTIFIER];
+        let speeches = [List("announcement"), List("lead-in"), List("filler"), List("quantifier")];
         let length = speeches.iter().map(|speech| speech.begins(words)).max().unwrap_or(0);
         length.max(usize::from(is_stop_word(&words[0])))
     };
@@ -92,7 +88,7 @@ fn is_announcement(head: &str) -> bool {
     while !rest.is_empty() && says_nothing(rest) > 0 {
         rest = &rest[says_nothing(rest)..];
     }
-    let limits = [NEGATION, CONDITION, THIS_TIME];
+    let limits = [List("negation"), List("condition"), List("this time")];
     rest.is_empty() && !limits.iter().any(|speech| speech.is_in(&words))
 }
 
@@ -104,8 +100,10 @@ fn is_own(sentence: &str) -> bool {
     let words = words_of(sentence);
     let is_question = sentence.trim_end().ends_with(['?', '？'])
         || sentence.trim_start().starts_with('¿')
-        || QUESTION.begins(without_lead_in(&words)) > 0;
-    (!is_question || is_request(&words)) && !SUPPOSITION.is_in(&words) && !REPORT.is_in(&words)
+        || List("question").begins(without_lead_in(&words)) > 0;
+    (!is_question || is_request(&words))
+        && !List("supposition").is_in(&words)
+        && !List("report").is_in(&words)
 }
 
 /// "Could you always …?" asks for it to be done.
@@ -126,7 +124,7 @@ fn is_quotation(sentence: &str) -> bool {
 
 /// Does it speak of more than this moment and this place?
 fn is_rule(words: &[String]) -> bool {
-    !THIS_TIME.is_in(&without_since_when(words))
+    !List("this time").is_in(&without_since_when(words))
 }
 
 /// "From now on" says since when, and not how long.
@@ -134,7 +132,7 @@ fn without_since_when(words: &[String]) -> Vec<String> {
     let mut rest = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        let length = SINCE_WHEN.begins(&words[at..]);
+        let length = List("since when").begins(&words[at..]);
         rest.extend(words.get(at).filter(|_| length == 0).cloned());
         at += length.max(1);
     }
@@ -143,7 +141,7 @@ fn without_since_when(words: &[String]) -> Vec<String> {
 
 /// The words without what only leads in.
 fn without_lead_in(words: &[String]) -> &[String] {
-    match LEAD_IN.begins(words) {
+    match List("lead-in").begins(words) {
         length if length > 0 && length < words.len() => without_lead_in(&words[length..]),
         _ => words,
     }
@@ -151,7 +149,7 @@ fn without_lead_in(words: &[String]) -> &[String] {
 
 fn without_lead_out(words: &[String]) -> &[String] {
     let mut starts = (1..words.len()).rev().take(3);
-    match starts.find(|at| LEAD_OUT.begins(&words[*at..]) == words.len() - at) {
+    match starts.find(|at| List("lead-out").begins(&words[*at..]) == words.len() - at) {
         Some(start) => without_lead_out(&words[..start]),
         None => words,
     }
@@ -190,7 +188,7 @@ fn spelled_out(words: &[String]) -> Vec<String> {
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
 fn is_slip(typed: &str, written: &str) -> bool {
     let may_err = |word: &str| {
-        let turns = [NEGATION, CONDITION, QUANTIFIER];
+        let turns = [List("negation"), List("condition"), List("quantifier")];
         word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.has(word))
     };
     let is_long = |word: &str| word.chars().nth(TYPO_LETTERS - 1).is_some();

@@ -75,11 +75,15 @@ pub(super) fn until(text: &[u8], stops: impl Fn(u8) -> bool) -> &[u8] {
     &text[..text.iter().position(|byte| stops(*byte)).unwrap_or(text.len())]
 }
 
-/// The text without such bytes at its ends, and how many were before it.
-pub(super) fn inner(text: &[u8], is: impl Fn(u8) -> bool) -> (usize, &[u8]) {
-    let lead = leading(text, text.len(), &is);
-    let text = &text[lead..];
-    (lead, &text[..text.len() - trailing(text, text.len(), &is)])
+/// The text behind all of these bytes that it begins with.
+pub(super) fn past<'a>(text: &'a [u8], of: &[u8]) -> &'a [u8] {
+    &text[leading(text, text.len(), |byte| of.contains(&byte))..]
+}
+
+/// The text without these bytes at its ends.
+pub(super) fn inner<'a>(text: &'a [u8], of: &[u8]) -> &'a [u8] {
+    let text = past(text, of);
+    &text[..text.len() - trailing(text, text.len(), |byte| of.contains(&byte))]
 }
 
 /// The number of such bytes.

@@ -35,6 +35,7 @@ use std::collections::BTreeMap;
 
 use memchr::memmem;
 
+use crate::memory::redact::chars::leading;
 use crate::memory::redact::custom::CustomPattern;
 use crate::memory::redact::near::Span;
 
@@ -124,14 +125,7 @@ impl Redactor {
 
     /// The positions of the secrets in a part of the text, in order, without overlaps, and never inside a mark.
     fn find(&self, text: &str, from: usize, to: usize) -> Vec<Span> {
-        let mut spans = self.find_in(&text[from..to]);
-        for span in &mut spans {
-            (span.start, span.end) = (span.start + from, span.end + from);
-        }
-        spans
-    }
-
-    fn find_in(&self, text: &str) -> Vec<Span> {
+        let text = &text[from..to];
         let bytes = text.as_bytes();
         let mut spans = Vec::new();
         search(bytes, &mut spans);
@@ -144,18 +138,18 @@ impl Redactor {
         wallet::find(bytes, &mut spans);
         numbers::find(bytes, &mut spans);
         seams::find(bytes, &mut spans);
-        for custom in &self.custom {
-            custom.find(text, &mut spans);
-        }
+        self.custom.iter().for_each(|custom| custom.find(text, &mut spans));
         // Finders work on bytes; this drops a span that would split a character.
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
-        if spans.is_empty() { spans } else { outside(marks(text), joined(spans)) }
+        let marks = if spans.is_empty() { Vec::new() } else { marks(text) };
+        let spans = joined(spans).into_iter().flat_map(|span| outside(&marks, span));
+        spans.map(|span| Span { start: span.start + from, end: span.end + from, ..span }).collect()
     }
 }
 
 fn search(bytes: &[u8], spans: &mut Vec<Span>) {
     blocks::find(bytes, spans);
-    search::find(bytes, spans);
+    search::find(bytes, false, spans);
     named::find(bytes, spans);
 }
 
@@ -181,57 +175,35 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
 fn marks(text: &str) -> Vec<(usize, usize)> {
     let end = |at: usize| {
         let kind = &text.as_bytes()[at + MARK.len()..];
-        let many = kind
-            .iter()
-            .take(32)
-            .take_while(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'0'..=b'9'))
-            .count();
+        let many = leading(kind, 32, |byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'0'..=b'9'));
         (many > 1 && kind.get(many) == Some(&b']')).then_some((at, at + MARK.len() + many + 1))
     };
     memmem::find_iter(text.as_bytes(), MARK).filter_map(end).collect()
 }
 
-/// The parts of `spans` outside of marks.
-fn outside(marks: Vec<(usize, usize)>, spans: Vec<Span>) -> Vec<Span> {
-    if marks.is_empty() {
-        return spans;
-    }
-    let mut parts = Vec::with_capacity(spans.len());
-    let mut first = 0;
-    for span in spans {
-        while marks.get(first).is_some_and(|mark| mark.1 <= span.start) {
-            first += 1;
-        }
-        let mut start = span.start;
-        for mark in marks[first..].iter().take_while(|mark| mark.0 < span.end) {
-            if start < mark.0 {
-                parts.push(Span { start, end: mark.0, ..span });
-            }
-            start = start.max(mark.1);
-        }
-        if start < span.end {
-            parts.push(Span { start, ..span });
-        }
-    }
-    parts
+/// The parts of a span outside of marks.
+fn outside(marks: &[(usize, usize)], span: Span) -> impl Iterator<Item = Span> {
+    let first = marks.partition_point(|mark| mark.1 <= span.start);
+    let within = marks[first..].iter().take_while(move |mark| mark.0 < span.end);
+    let starts = std::iter::once(span.start).chain(within.clone().map(|mark| mark.1));
+    let ends = within.map(|mark| mark.0).chain([span.end]);
+    starts.zip(ends).filter(|(start, end)| start < end).map(move |(start, end)| Span { start, end, ..span })
 }
 
 /// The text with a mark for each span, and where the marks are.
 fn replace(text: &str, spans: &[Span]) -> (String, Vec<(usize, usize)>) {
-    let mut out = String::with_capacity(text.len());
-    let mut marks = Vec::with_capacity(spans.len());
+    let mut clean = String::with_capacity(text.len());
     let mut from = 0;
-    for span in spans {
-        out.push_str(&text[from..span.start]);
-        let start = out.len();
-        out.push_str(MARK);
-        out.push_str(span.kind);
-        out.push(']');
-        marks.push((start, out.len()));
+    let mark = |span: &Span| {
+        clean.push_str(&text[from..span.start]);
+        let start = clean.len();
+        clean.extend([MARK, span.kind, "]"]);
         from = span.end;
-    }
-    out.push_str(&text[from..]);
-    (out, marks)
+        (start, clean.len())
+    };
+    let marks = spans.iter().map(mark).collect();
+    clean.push_str(&text[from..]);
+    (clean, marks)
 }
 
 /// The lines around the marks: only there can a mark make another secret recognisable.

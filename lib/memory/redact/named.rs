@@ -18,23 +18,29 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut done = Done::default();
     let mut at = 0;
     // A plain loop, because it runs for every byte of every note.
-    while let Some(&byte) = bytes.get(at) {
-        let found = match byte {
-            _ if !SIGNS.has(byte) => None,
-            b' ' if names.may_end(&bytes[..at]) => flagged(&mut bare, at),
+    while let Some(&sign) = bytes.get(at) {
+        at += 1;
+        if !SIGNS.has(sign) {
+            continue;
+        }
+        let before = &bytes[..at - 1];
+        let found = match sign {
+            b' ' if names.may_end(before) => flagged(&mut bare, at - 1),
             b' ' => None,
             // `|` ends a cell of a table. Emphasis belongs to the cell.
             b'|' => {
-                let padding = trailing(&bytes[..at], 24, |byte| b" *`".contains(&byte));
-                if let Some(name) = names.name(&bytes[..at - padding], true) {
-                    table(bytes, at, &name, &mut done, spans);
+                let padding = trailing(before, 24, |byte| b" *`".contains(&byte));
+                if let Some(name) = names.name(&before[..before.len() - padding], true) {
+                    table(bytes, at - 1, &name, &mut done, spans);
                 }
                 None
             }
-            _ => assigned(&mut bare, at),
+            _ => assigned(&mut bare, at - 1),
         };
-        at = found.map_or(at + 1, |span| span.end);
-        spans.extend(found);
+        if let Some(span) = found {
+            at = span.end;
+            spans.push(span);
+        }
     }
 }
 
@@ -132,16 +138,17 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     let call = leading(&bytes[start..], 40, |byte| WORD.has(byte) || byte == b':');
     let open = start + call;
     let bracket = usize::from(call > 1 && bytes.get(open) == Some(&b'('));
-    if let Some((start, end)) = quoted(bytes, open + bracket).filter(|_| bracket > 0 || call <= 2) {
-        let end = end?;
-        let start = start + scheme(&bytes[start..end], name);
-        return name.accepts(&bytes[start..end], true).then(|| name.span(start, end))?;
+    if (bracket > 0 || call <= 2)
+        && let Some(inside) = quoted(bytes, open + bracket)
+    {
+        let secret = without_scheme(inside?, name);
+        return name.accepts(secret, true).then(|| name.span(bytes, secret));
     }
     if context.quotes_only {
         return None;
     }
-    start += scheme(&bytes[start..bytes.len().min(start + 16)], name);
-    let mut end = bare.end(start);
+    start = bytes.len() - without_scheme(&bytes[start..], name).len();
+    let end = bare.end(start);
     if context.sign == b'>' && !bytes[end..].starts_with(b"</") {
         return None;
     }
@@ -149,11 +156,11 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     if matches!(bytes.get(end), Some(b'(' | b'[' | b'{' | b'<')) && !context.plain {
         return None;
     }
-    end -= trailing(&bytes[start..end], VALUE, |byte| b".,:!?".contains(&byte));
-    if end - start > VALUE {
+    let end = end - trailing(&bytes[start..end], VALUE, |byte| b".,:!?".contains(&byte));
+    let word = &bytes[start..end];
+    if word.len() > VALUE {
         return None;
     }
-    let word = &bytes[start..end];
     let last = at_line_end(bytes, end);
     let literal = context.plain || colon && last;
     // An identifier is a value only outside of code, or if no person would write it.
@@ -165,10 +172,7 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     let goes_on = matches!(bytes.get(end), Some(b',' | b')' | b';' | b'}' | b']' | b'(' | b'['));
     let readable = made_up || literal && (!identifier || context.plain && !goes_on);
     let is_name_of_code = identifier && !literal && !made_up && word.len() < 20;
-    if is_name_of_code || !name.accepts(word, readable) {
-        return None;
-    }
-    name.span(start, end)
+    (!is_name_of_code && name.accepts(word, readable)).then(|| name.span(bytes, word))
 }
 
 /// Does only the margin of a line come before it: blanks, a sign of a diff, of a list, of a comment?
@@ -193,34 +197,30 @@ fn behind_type(bytes: &[u8], from: usize) -> Option<usize> {
     (many > 0 && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) != Some(&b'=')).then_some(at + 1)
 }
 
-/// The length of `Bearer ` or another scheme before the value of an authorization.
-fn scheme(value: &[u8], name: &SecretName) -> usize {
+/// The value of an authorization behind `Bearer ` or another scheme.
+fn without_scheme<'a>(value: &'a [u8], name: &SecretName) -> &'a [u8] {
     const SCHEMES: &[&[u8]] =
         &[b"bearer ", b"basic ", b"token token=", b"discogs token=", b"token ", b"bot ", b"apikey ", b"key "];
-    let begins =
-        |scheme: &&&[u8]| value.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    let scheme = SCHEMES.iter().filter(|_| name.authorizes()).find(begins);
-    scheme.map_or(0, |scheme| scheme.len())
+    let behind = |scheme: &&[u8]| {
+        let (start, rest) = value.split_at_checked(scheme.len())?;
+        start.eq_ignore_ascii_case(scheme).then_some(rest)
+    };
+    SCHEMES.iter().filter(|_| name.authorizes()).find_map(behind).unwrap_or(value)
 }
 
-/// Where a string in quotes begins and ends, also inside another string: `\"…\"`. It need not end on its line.
-fn quoted(bytes: &[u8], from: usize) -> Option<(usize, Option<usize>)> {
+/// A string in quotes, also inside another string: `\"…\"`. `Some(None)`: it does not end on its line.
+fn quoted(bytes: &[u8], from: usize) -> Option<Option<&[u8]>> {
     let depth = leading(&bytes[from.min(bytes.len())..], 16, |byte| byte == b'\\');
     let quote = *bytes.get(from + depth).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
     let triple = bytes[from + depth..].starts_with(&[quote; 3]);
     let start = from + depth + if triple { 3 } else { 1 };
     let rest = &bytes[start..bytes.len().min(start + VALUE)];
-    for at in memchr::memchr2_iter(quote, b'\n', rest) {
-        let slashes = trailing(&rest[..at], VALUE, |byte| byte == b'\\');
-        if rest[at] == b'\n' {
-            break;
-        }
-        // More backslashes than at the start: a quote inside the string.
-        if slashes <= depth {
-            return Some((start, Some(start + at - slashes)));
-        }
-    }
-    Some((start, None))
+    let strings =
+        memchr::memchr2_iter(quote, b'\n', rest).map_while(|at| (rest[at] == quote).then(|| &rest[..at]));
+    // More backslashes than at the start: a quote inside the string.
+    let end = |string: &[u8]| trailing(string, VALUE, |byte| byte == b'\\');
+    let mut strings = strings.map(|string| (string, end(string))).filter(|(_, slashes)| *slashes <= depth);
+    Some(strings.next().map(|(string, slashes)| &string[..string.len() - slashes]))
 }
 
 /// What ends a value without quotes.

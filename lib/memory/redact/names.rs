@@ -68,16 +68,19 @@ impl Names {
         }
         let length = trailing(before, NAME, |byte| DOTTED.has(byte) || prose && byte == b' ');
         let text = &before[before.len() - length..];
-        let mut flat: Vec<u8> = text.iter().filter(|byte| byte.is_ascii_alphanumeric()).copied().collect();
-        flat.make_ascii_lowercase();
-        flat.truncate(flat.len() - numbering(&flat));
-        if let Some(ending) = self.endings.iter().find(|ending| flat.ends_with(ending.as_bytes())) {
-            flat.truncate(flat.len() - ending.len());
+        let (mut letters, mut many) = ([0; NAME], 0);
+        for byte in text.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
+            letters[many] = byte.to_ascii_lowercase();
+            many += 1;
         }
-        let is_last = |word: &&str| flat.ends_with(word.as_bytes()) && (word.len() > 5 || alone(text, word));
+        let flat = &letters[..many];
+        let flat = &flat[..many - numbering(flat)];
+        let flat =
+            self.endings.iter().find_map(|ending| flat.strip_suffix(ending.as_bytes())).unwrap_or(flat);
+        let ends = |word: &&str| flat.ends_with(word.as_bytes());
+        let is_last = |word: &&str| ends(word) && (word.len() > 5 || alone(text, word));
         let (kind, rule, _) = self.kinds.iter().find(|(.., words)| words.iter().any(is_last))?;
-        let harmless = self.harmless.iter().any(|word| flat.ends_with(word.as_bytes()));
-        (!harmless).then_some(SecretName { text, kind, rule })
+        (!self.harmless.iter().any(ends)).then_some(SecretName { text, kind, rule })
     }
 
     /// Can a name that ends here be one for secrets? The last three letters rule out nearly all others.
@@ -147,8 +150,8 @@ impl SecretName<'_> {
         is_secret && !placeholder(value)
     }
 
-    pub(super) fn span(&self, start: usize, end: usize) -> Option<Span> {
-        Some(Span { start, end, kind: self.kind(), certainty: Certainty::Named })
+    pub(super) fn span(&self, bytes: &[u8], secret: &[u8]) -> Span {
+        Span::of(bytes, secret, self.kind(), Certainty::Named)
     }
 
     pub(super) fn in_capitals(&self) -> bool {

@@ -1,4 +1,5 @@
-//! A keyword in the text, with what is around it, and what finders share.
+//! A keyword in the text, with what is around it, and what finders share. A part of the text knows its place: it is a
+//! slice of it.
 
 /// How far a finder looks for the secret, in bytes.
 const REACH: usize = 320;
@@ -28,6 +29,24 @@ pub(super) enum Certainty {
     Custom,
 }
 
+impl Span {
+    /// Of a slice of the text.
+    pub(super) fn of(bytes: &[u8], secret: &[u8], kind: &'static str, certainty: Certainty) -> Span {
+        let start = place(bytes, secret);
+        Span { start, end: start + secret.len(), kind, certainty }
+    }
+}
+
+/// Where a slice of the text begins.
+pub(super) fn place(bytes: &[u8], part: &[u8]) -> usize {
+    part.as_ptr().addr() - bytes.as_ptr().addr()
+}
+
+/// So many bytes from there on, or fewer at the end.
+pub(super) fn from(bytes: &[u8], start: usize, most: usize) -> &[u8] {
+    &bytes[start.min(bytes.len())..bytes.len().min(start.saturating_add(most))]
+}
+
 /// A rule's keyword in the text, and where finders put what they find.
 pub(super) struct Near<'a, 'b> {
     pub(super) bytes: &'a [u8],
@@ -50,12 +69,13 @@ pub(super) struct Done {
 }
 
 impl<'a> Near<'a, '_> {
-    pub(super) fn push(&mut self, start: usize, end: usize) {
-        self.push_as(self.kind, start, end);
+    /// Takes note of a secret, a slice of the text.
+    pub(super) fn push(&mut self, secret: &[u8]) {
+        self.push_as(self.kind, secret);
     }
 
-    pub(super) fn push_as(&mut self, kind: &'static str, start: usize, end: usize) {
-        self.spans.push(Span { start, end, kind, certainty: Certainty::Place });
+    pub(super) fn push_as(&mut self, kind: &'static str, secret: &[u8]) {
+        self.spans.push(Span::of(self.bytes, secret, kind, Certainty::Place));
     }
 
     pub(super) fn word(&self) -> &'a [u8] {
@@ -64,13 +84,18 @@ impl<'a> Near<'a, '_> {
 
     /// The rest of the line, at most [`REACH`] bytes.
     pub(super) fn behind(&self) -> &'a [u8] {
-        let rest = &self.bytes[self.end..self.bytes.len().min(self.end + REACH)];
+        let rest = from(self.bytes, self.end, REACH);
         &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
     }
 
     /// The line up to the word, at most [`REACH`] bytes.
     pub(super) fn before(&self) -> &'a [u8] {
-        let before = &self.bytes[self.at.saturating_sub(REACH)..self.at];
+        let before = self.some_before(REACH);
         &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..]
+    }
+
+    /// So many bytes up to the word, over the ends of lines.
+    pub(super) fn some_before(&self, most: usize) -> &'a [u8] {
+        &self.bytes[self.at.saturating_sub(most)..self.at]
     }
 }

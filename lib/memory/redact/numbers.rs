@@ -2,94 +2,94 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::near::{Certainty, Span};
+use crate::memory::redact::chars::{Class, inner};
+use crate::memory::redact::near::{Certainty, Span, from, place};
 use crate::memory::redact::value::random;
 
-/// A number is found by looking at every so many bytes: the shortest has 13 digits.
+/// A number is found by looking at every so many bytes: the shortest has 13 digits. One less than that, because the place
+/// may be that of a blank between two groups.
 const STEP: usize = 9;
 /// The length of a personal access token of Azure DevOps: base32 in lower case.
 const PAT: usize = 52;
 
+static BASE32: Class = Class::of("a-z2-7");
+static GROUPED: Class = Class::of("0-9 -");
+
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut done = 0;
-    // Less than the shortest, because a place may be that of a blank between two groups.
     for at in (STEP - 1..bytes.len()).step_by(STEP) {
         if bytes[at].is_ascii_digit() && at >= done && is_long(bytes, at) {
-            done = card(bytes, at, done, spans);
+            let run = around(bytes, at, &GROUPED, 24, done);
+            done = place(bytes, run) + run.len();
+            let number = inner(run, b" -");
+            if is_card(bytes, number) {
+                spans.push(Span::of(bytes, number, "card", Certainty::Place));
+            }
         }
     }
     let mut done = 0;
     for at in (PAT - 1..bytes.len()).step_by(PAT - 1) {
-        if at >= done && base32(bytes[at]) {
-            done = pat(bytes, at, done, spans);
+        if at >= done && BASE32.has(bytes[at]) {
+            let run = around(bytes, at, &BASE32, PAT, done);
+            done = place(bytes, run) + run.len();
+            if run.len() == PAT && is_pat(bytes, run) {
+                spans.push(Span::of(bytes, run, "azure-secret", Certainty::Place));
+            }
         }
     }
 }
 
+/// The characters of a class around a place, at most so many on each side.
+fn around<'a>(bytes: &'a [u8], at: usize, class: &Class, most: usize, floor: usize) -> &'a [u8] {
+    let before = bytes[floor.max(at.saturating_sub(most))..at].iter().rev();
+    let start = at - before.take_while(|byte| class.has(**byte)).count();
+    let behind = from(bytes, at, most + 1).iter();
+    &bytes[start..at + behind.take_while(|byte| class.has(**byte)).count()]
+}
+
+/// The characters before and behind a part of the text.
+fn beside(bytes: &[u8], part: &[u8]) -> (Option<u8>, Option<u8>) {
+    let start = place(bytes, part);
+    (start.checked_sub(1).map(|at| bytes[at]), bytes.get(start + part.len()).copied())
+}
+
 /// Is it part of a number with at least seven digits and blanks, to one side?
 fn is_long(bytes: &[u8], at: usize) -> bool {
-    let part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
-    bytes.get(at + 1..at + 7).is_some_and(|behind| behind.iter().all(part))
-        || at >= 6 && bytes[at - 6..at].iter().rev().all(part)
+    let all = |part: &[u8]| part.iter().all(|byte| GROUPED.has(*byte));
+    bytes.get(at + 1..at + 7).is_some_and(all) || at >= 6 && all(&bytes[at - 6..at])
 }
 
-fn base32(byte: u8) -> bool {
-    byte.is_ascii_lowercase() || matches!(byte, b'2'..=b'7')
-}
-
-fn pat(bytes: &[u8], at: usize, floor: usize, spans: &mut Vec<Span>) -> usize {
-    let before =
-        bytes[floor.max(at.saturating_sub(PAT))..at].iter().rev().take_while(|byte| base32(**byte)).count();
-    let behind = bytes[at..].iter().take(PAT + 1).take_while(|byte| base32(**byte)).count();
-    let (start, end) = (at - before, at + behind);
-    let apart = |at: Option<&u8>| {
-        at.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-' | b'/'))
-    };
-    let edges = apart(start.checked_sub(1).and_then(|at| bytes.get(at)).filter(|byte| **byte != b'/'))
-        && apart(bytes.get(end));
+fn is_pat(bytes: &[u8], run: &[u8]) -> bool {
+    let is_apart = |byte: u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-');
+    let (before, behind) = beside(bytes, run);
     // Nix writes hashes of this length without these letters.
-    let letters = bytes[start..end].iter().filter(|byte| b"eotu".contains(byte)).count();
-    if end - start == PAT && edges && letters > 1 && random(&bytes[start..end]) {
-        spans.push(Span { start, end, kind: "azure-secret", certainty: Certainty::Place });
-    }
-    end
+    let letters = run.iter().filter(|byte| b"eotu".contains(byte)).count();
+    before.is_none_or(is_apart)
+        && behind.is_none_or(|byte| is_apart(byte) && byte != b'/')
+        && letters > 1
+        && random(run)
 }
 
-/// The card number around the digit at `at`. Returns the end of what was read.
-fn card(bytes: &[u8], at: usize, floor: usize, spans: &mut Vec<Span>) -> usize {
-    let part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-');
-    let before =
-        bytes[floor.max(at.saturating_sub(24))..at].iter().rev().take_while(|byte| part(byte)).count();
-    let behind = bytes[at..].iter().take(24).take_while(|byte| part(byte)).count();
-    let (mut start, mut end) = (at - before, at + behind);
-    while start < end && !bytes[start].is_ascii_digit() {
-        start += 1;
+fn is_card(bytes: &[u8], number: &[u8]) -> bool {
+    let (before, behind) = beside(bytes, number);
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if before.is_some_and(|byte| is_part(byte) || b".-#".contains(&byte)) || behind.is_some_and(is_part) {
+        return false;
     }
-    while end > start && !bytes[end - 1].is_ascii_digit() {
-        end -= 1;
-    }
-    let apart = |byte: Option<&u8>| {
-        byte.is_none_or(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'.' | b'-' | b'#'))
-    };
-    if !apart(start.checked_sub(1).and_then(|at| bytes.get(at)))
-        || bytes.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-    {
-        return end;
-    }
-    let text = &bytes[start..end];
-    let digits: Vec<u8> = text.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
-    let groups: Vec<usize> = text.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).collect();
-    let grouped = matches!(groups[..], [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4]);
-    let told = grouped || groups.len() == 1 && digits.len() <= 19 && is_about_cards(bytes, start, end);
-    if told && issued(&digits) && luhn(&digits) {
-        spans.push(Span { start, end, kind: "card", certainty: Certainty::Place });
-    }
-    end
+    let digits: Vec<u8> =
+        number.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
+    let groups: Vec<usize> = number.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).collect();
+    let is_grouped = matches!(groups[..], [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4]);
+    (is_grouped || groups.len() == 1 && digits.len() <= 19 && is_about_cards(bytes, number))
+        && issued(&digits)
+        && luhn(&digits)
 }
 
 /// Is there a word for cards near the number? One in ten numbers has a valid check digit.
-fn is_about_cards(bytes: &[u8], start: usize, end: usize) -> bool {
-    let near = bytes[start.saturating_sub(48)..bytes.len().min(end + 32)].to_ascii_lowercase();
+fn is_about_cards(bytes: &[u8], number: &[u8]) -> bool {
+    let start = place(bytes, number);
+    let near =
+        bytes[start.saturating_sub(48)..bytes.len().min(start + number.len() + 32)].to_ascii_lowercase();
     [
         "card", "visa", "master", "amex", "karte", "carte", "tarjeta", "carta", "kort", "cvv", "cvc", "exp ",
         "expir", "pan:", "cc:",
@@ -116,11 +116,10 @@ fn issued(digits: &[u8]) -> bool {
 }
 
 fn luhn(digits: &[u8]) -> bool {
-    let sum: u32 = digits
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(at, digit)| u32::from(if at % 2 == 0 { *digit } else { digit * 2 / 10 + digit * 2 % 10 }))
-        .sum();
+    let doubled = |(at, digit): (usize, &u8)| match at % 2 {
+        0 => u32::from(*digit),
+        _ => u32::from(digit * 2 / 10 + digit * 2 % 10),
+    };
+    let sum: u32 = digits.iter().rev().enumerate().map(doubled).sum();
     sum.is_multiple_of(10) && digits.iter().any(|digit| *digit != digits[0])
 }

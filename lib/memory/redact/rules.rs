@@ -47,8 +47,7 @@ pub(super) fn section(name: &str) -> impl Iterator<Item = &'static str> {
     let start = memmem::find(TEXT.as_bytes(), header.as_bytes()).map_or(TEXT.len(), |at| at + header.len());
     let mut rest = &TEXT[start..];
     let lines = std::iter::from_fn(move || {
-        let ends = memchr::memchr_iter(b'\n', rest.as_bytes());
-        let end = ends.into_iter().find(|at| !rest[*at..].starts_with("\n "))?;
+        let end = memchr::memchr_iter(b'\n', rest.as_bytes()).find(|at| !rest[*at..].starts_with("\n "))?;
         let line = &rest[..end];
         rest = &rest[end + 1..];
         Some(line)
@@ -85,21 +84,22 @@ fn command(line: &'static str) -> Option<Rule> {
 
 impl Pattern {
     fn read(text: &'static str, classes: &mut Classes) -> Option<Pattern> {
-        let (text, ignores_case) = without(text, "(?i)");
-        let (mut rest, edge) = without(text, r"\b");
+        let (text, ignores_case) = text.strip_prefix("(?i)").map_or((text, false), |text| (text, true));
+        let (mut rest, edge) = text.strip_prefix(r"\b").map_or((text, false), |text| (text, true));
         let mut pattern = Pattern { keywords: vec![String::new()], ignores_case, edge, ..Pattern::default() };
         while let Some(first) = rest.chars().next() {
             let many = pattern.runs.len();
+            let plain = if many == 0 && pattern.group.is_none() { plain(rest) } else { "" };
             if first == '\n' {
                 rest = rest.trim_start();
             } else if let Some(inside) = rest.strip_prefix("(?:") {
                 let (words, behind) = inside.split_once(')').filter(|_| many == 0)?;
-                let words = words
-                    .split('|')
-                    .map(|word| if word.starts_with('\n') { word.trim_start() } else { word });
-                let words: Vec<String> = words.map(|word| word.replace('\\', "")).collect();
-                let longer =
-                    |keyword: &String| words.iter().map(|word| keyword.clone() + word).collect::<Vec<_>>();
+                let longer = |keyword: &String| -> Vec<String> {
+                    words
+                        .split('|')
+                        .map(|word| [keyword.as_str()].into_iter().chain(literal(word)).collect())
+                        .collect()
+                };
                 pattern.keywords = pattern.keywords.iter().flat_map(longer).collect();
                 rest = behind;
             } else if first == '(' {
@@ -108,6 +108,9 @@ impl Pattern {
             } else if first == ')' {
                 pattern.group = Some((pattern.group?.0, many));
                 rest = &rest[1..];
+            } else if !plain.is_empty() {
+                pattern.keywords.iter_mut().for_each(|keyword| keyword.extend(literal(plain)));
+                rest = &rest[plain.len()..];
             } else {
                 let end = match first {
                     '[' => rest.find(']')? + 1,
@@ -116,16 +119,10 @@ impl Pattern {
                 };
                 let (set, behind) = rest.split_at(end);
                 let (least, most, behind) = times(behind)?;
-                let plain = first != '[' && !matches!(set, r"\w" | r"\s") && behind.len() == rest.len() - end;
-                if plain && many == 0 && pattern.group.is_none() {
-                    let text = set.strip_prefix('\\').unwrap_or(set);
-                    pattern.keywords.iter_mut().for_each(|keyword| keyword.push_str(text));
-                } else {
-                    let run = Run { class: class(set, classes), least, most };
-                    match pattern.keywords[0].as_str() {
-                        "" => pattern.before = Some(run),
-                        _ => pattern.runs.push(run),
-                    }
+                let run = Run { class: class(set, classes), least, most };
+                match pattern.keywords[0].as_str() {
+                    "" => pattern.before = Some(run),
+                    _ => pattern.runs.push(run),
                 }
                 rest = behind;
             }
@@ -134,8 +131,16 @@ impl Pattern {
     }
 }
 
-fn without<'a>(text: &'a str, start: &str) -> (&'a str, bool) {
-    text.strip_prefix(start).map_or((text, false), |rest| (rest, true))
+/// The text up to the first group, class or line break.
+fn plain(text: &str) -> &str {
+    let ends =
+        |at: usize| matches!(text.as_bytes()[at..], [b'[' | b'(' | b')' | b'\n', ..] | [b'\\', b'w', ..]);
+    &text[..(0..text.len()).find(|at| ends(*at)).unwrap_or(text.len())]
+}
+
+/// The parts of a text as it is to be found: it may begin in a line that continues another.
+fn literal(text: &str) -> impl Iterator<Item = &str> {
+    text.strip_prefix('\n').map_or(text, str::trim_start).split('\\')
 }
 
 /// How often the class before it comes, and the rest: `{4}`, `{4,}`, `{4,8}`, `?`, or nothing.

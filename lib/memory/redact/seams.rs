@@ -1,8 +1,8 @@
 //! Secrets that something breaks in two: the end of a line, with what the next begins with (`+` of a diff, `>` of a
 //! quotation), or the quotes of strings that are joined.
 
-use crate::memory::redact::chars::TOKEN68;
-use crate::memory::redact::near::{Certainty, Span};
+use crate::memory::redact::chars::{TOKEN68, count, leading, past, trailing};
+use crate::memory::redact::near::{Certainty, Span, from, place};
 use crate::memory::redact::search;
 use crate::memory::redact::value::{placeholder, random};
 
@@ -12,84 +12,80 @@ const LINES: usize = 6;
 
 /// Adds the tokens that only whole lines together show, and the rest of each secret that goes on in the next line.
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
-    let mut joined: Vec<u8> = Vec::new();
-    let mut at = 0;
-    while let Some(next) = seam(bytes, at) {
-        at = next.2;
-        let next = (next.0, next.1);
-        let floor = next.0.saturating_sub(SIDE);
-        let many = bytes[floor..next.0].iter().rev().take_while(|byte| inside(**byte)).count();
-        let start = next.0 - many;
-        if many < 3 || !may_be_cut(&bytes[start..next.0]) || !search::begins_in(&bytes[start..next.0]) {
-            continue;
-        }
-        // The parts of the word, and where each was.
-        joined.clear();
-        joined.extend_from_slice(&bytes[start..next.0]);
-        let mut parts = vec![(0, start)];
-        let mut seam_at = Some(next);
-        while let Some((_, behind)) = seam_at.take() {
-            let many = bytes[behind..].iter().take(SIDE).take_while(|byte| inside(**byte)).count();
-            parts.push((joined.len(), behind));
-            joined.extend_from_slice(&bytes[behind..behind + many]);
-            if parts.len() < LINES && many > 0 {
-                seam_at = here(bytes, behind + many).map(|to| (behind + many, to));
-            }
-        }
-        for token in &search::tokens(&joined) {
-            // What does not reach over the first seam has been found, or will be.
-            if token.start >= parts[1].0 || token.end <= parts[1].0 {
-                continue;
-            }
-            let known = whole(spans, parts[0].1 + token.start, next.0);
-            for (part, (from, original)) in parts.iter().enumerate() {
-                let to = parts.get(part + 1).map_or(joined.len(), |next| next.0);
-                let (start, end) = (token.start.max(*from), token.end.min(to));
-                // A word that only happens to come next stays.
-                let told = part == 0
-                    || part == 1 && !known
-                    || goes_on(&joined[start.min(to)..end.max(start.min(to))]);
-                if start < end && told {
-                    spans.push(Span { start: original + start - from, end: original + end - from, ..*token });
-                }
-            }
+    for mark in memchr::memchr3_iter(b'\n', b'"', b'\'', bytes) {
+        let before = match bytes[mark] {
+            b'\n' => &bytes[..mark - trailing(&bytes[..mark], 3, |byte| b"\\=\r".contains(&byte))],
+            _ => &bytes[..mark],
+        };
+        let first = &before[before.len() - trailing(before, SIDE, inside)..];
+        if may_be_cut(first)
+            && let Some(behind) = seam(bytes, before.len())
+            && search::begins_in(first)
+        {
+            joined(bytes, first, behind, spans);
         }
     }
     // A secret that has been found up to the end of its line may go on.
     for at in 0..spans.len() {
-        let mut span = spans[at];
-        if span.certainty == Certainty::Block {
-            continue;
-        }
+        let Span { mut end, kind, certainty, .. } = spans[at];
         for _ in 1..LINES {
-            let Some(behind) = here(bytes, span.end) else { break };
-            let many = bytes[behind..].iter().take(2 * SIDE).take_while(|byte| TOKEN68.has(**byte)).count();
-            if !goes_on(&bytes[behind..behind + many]) {
+            let Some(behind) = seam(bytes, end).filter(|_| certainty != Certainty::Block) else { break };
+            let part = part(bytes, behind, 2 * SIDE, |byte| TOKEN68.has(byte));
+            if !goes_on(part) {
                 break;
             }
-            span = Span { start: behind, end: behind + many, ..span };
-            spans.push(span);
+            end = behind + part.len();
+            spans.push(Span::of(bytes, part, kind, certainty));
         }
     }
 }
 
-/// Has the first part been found on its own?
-fn whole(spans: &[Span], start: usize, end: usize) -> bool {
-    spans.iter().rev().take(64).any(|span| span.start <= start && span.end >= end)
+/// The tokens in what a text and the lines behind it are together.
+fn joined(bytes: &[u8], first: &[u8], behind: usize, spans: &mut Vec<Span>) {
+    let mut parts = vec![first];
+    let mut next = Some(behind);
+    while let Some(behind) = next {
+        let part = part(bytes, behind, SIDE, inside);
+        parts.push(part);
+        next = seam(bytes, behind + part.len()).filter(|_| parts.len() < LINES && !part.is_empty());
+    }
+    let mut tokens = Vec::new();
+    search::find(&parts.concat(), true, &mut tokens);
+    for token in tokens {
+        // What does not reach over the first seam has been found, or will be.
+        if token.start >= first.len() || token.end <= first.len() {
+            continue;
+        }
+        // The first part has been found on its own.
+        let (start, end) = (place(bytes, first) + token.start, place(bytes, first) + first.len());
+        let is_known = spans.iter().rev().take(64).any(|span| span.start <= start && span.end >= end);
+        let mut before = 0;
+        for (number, part) in parts.iter().enumerate() {
+            let within = |at: usize| at.saturating_sub(before).min(part.len());
+            let secret = &part[within(token.start)..within(token.end)];
+            before += part.len();
+            // A word that only happens to come next stays.
+            let is_told = number == 0 || number == 1 && !is_known || goes_on(secret);
+            if !secret.is_empty() && is_told {
+                spans.push(Span::of(bytes, secret, token.kind, token.certainty));
+            }
+        }
+    }
+}
+
+fn part(bytes: &[u8], start: usize, most: usize, is: impl Fn(u8) -> bool) -> &[u8] {
+    &bytes[start..start + leading(&bytes[start..], most, is)]
 }
 
 /// Can it be the rest of a secret, and not the next word?
 fn goes_on(text: &[u8]) -> bool {
-    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let digits = count(text, u8::is_ascii_digit);
+    let changes = text.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit());
     text.len() >= 8
         && digits > 0
         && digits < text.len()
-        && (random(text) || text.len() < 12 && changing(text))
+        && (random(text) || text.len() < 12 && changes.count() >= 3)
         && !placeholder(text)
-}
-
-fn changing(text: &[u8]) -> bool {
-    text.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count() >= 3
 }
 
 /// Characters of tokens.
@@ -99,56 +95,24 @@ fn inside(byte: u8) -> bool {
 
 /// Can the text before a seam be the start of a token? Words of prose and code are not.
 fn may_be_cut(word: &[u8]) -> bool {
-    let lower = word.iter().filter(|byte| byte.is_ascii_lowercase()).count();
-    word.len() - lower >= 2
-}
-
-/// The next seam from `at` on: where the text before it ends, where the text behind it begins, and where to look for
-/// the one after it.
-fn seam(bytes: &[u8], mut at: usize) -> Option<(usize, usize, usize)> {
-    while let Some(found) =
-        memchr::memchr3(b'\n', b'"', b'\'', &bytes[at.min(bytes.len())..]).map(|found| at + found)
-    {
-        let end = match bytes[found] {
-            b'\n' => {
-                let lead = bytes[found.saturating_sub(3)..found]
-                    .iter()
-                    .rev()
-                    .take_while(|byte| b"\\=\r".contains(byte))
-                    .count();
-                found - lead
-            }
-            _ => found,
-        };
-        if let Some(behind) = here(bytes, end) {
-            return Some((end, behind, found + 1));
-        }
-        at = found + 1;
-    }
-    None
+    word.len() >= 3 && count(word, |byte| !byte.is_ascii_lowercase()) >= 2
 }
 
 /// If there is a seam at `end`, where the text behind it begins.
-fn here(bytes: &[u8], end: usize) -> Option<usize> {
-    let rest = bytes.get(end..)?;
-    let rest = &rest[..rest.len().min(64)];
-    let lead = rest.iter().take(3).take_while(|byte| b"\\=\r".contains(byte)).count();
-    let after = match rest.get(lead..)? {
-        [b'\n', ..] => lead + 1,
+fn seam(bytes: &[u8], end: usize) -> Option<usize> {
+    let rest = from(bytes, end, 64);
+    let behind = match &rest[leading(rest, 3, |byte| b"\\=\r".contains(&byte))..] {
+        [b'\n', behind @ ..] => past(behind, b" \t+->|#*"),
         // Two strings that are joined: `" + "`, `' . '`, `" "`.
-        [quote @ (b'"' | b'\''), more @ ..] if lead == 0 => {
-            let gap = more.iter().take_while(|byte| b" \t\n\\".contains(byte)).count();
-            let sign = usize::from(matches!(more.get(gap), Some(b'+' | b'.' | b'&')));
-            let more = &more[gap + sign..];
-            let second = more.iter().take_while(|byte| b" \t\n".contains(byte)).count();
-            if more.get(second) != Some(quote) || gap + sign + second == 0 {
-                return None;
-            }
-            return Some(end + 1 + gap + sign + second + 1);
+        [quote @ (b'"' | b'\''), gap @ ..] if gap.len() + 1 == rest.len() => {
+            let (sign, second) = match past(gap, b" \t\n\\") {
+                [b'+' | b'.' | b'&', second @ ..] => (true, second),
+                second => (gap.len() > second.len(), second),
+            };
+            let behind = past(second, b" \t\n").strip_prefix(&[*quote])?;
+            return sign.then(|| place(bytes, behind));
         }
         _ => return None,
     };
-    let margin = rest[after..].iter().take_while(|byte| b" \t+->|#*".contains(byte)).count();
-    let behind = end + after + margin;
-    bytes.get(behind).filter(|byte| inside(**byte)).map(|_| behind)
+    behind.first().filter(|byte| inside(**byte)).map(|_| place(bytes, behind))
 }

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
-use crate::memory::redact::rules::{self, Classes, Rule};
-use crate::memory::redact::value::{made, placeholder, random, varied};
+use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
+use crate::memory::redact::value::{flagged, made, placeholder, random, varied};
 use crate::memory::redact::{commands, files, sentences};
 
 /// What decides about a match.
@@ -27,6 +27,7 @@ fn check(name: &str) -> Option<Check> {
         "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
         "password" => Check::Value(made),
         "given" => Check::Value(|value| !placeholder(value)),
+        "flagged" => Check::Value(flagged),
         "login" => Check::Value(is_login),
         "said_password" => Check::Finder(sentences::password),
         "said_token" => Check::Finder(sentences::token),
@@ -36,16 +37,13 @@ fn check(name: &str) -> Option<Check> {
         "said_login" => Check::Finder(sentences::login),
         "command" => Check::Finder(commands::command),
         "piped" => Check::Finder(commands::piped),
-        "literal" => Check::Finder(commands::literal),
         "expect" => Check::Finder(commands::expect),
         "call" => Check::Finder(commands::call),
-        "quoted" => Check::Finder(commands::quoted),
         "login_flag" => Check::Finder(commands::login_flag),
         "url_login" => Check::Finder(files::url_login),
         "kubernetes" => Check::Finder(files::kubernetes),
         "named_value" => Check::Finder(files::named_value),
         "cookies" => Check::Finder(files::cookies),
-        "pgpass" => Check::Finder(files::pgpass),
         "putty" => Check::Finder(files::putty),
         "jwk" => Check::Finder(files::jwk),
         "csv" => Check::Finder(files::csv),
@@ -68,29 +66,27 @@ fn is_login(coded: &[u8]) -> bool {
 /// A keyword of a rule.
 struct Keyword {
     text: String,
-    ignores_case: bool,
-    /// It begins where a word begins.
-    edge: bool,
     rule: usize,
+    /// See [`list`].
+    list: usize,
 }
 
 struct Search {
     rules: Vec<(Rule, Check)>,
     classes: Classes,
-    /// The keywords, each list in the order of the rules: see [`list`].
-    keywords: Vec<Vec<Keyword>>,
+    /// The keywords by their [`list`], each list in the order of the rules, and where each list begins.
+    keywords: Vec<Keyword>,
+    lists: Vec<usize>,
     /// One bit for each [`hash`] of the first three bytes.
     threes: Box<Hashes>,
-    /// The same of those that have no fourth.
-    shorts: Box<Hashes>,
-    /// One bit for each hash of the first four bytes.
+    /// One bit for each hash of the first four bytes, or of all three.
     fours: Box<Hashes>,
 }
 
 static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
 
-/// Everything that the rules find.
-pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
+/// Everything that the rules find, or of that the tokens only, without what functions find around words.
+pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
     let search = &*SEARCH;
     let (mut runs, mut done, mut at) = (Runs::new(bytes, &search.classes), Done::default(), 0);
     while let Some(next) = search.next(bytes, at) {
@@ -99,7 +95,9 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         for keyword in search.keywords(bytes, at) {
             let (rule, check) = &search.rules[keyword.rule];
             let end = at + keyword.text.len();
-            if let Check::Finder(find) = check {
+            if only_tokens && !matches!(check, Check::Token(_)) {
+                continue;
+            } else if let Check::Finder(find) = check {
                 let Rule { kind, usage, .. } = rule;
                 find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
             } else if let Some(span) = runs.fit(at, end, rule, *check) {
@@ -114,77 +112,63 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     }
 }
 
-/// The tokens only, without what functions find around words.
-pub(super) fn tokens(bytes: &[u8]) -> Vec<Span> {
-    let search = &*SEARCH;
-    let (mut runs, mut at, mut spans) = (Runs::new(bytes, &search.classes), 0, Vec::new());
-    while let Some(next) = search.next_token(bytes, at) {
-        let fit = |keyword: &Keyword| {
-            let (rule, check) = &search.rules[keyword.rule];
-            runs.fit(next, next + keyword.text.len(), rule, *check)
-        };
-        let token = search.keywords(bytes, next).filter(|keyword| search.is_token(keyword)).find_map(fit);
-        at = token.map_or(next + 1, |token| token.end);
-        spans.extend(token);
-    }
-    spans
-}
-
 /// Does a token begin in the text, although it need not end there?
 pub(super) fn begins_in(bytes: &[u8]) -> bool {
-    SEARCH.next_token(bytes, 0).is_some()
+    let search = &*SEARCH;
+    let mut places = std::iter::successors(search.next(bytes, 0), |at| search.next(bytes, at + 1));
+    let is_token = |keyword: &Keyword| matches!(search.rules[keyword.rule].1, Check::Token(_));
+    places.any(|at| search.keywords(bytes, at).any(is_token))
 }
 
 impl Search {
     fn new() -> Search {
         let (rules, classes) = rules::all();
         let table = || Box::new([0; HASHES / 64]);
-        let (threes, shorts, fours) = (table(), table(), table());
-        let keywords = (0..LISTS).map(|_| Vec::new()).collect();
-        let mut search =
-            Search { rules: Vec::with_capacity(rules.len()), classes, keywords, threes, shorts, fours };
+        let mut search = Search {
+            rules: Vec::with_capacity(rules.len()),
+            classes,
+            keywords: Vec::with_capacity(2 * rules.len()),
+            lists: vec![0; LISTS + 1],
+            threes: table(),
+            fours: table(),
+        };
         for mut rule in rules {
             let Some(check) = check(rule.check) else { continue };
             let pattern = &mut rule.pattern;
             let alone = pattern.group.is_none() && pattern.before.is_none();
-            let edge = pattern.edge || alone && matches!(check, Check::Token(_));
-            let ignores_case = pattern.ignores_case;
+            pattern.edge |= alone && matches!(check, Check::Token(_));
             for text in std::mem::take(&mut pattern.keywords) {
                 search.start(text.as_bytes(), pattern.runs.first().map(|run| run.class));
-                if ignores_case {
+                if pattern.ignores_case {
                     // Capitals, and a capital first: all cases that the filter lets through.
                     let upper = text.to_ascii_uppercase();
                     search.start(upper.as_bytes(), None);
                     search.start(&[&upper.as_bytes()[..1], &text.as_bytes()[1..]].concat(), None);
                 }
                 let list = list(text.as_bytes());
-                search.keywords[list].push(Keyword { text, ignores_case, edge, rule: search.rules.len() });
+                search.lists[list + 1] += 1;
+                search.keywords.push(Keyword { text, rule: search.rules.len(), list });
             }
             search.rules.push((rule, check));
         }
+        search.keywords.sort_by_key(|keyword| keyword.list);
+        (0..LISTS).for_each(|list| search.lists[list + 1] += search.lists[list]);
         search
     }
 
     /// Sets the bits of a keyword; `next` is the class of what follows a short one.
     fn start(&mut self, text: &[u8], next: Option<usize>) {
         let word = |bytes: &[u8]| bytes.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte));
-        match text {
-            [_, _, _, _, ..] => {
-                set(&mut self.threes, word(&text[..3]));
-                set(&mut self.fours, word(&text[..4]));
-            }
-            [_, _, _] => {
-                set(&mut self.threes, word(text));
-                set(&mut self.shorts, word(text));
-            }
-            _ => {
-                for third in 0..=255 {
-                    if next.is_none_or(|class| self.classes[class].1.has(third)) {
-                        set(&mut self.threes, word(text) << 8 | u32::from(third));
-                        set(&mut self.shorts, word(text) << 8 | u32::from(third));
-                    }
-                }
-            }
+        let bytes = 0..=255;
+        if let [first, second] = text {
+            let thirds = bytes.filter(|third| next.is_none_or(|class| self.classes[class].1.has(*third)));
+            thirds
+                .collect::<Vec<u8>>()
+                .into_iter()
+                .for_each(|third| self.start(&[*first, *second, third], None));
+        } else {
+            set(&mut self.threes, word(&text[..3]));
+            set(&mut self.fours, word(&text[..text.len().min(4)]));
         }
     }
 
@@ -197,7 +181,7 @@ impl Search {
             last = (last << 8 | u32::from(byte)) & 0xff_ffff;
             if is_set(&self.threes, last) {
                 let four = bytes.get(at + 1).map(|fourth| last << 8 | u32::from(*fourth));
-                if is_set(&self.shorts, last) || four.is_some_and(|four| is_set(&self.fours, four)) {
+                if is_set(&self.fours, last) || four.is_some_and(|four| is_set(&self.fours, four)) {
                     return Some(at - 2);
                 }
             }
@@ -206,30 +190,17 @@ impl Search {
         None
     }
 
-    /// The next position, from `at` on, with the keyword of a token.
-    fn next_token(&self, bytes: &[u8], mut at: usize) -> Option<usize> {
-        loop {
-            at = self.next(bytes, at)?;
-            if self.keywords(bytes, at).any(|keyword| self.is_token(keyword)) {
-                return Some(at);
-            }
-            at += 1;
-        }
-    }
-
-    fn is_token(&self, keyword: &Keyword) -> bool {
-        matches!(self.rules[keyword.rule].1, Check::Token(_))
-    }
-
     /// The keywords at a position.
     fn keywords<'s>(&'s self, bytes: &'s [u8], at: usize) -> impl Iterator<Item = &'s Keyword> {
         let rest = &bytes[at..];
         let is_here = move |keyword: &&Keyword| {
-            let text = keyword.text.as_bytes();
-            let same = |said: &[u8]| said == text || keyword.ignores_case && said.eq_ignore_ascii_case(text);
-            rest.get(..text.len()).is_some_and(same) && (!keyword.edge || begins(bytes, at))
+            let (text, Pattern { ignores_case, edge, .. }) =
+                (keyword.text.as_bytes(), &self.rules[keyword.rule].0.pattern);
+            let same = |said: &[u8]| said == text || *ignores_case && said.eq_ignore_ascii_case(text);
+            rest.get(..text.len()).is_some_and(same) && (!edge || begins(bytes, at))
         };
-        self.keywords[list(rest)].iter().filter(is_here)
+        let list = list(rest);
+        self.keywords[self.lists[list]..self.lists[list + 1]].iter().filter(is_here)
     }
 }
 

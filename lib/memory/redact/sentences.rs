@@ -6,7 +6,7 @@ use memchr::memmem;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{count, leading, until};
+use crate::memory::redact::chars::{count, leading, past, until};
 use crate::memory::redact::near::Near;
 use crate::memory::redact::rules::words;
 use crate::memory::redact::value::{chosen, password as passes, placeholder, random};
@@ -26,10 +26,8 @@ fn is_in(list: &[&str], word: &[u8]) -> bool {
 }
 
 /// What stands where a secret would.
-struct Said<'a> {
+struct Candidate<'a> {
     text: &'a [u8],
-    /// Where it begins, from where the search began.
-    start: usize,
     quoted: bool,
     /// A word like "is" comes before it.
     connected: bool,
@@ -42,7 +40,7 @@ pub(super) fn password(near: &mut Near) {
             true => passes(said.text),
             false => said.connected && (number || random(said.text) && !is_path(said.text)),
         };
-        (made || chosen(said.text)) && !placeholder(said.text)
+        made || chosen(said.text)
     });
 }
 
@@ -56,12 +54,7 @@ pub(super) fn token(near: &mut Near) {
         let letters = count(said.text, u8::is_ascii_alphabetic);
         // Names of code are words with few digits.
         let name = digits * 10 < letters && said.text.contains(&b'_');
-        said.text.len() >= 16
-            && digits > 1
-            && !name
-            && !is_path(said.text)
-            && random(said.text)
-            && !placeholder(said.text)
+        said.text.len() >= 16 && digits > 1 && !name && !is_path(said.text) && random(said.text)
     });
 }
 
@@ -79,50 +72,54 @@ pub(super) fn card_check(near: &mut Near) {
 
 /// "log in as bob / …", "creds: bob:…", "user/pass: bob/…"
 pub(super) fn login(near: &mut Near) {
-    let behind = near.behind();
-    let mut at = 0;
-    // Up to the user's name.
+    const CONNECTORS: [&str; 9] = ["is", "are", "sind", "sont", "son", "as", "lauten", "used", "for"];
+    const JOINS: [&str; 13] =
+        ["/", ":", "|", ",", "and ", "with ", "und ", "et ", "y ", "e ", "mit ", "avec ", "con "];
+    const NAMES: [&str; 7] =
+        ["the password ", "password ", "pw ", "pass ", "Passwort ", "password: ", "pw: "];
+    let strip = |text, starts: &[&'static str]| {
+        let found = starts.iter().find_map(|start| Some((start.len(), strip_prefix(text, start)?)));
+        found.unwrap_or((0, text))
+    };
+    let mut user = near.behind();
     for _ in 0..3 {
-        at += blanks(&behind[at..], b" \t:=*`\"'(");
-        let next = word(&behind[at..]);
-        if !is_in(&["is", "are", "sind", "sont", "son", "as", "lauten", "used", "for"], next) {
+        user = past(user, b" \t:=*`\"'(");
+        let next = word(user);
+        if !is_in(&CONNECTORS, next) {
             break;
         }
-        at += next.len();
+        user = &user[next.len()..];
     }
-    let user = leading(&behind[at..], 65, |byte| byte.is_ascii_alphanumeric() || b"._-@+\\".contains(&byte));
-    if !(1..=64).contains(&user) || at == 0 {
+    let length = leading(user, 65, |byte| byte.is_ascii_alphanumeric() || b"._-@+\\".contains(&byte));
+    if !(1..=64).contains(&length) || user.len() == near.behind().len() {
         return;
     }
-    at += user;
-    let gap = blanks(&behind[at..], b" \t`\"'*");
-    at += gap;
-    let rest = &behind[at..];
-    let joins = ["/", ":", "|", ",", "and ", "with ", "und ", "et ", "y ", "e ", "mit ", "avec ", "con "];
-    let Some(join) = joins.iter().find(|join| rest.starts_with(join.as_bytes())) else { return };
-    if gap == 0 && join.len() > 1 {
+    let gap = past(&user[length..], b" \t`\"'*");
+    let (join, secret) = strip(gap, &JOINS);
+    if join == 0 || join > 1 && gap.len() == user.len() - length {
         return;
     }
-    at += join.len();
-    at += blanks(&behind[at..], b" \t`\"'*");
-    let names = ["the password ", "password ", "pw ", "pass ", "Passwort ", "password: ", "pw: "];
-    if let Some(name) = names.iter().find(|name| behind[at..].starts_with(name.as_bytes())) {
-        at += name.len();
-        at += blanks(&behind[at..], b" \t`\"'*:");
+    let (name, mut secret) = strip(past(secret, b" \t`\"'*"), &NAMES);
+    if name > 0 {
+        secret = past(secret, b" \t`\"'*:");
     }
-    if let Some(said) = candidate(&behind[at..], true)
+    if let Some(said) = candidate(secret, true)
         && chosen(said.text)
         && !placeholder(said.text)
     {
-        let start = near.end + at + said.start;
-        near.push(start, start + said.text.len());
+        near.push(said.text);
     }
 }
 
-/// Looks along the sentence for what is a secret.
-fn said(near: &mut Near, is_secret: impl Fn(&Said) -> bool) {
+fn strip_prefix<'a>(text: &'a [u8], start: &str) -> Option<&'a [u8]> {
+    text.strip_prefix(start.as_bytes())
+}
+
+/// Looks along the sentence for what is a secret, and no placeholder.
+fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
     let behind = near.behind();
-    let (mut at, mut connected) = (0, false);
+    let mut rest = behind;
+    let mut connected = false;
     // `passwords`, `password_file`, `passwordless`: not the word.
     match behind.first() {
         Some(byte) if byte.is_ascii_alphanumeric() => {
@@ -130,46 +127,40 @@ fn said(near: &mut Near, is_secret: impl Fn(&Said) -> bool) {
             if !is_in(&["en", "et", "n", "t", "a", "do", "ot"], ending) {
                 return;
             }
-            at += ending.len();
+            rest = &behind[ending.len()..];
         }
         Some(byte) if b" :=*`\"'\t|,".contains(byte) || *byte >= 0xC2 => {}
         _ => return,
     }
     for _ in 0..WORDS {
-        at += blanks(&behind[at..], b" \t*");
-        let rest = &behind[at..];
+        rest = past(rest, b" \t*");
         // A closing quote or bracket of the name itself.
-        if at <= 2 && matches!(rest, [b'"' | b'\'' | b'`', b' ' | b':' | b'*', ..]) {
-            at += 1;
+        if behind.len() - rest.len() <= 2 && matches!(rest, [b'"' | b'\'' | b'`', b' ' | b':' | b'*', ..]) {
+            rest = &rest[1..];
             continue;
         }
-        let next = match joined_sign(rest) {
-            0 => word(rest),
-            sign => &rest[..sign],
-        };
-        if is_in(&CONNECTORS, next) || joined_sign(rest) > 0 {
-            (at, connected) = (at + next.len(), true);
-            continue;
-        }
-        if connected && is_in(&ADVERBS, next) {
-            at += next.len();
+        let sign = joined_sign(rest);
+        let next = if sign > 0 { &rest[..sign] } else { word(rest) };
+        let connects = sign > 0 || is_in(&CONNECTORS, next);
+        if connects || connected && is_in(&ADVERBS, next) {
+            (rest, connected) = (&rest[next.len()..], true);
             continue;
         }
         if next.is_empty() {
             return;
         }
-        if let Some(found) = candidate(rest, connected).filter(&is_secret) {
-            let start = near.end + at + found.start;
-            near.push(start, start + found.text.len());
-            return;
+        if let Some(found) = candidate(rest, connected)
+            && is_secret(&found)
+            && !placeholder(found.text)
+        {
+            return near.push(found.text);
         }
         // Go on over plain words, and stop where the sentence or the clause does.
         let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || matches!(byte, b'\'' | b'-');
         if !next.iter().all(plain) {
             return;
         }
-        connected = false;
-        at += next.len();
+        (rest, connected) = (&rest[next.len()..], false);
     }
 }
 
@@ -179,17 +170,13 @@ fn joined_sign(rest: &[u8]) -> usize {
     signs.iter().find(|sign| rest.starts_with(sign.as_bytes())).map_or(0, |sign| sign.len())
 }
 
-fn blanks(text: &[u8], of: &[u8]) -> usize {
-    leading(text, text.len(), |byte| of.contains(&byte))
-}
-
 /// Up to white space, or a sign that ends a word.
 fn word(text: &[u8]) -> &[u8] {
     until(text, |byte| byte.is_ascii_whitespace() || b",;:=".contains(&byte))
 }
 
 /// The word or the quoted text at the start.
-fn candidate(rest: &[u8], connected: bool) -> Option<Said<'_>> {
+fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
     let quotes = [
         ("\\\"", "\\\""),
         ("\"", "\""),
@@ -200,19 +187,16 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Said<'_>> {
         ("«", "»"),
         ("「", "」"),
     ];
-    if let Some((open, close)) = quotes.iter().find(|(open, _)| rest.starts_with(open.as_bytes())) {
-        let inside = &rest[open.len()..];
+    if let Some((inside, close)) =
+        quotes.iter().find_map(|(open, close)| Some((strip_prefix(rest, open)?, close)))
+    {
         let end = memmem::find(inside, close.as_bytes())?;
-        return Some(Said { text: &inside[..end], start: open.len(), quoted: connected, connected });
+        return Some(Candidate { text: &inside[..end], quoted: connected, connected });
     }
     let stops = |byte: u8| b" \t\r\n\"`\\<>|,;".contains(&byte) || byte >= 0xE3;
-    let rest = until(&rest[..rest.len().min(LONGEST)], stops);
-    let start = blanks(rest, b"(*");
-    let (mut end, last) = (rest.len(), b".:)]*'?");
-    while end > start && last.contains(&rest[end - 1]) {
-        end -= 1;
-    }
-    (end > start).then(|| Said { text: &rest[start..end], start, quoted: false, connected })
+    let text = past(until(&rest[..rest.len().min(LONGEST)], stops), b"(*");
+    let end = text.iter().rposition(|byte| !b".:)]*'?".contains(byte))?;
+    Some(Candidate { text: &text[..=end], quoted: false, connected })
 }
 
 /// `a/b/c`, `x.y.z`, `A::B`: a place in files or code.
@@ -223,26 +207,25 @@ fn is_path(text: &[u8]) -> bool {
 
 /// So many digits after "is", "code" and the like.
 fn number(near: &mut Near, many: RangeInclusive<usize>) {
-    let behind = near.behind();
-    if !behind.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {
+    let mut rest = near.behind();
+    if !rest.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {
         return;
     }
-    let mut at = 0;
     for _ in 0..4 {
-        at += blanks(&behind[at..], b" :=*`\"'\t#");
-        let next = word(&behind[at..]);
+        rest = past(rest, b" :=*`\"'\t#");
+        let next = word(rest);
         if !is_in(&FILLERS, next) {
             break;
         }
-        at += next.len();
+        rest = &rest[next.len()..];
     }
-    let digits = leading(&behind[at..], behind.len(), |byte| byte.is_ascii_digit());
-    let ends = match behind[at + digits..] {
+    let (digits, rest) = rest.split_at(leading(rest, rest.len(), |byte| byte.is_ascii_digit()));
+    let ends = match rest {
         [b'.', next, ..] => !next.is_ascii_alphanumeric(),
-        [next, ..] => !next.is_ascii_alphanumeric() && !b"_-/%:".contains(&next),
+        [next, ..] => !next.is_ascii_alphanumeric() && !b"_-/%:".contains(next),
         [] => true,
     };
-    if many.contains(&digits) && ends {
-        near.push(near.end + at, near.end + at + digits);
+    if many.contains(&digits.len()) && ends {
+        near.push(digits);
     }
 }

@@ -66,6 +66,13 @@ pub(super) fn made(value: &[u8]) -> bool {
     !placeholder(value) && (password(value) || random(value))
 }
 
+/// Can it be a secret where a flag says that it is one? Nearly anything can.
+pub(super) fn flagged(value: &[u8]) -> bool {
+    let number = value.len() >= 6 && value.iter().all(u8::is_ascii_digit);
+    !matches!(value.first(), Some(b'-' | b'$' | b'@' | b'/'))
+        && (made(value) || number && !placeholder(value))
+}
+
 /// Did a person make it up, where nothing else says that it is not code: no number, no name with a number?
 pub(super) fn chosen(value: &[u8]) -> bool {
     if value.len() > WORDY {

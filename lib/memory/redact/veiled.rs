@@ -1,41 +1,39 @@
 //! Text as a person sees it: without characters of no width and without colours, with escapes of JSON, HTML and
 //! addresses decoded. A secret is searched there, too.
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memchr3_iter};
 
-use crate::memory::redact::near::Span;
+use crate::base::text::escape;
+use crate::memory::redact::chars::leading;
+use crate::memory::redact::near::{Span, from};
 
 /// How much of the text on each side of something decoded is searched, in bytes.
 const AROUND: usize = 320;
 
 /// A part of the text, decoded.
+#[derive(Default)]
 pub(super) struct View {
     pub(super) text: Vec<u8>,
     runs: Vec<Run>,
-    /// Where it ends in the original.
-    end: usize,
 }
 
 impl View {
     /// The span of the original that a span of the view was made from.
     pub(super) fn original(&self, span: &Span) -> Span {
-        let first = self.run(span.start);
-        let last = self.run(span.end - 1);
+        let run =
+            |seen: usize| &self.runs[self.runs.partition_point(|run| run.seen <= seen).saturating_sub(1)];
+        let (first, last) = (run(span.start), run(span.end - 1));
         let start = first.original + if first.decoded { 0 } else { span.start - first.seen };
         let end = last.original + if last.decoded { last.len } else { span.end - last.seen };
         Span { start, end, ..*span }
     }
 
-    fn run(&self, seen: usize) -> &Run {
-        &self.runs[self.runs.partition_point(|run| run.seen <= seen).saturating_sub(1)]
-    }
-
-    fn plain(&mut self, bytes: &[u8], from: usize, to: usize) {
-        if from < to {
-            self.runs.push(Run { seen: self.text.len(), original: from, len: to - from, decoded: false });
-            self.text.extend_from_slice(&bytes[from..to]);
+    /// Adds what the next bytes of the original look like.
+    fn push(&mut self, original: usize, len: usize, text: &[u8]) {
+        if !text.is_empty() {
+            self.runs.push(Run { seen: self.text.len(), original, len, decoded: text.len() < len });
+            self.text.extend_from_slice(text);
         }
-        self.end = to;
     }
 }
 
@@ -56,134 +54,60 @@ struct Veil {
 
 /// The parts of the text around everything that can be decoded.
 pub(super) fn views(bytes: &[u8]) -> Vec<View> {
-    let mut veils = Vec::new();
-    for (sign, read) in SIGNS {
-        veils.extend(memchr_iter(*sign, bytes).filter_map(|at| read(bytes, at)));
-    }
-    if veils.is_empty() {
-        return Vec::new();
-    }
+    let signs = memchr3_iter(0x1b, b'\\', b'%', bytes).chain(memchr3_iter(0xC2, 0xE2, 0xEF, bytes));
+    let signs = signs.chain(memchr_iter(b'&', bytes));
+    let veil = |at: usize| veil(&bytes[at..]).map(|(len, byte)| Veil { at, len, byte });
+    let mut veils: Vec<Veil> = signs.filter_map(veil).collect();
     veils.sort_by_key(|veil| veil.at);
-    let mut views: Vec<View> = Vec::new();
-    let mut at = 0;
-    for veil in &veils {
-        if veil.at < at {
-            continue;
-        }
-        match views.last_mut() {
-            Some(view) if veil.at <= view.end + AROUND => {
-                view.plain(bytes, at, veil.at);
-            }
-            last => {
-                if let Some(view) = last {
-                    view.plain(bytes, at, bytes.len().min(at + AROUND));
-                }
-                let start = veil.at.saturating_sub(AROUND).max(at);
-                let mut view = View { text: Vec::new(), runs: Vec::new(), end: start };
-                view.plain(bytes, start, veil.at);
-                views.push(view);
-            }
-        }
-        at = veil.at + veil.len;
-        if let Some(view) = views.last_mut() {
-            if let Some(byte) = veil.byte {
-                view.runs.push(Run {
-                    seen: view.text.len(),
-                    original: veil.at,
-                    len: veil.len,
-                    decoded: true,
-                });
-                view.text.push(byte);
-            }
-            view.end = at;
+    veils.chunk_by(|one, next| next.at <= one.at + one.len + AROUND).map(|near| view(bytes, near)).collect()
+}
+
+/// The text around some veils that are near each other.
+fn view(bytes: &[u8], veils: &[Veil]) -> View {
+    let mut view = View::default();
+    let mut at = veils[0].at.saturating_sub(AROUND);
+    for veil in veils {
+        // None begins within another one.
+        if veil.at >= at {
+            view.push(at, veil.at - at, &bytes[at..veil.at]);
+            view.push(veil.at, veil.len, veil.byte.as_slice());
+            at = veil.at + veil.len;
         }
     }
-    if let Some(view) = views.last_mut() {
-        view.plain(bytes, at, bytes.len().min(at + AROUND));
+    let rest = from(bytes, at, AROUND);
+    view.push(at, rest.len(), rest);
+    view
+}
+
+/// How long the veil is that a text begins with, and the byte that it stands for.
+fn veil(text: &[u8]) -> Option<(usize, Option<u8>)> {
+    const ESCAPES: [&[u8]; 7] = [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
+    if let Some(length) = ESCAPES.iter().find_map(|escape| colour(escape.len(), text.strip_prefix(*escape)?))
+    {
+        return Some((length, None));
     }
-    views
-}
-
-type Read = fn(&[u8], usize) -> Option<Veil>;
-
-const SIGNS: &[(u8, Read)] = &[
-    (0x1b, |bytes, at| colour(bytes, at, 1)),
-    (b'\\', backslash),
-    (0xC2, |bytes, at| (bytes.get(at + 1) == Some(&0xAD)).then_some(Veil { at, len: 2, byte: None })),
-    (0xE2, width),
-    (0xEF, |bytes, at| {
-        bytes[at..].starts_with("\u{feff}".as_bytes()).then_some(Veil { at, len: 3, byte: None })
-    }),
-    (b'%', percent),
-    (b'&', entity),
-];
-
-/// `ESC [ 1 ; 31 m`, behind so many bytes of the escape.
-fn colour(bytes: &[u8], at: usize, escape: usize) -> Option<Veil> {
-    let rest = bytes.get(at + escape..)?;
-    let rest = rest.strip_prefix(b"[")?;
-    let many = rest.iter().take(24).take_while(|byte| byte.is_ascii_digit() || b";:?".contains(byte)).count();
-    rest.get(many).filter(|byte| byte.is_ascii_alphabetic())?;
-    Some(Veil { at, len: escape + 1 + many + 1, byte: None })
-}
-
-/// `\u001b[31m`, `\x1b[0m`, `\u005f`, `\x5f`, `\/`
-fn backslash(bytes: &[u8], at: usize) -> Option<Veil> {
-    let rest = &bytes[at + 1..];
-    for escape in ["u001b", "u001B", "x1b", "x1B", "033", "e"] {
-        if rest.starts_with(escape.as_bytes())
-            && let Some(veil) = colour(bytes, at, 1 + escape.len())
-        {
-            return Some(veil);
-        }
+    match text {
+        [b'\\', b'/', ..] => Some((2, Some(b'/'))),
+        [b'&', b'q', b'u', b'o', b't', b';', ..] => Some((6, Some(b'"'))),
+        [b'&', b'a', b'p', b'o', b's', b';', ..] => Some((6, Some(b'\''))),
+        [0xC2, 0xAD, ..] => Some((2, None)),
+        // Zero width space and joiners, word joiner, the marks of direction, and of the byte order.
+        [0xE2, 0x80, 0x8B..=0x8F | 0xAA..=0xAE, ..]
+        | [0xE2, 0x81, 0xA0..=0xA4, ..]
+        | [0xEF, 0xBB, 0xBF, ..] => Some((3, None)),
+        _ => match escape(text)? {
+            (c @ ' '..='~', length) => Some((length, u8::try_from(c).ok())),
+            ('\u{200b}'..='\u{200d}' | '\u{feff}', length) => Some((length, None)),
+            _ => None,
+        },
     }
-    let digits = match rest {
-        [b'/', ..] => return Some(Veil { at, len: 2, byte: Some(b'/') }),
-        [b'u', b'0', b'0', digits @ ..] => (digits, 6),
-        [b'u', b'2', b'0', b'0', b'b' | b'B' | b'c' | b'C' | b'd' | b'D', ..]
-        | [b'u', b'f' | b'F', b'e' | b'E', b'f' | b'F', b'f' | b'F', ..] => {
-            return Some(Veil { at, len: 6, byte: None });
-        }
-        [b'x', digits @ ..] => (digits, 4),
-        _ => return None,
-    };
-    Some(Veil { at, len: digits.1, byte: Some(hexadecimal(digits.0)?) })
 }
 
-fn percent(bytes: &[u8], at: usize) -> Option<Veil> {
-    Some(Veil { at, len: 3, byte: Some(hexadecimal(&bytes[at + 1..])?) })
-}
-
-/// The visible character of two hexadecimal digits.
-fn hexadecimal(digits: &[u8]) -> Option<u8> {
-    let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
-    let byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
-    (b' '..=b'~').contains(&byte).then_some(byte)
-}
-
-/// Zero width space and joiners, word joiner, and the marks of direction.
-fn width(bytes: &[u8], at: usize) -> Option<Veil> {
-    let none = matches!(bytes[at..], [_, 0x80, 0x8B..=0x8F | 0xAA..=0xAE, ..] | [_, 0x81, 0xA0..=0xA4, ..]);
-    none.then_some(Veil { at, len: 3, byte: None })
-}
-
-/// `&#95;`, `&#x5f;`, `&quot;`
-fn entity(bytes: &[u8], at: usize) -> Option<Veil> {
-    let rest = &bytes[at + 1..bytes.len().min(at + 9)];
-    let end = memchr::memchr(b';', rest)?;
-    let name = std::str::from_utf8(&rest[..end]).ok()?;
-    let byte = match name {
-        "quot" => b'"',
-        "apos" => b'\'',
-        _ => {
-            let number = name.strip_prefix('#')?;
-            match number.strip_prefix(['x', 'X']) {
-                Some(number) => u8::from_str_radix(number, 16).ok()?,
-                None => number.parse().ok()?,
-            }
-        }
-    };
-    (b' '..=b'~').contains(&byte).then_some(Veil { at, len: end + 2, byte: Some(byte) })
+/// The length of `ESC [ 1 ; 31 m`, of which the text behind so many bytes of the escape is left.
+fn colour(escape: usize, behind: &[u8]) -> Option<usize> {
+    let rest = behind.strip_prefix(b"[")?;
+    let many = leading(rest, 24, |byte| byte.is_ascii_digit() || b";:?".contains(&byte));
+    rest.get(many).filter(|byte| byte.is_ascii_alphabetic()).map(|_| escape + 1 + many + 1)
 }
 
 #[cfg(test)]
