@@ -10,11 +10,11 @@
 )]
 
 use axe::consolidate::{
-    self, Claimed, Consolidate, Known, KnownNote, Material, Outcome, Passage, Record, RelatedLimits, Role,
-    Session, Slice, Speaker,
+    self, Claimed, Consolidate, Known, Made, Material, Passage, Record, RelatedLimits, Role, Session, Slice,
+    Speaker,
 };
 use axe::defrag::{self, Defrag, Limits, Scanned, Structure, Wanted};
-use axe::notes::{Broken, Entry, EntryId, Persistence, Place, Revision, Version};
+use axe::notes::{Broken, Entry, EntryId, Persistence, Revision, Version};
 use axe::pipeline::{Answer, Begun, Ending, Event, Pipeline, Redactor, State, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
@@ -140,11 +140,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                 Event::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
             }
             State::Check { work, .. } => {
-                let known = |id: &EntryId| {
-                    let note = notes.find_own(id).ok()?;
-                    let is_archived = note.place == Place::Archive;
-                    Some((id.clone(), KnownNote { entry: note.entry, is_archived }))
-                };
+                let known = |id: &EntryId| Some((id.clone(), notes.find_own(id).ok()?));
                 // What a person typed counts for more than what a tool printed.
                 let mut record = Record::default();
                 for passage in queue.keys().filter_map(|id| said(id)) {
@@ -163,12 +159,15 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
             }
             // After the last change, a host remembers what has been seen of each session.
             State::Apply { plan, done, .. } => Event::Applied(match plan.changes.get(done) {
-                None => Outcome::Unchanged,
+                None => Made::default(),
                 Some(change) => {
                     // This example never resumes another process's batch.
-                    let (written, warnings) = consolidate::write(notes, change, plan.at, false)?;
-                    plan.warnings.iter().chain(&warnings).for_each(|warning| println!("warning: {warning}"));
-                    written
+                    let made = consolidate::write(notes, change, plan.at, false)?;
+                    plan.warnings
+                        .iter()
+                        .chain(&made.warnings)
+                        .for_each(|warning| println!("warning: {warning}"));
+                    made
                 }
             }),
             State::Close { work, .. } => {

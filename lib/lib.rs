@@ -41,14 +41,10 @@ pub mod consolidate {
     pub use crate::memory::consolidate::land::Known;
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;
-    pub use crate::memory::consolidate::plan::{
-        Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement, PlannedWithdrawal,
-    };
+    pub use crate::memory::consolidate::plan::{Plan, PlannedChange, PlannedNote, Retirement, Waiting};
     pub use crate::memory::consolidate::related::{RelatedLimits, related};
-    pub use crate::memory::consolidate::work::{
-        Action, Claimed, Outcome, Slice, Verdict, Waiting, Work, Written,
-    };
-    pub use crate::memory::consolidate::write::write;
+    pub use crate::memory::consolidate::work::{Claimed, Slice, Verdict, Work};
+    pub use crate::memory::consolidate::write::{Action, Made, Written, write};
     pub use crate::memory::outside::Provenance;
     pub use crate::memory::record::{Record, Speaker};
 }

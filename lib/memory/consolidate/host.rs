@@ -8,18 +8,19 @@ use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::pending::{self, ForWhom, pending};
-use crate::memory::consolidate::plan::{Change, KnownNote, Plan};
+use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting};
 use crate::memory::consolidate::queue::{FRAME, Queue, Room, claim_for, consume, entries, split, waiting};
 use crate::memory::consolidate::readings::{Readings, Shown};
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
-use crate::memory::consolidate::work::{Outcome, Waiting, Work, Written};
-use crate::memory::consolidate::write::write;
+use crate::memory::consolidate::work::Work;
+use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::runner::{Host, Rank, Run};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section;
 use crate::memory::service::{belongs_to, count_use};
 use crate::store::batch::{Batch, Batches};
+use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Scope};
 use crate::store::history as commits;
 use crate::store::journal::Waiting as Claim;
@@ -47,12 +48,9 @@ pub struct ConsolidateHost<'a, P> {
     /// the plan that was made then.
     pub looked_up: Option<String>,
     /// What this run wrote.
-    pub written: Vec<Written>,
-    /// What it put before the person.
-    pub waiting: Vec<Waiting>,
-    /// What it made, or a dry run would have made, as planned.
-    pub planned: Vec<Change>,
-    pub warnings: Vec<String>,
+    pub made: Made,
+    /// The same, or what a dry run would have written, as planned.
+    pub planned: Vec<PlannedChange>,
 }
 
 /// How a prompt of at most `max` bytes is shared out.
@@ -144,19 +142,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 
     fn look_up(&mut self, work: &Work, run: &Run) -> Result<Known> {
         let entries = entries(&work.own.queue_ids, run)?;
-        let known = |id: &EntryId| {
-            let note = self.notes.own(id).transpose()?;
-            Some(note.map(|note| {
-                let is_archived = note.place == Place::Archive;
-                (id.clone(), KnownNote { entry: note.entry, is_archived })
-            }))
-        };
+        let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
             Place::Topics => note.entry.meta().tags.clone(),
             Place::Archive => Vec::new(),
         })?;
         // One that nobody has, as a model may name it, would be looked for in every file.
-        let notes: BTreeMap<EntryId, KnownNote> =
+        let notes: BTreeMap<EntryId, Note> =
             work.notes().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
         let made = notes
             .iter()
@@ -174,34 +166,31 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// One change, or, after the last, that what was shown has been seen.
-    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &Run) -> Result<Outcome> {
-        let mut warnings = if step == 0 { std::mem::take(&mut plan.warnings) } else { Vec::new() };
-        let outcome = match plan.changes.into_iter().nth(step) {
+    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &Run) -> Result<Made> {
+        let mut made = Made::default();
+        if step == 0 {
+            made.warnings.append(&mut plan.warnings);
+        }
+        match plan.changes.into_iter().nth(step) {
             None => {
                 let cited = consume(work, &mut self.readings, run)?;
-                self.count_uses(&cited, run)?;
-                Outcome::Unchanged
+                if let Err(why) = self.count_uses(&cited, run) {
+                    run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
+                }
             }
             Some(change) => {
                 let may_be_written = self.looked_up.as_ref() != Some(&run.batch()?.id);
-                let (outcome, more) = write(&self.notes, &change, plan.at, may_be_written)?;
-                warnings.extend(more);
+                made.extend(write(&self.notes, &change, plan.at, may_be_written)?);
                 self.planned.push(change);
-                outcome
             }
-        };
+        }
         // A dry run shows them with its plan.
         if !run.is_dry() {
-            warnings.iter().for_each(|warning| run.reporter.warn(warning));
+            made.warnings.iter().for_each(|warning| run.reporter.warn(warning));
         }
-        self.warnings.extend(warnings);
         // Told by the run that wrote it, though its batch may go on in later ones.
-        match &outcome {
-            Outcome::Note(written) => self.written.push(written.clone()),
-            Outcome::Waits(waiting) => self.waiting.push(waiting.clone()),
-            Outcome::Unchanged => {}
-        }
-        Ok(outcome)
+        self.made.extend(made.clone());
+        Ok(made)
     }
 
     fn close(&mut self, work: &Work, _: Option<&Failure>, run: &Run) -> Result<()> {
@@ -226,7 +215,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         if run.is_dry() || !storage.auto_commit {
             return Ok(());
         }
-        let (written, waiting) = (&work.own.written, &work.own.waiting);
+        let Made { written, waiting, .. } = &work.own.made;
         let changed: Vec<Note> =
             written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect();
         // Why something waits no longer is found in the history.
@@ -289,13 +278,13 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         if cited.is_empty() {
             return Ok(());
         }
-        let known = self.notes.ids()?;
-        for id in cited.intersection(&known) {
-            if let Err(why) = count_use(&self.notes, id, run.env.now()) {
+        let change = Change::of(&self.notes)?;
+        for id in cited.intersection(&change.notes.ids()?) {
+            if let Err(why) = count_use(&change, id, run.env.now()) {
                 run.reporter.warn(&format!("the use of {id} is not counted: {}", why.message()));
             }
         }
-        Ok(())
+        change.write()
     }
 }
 

@@ -2,13 +2,14 @@
 //! steps. No file, no process.
 
 use super::*;
-use crate::memory::consolidate::plan::Change;
-use crate::memory::consolidate::plan::KnownNote;
-use crate::memory::consolidate::work::{Action, Verdict, Waiting, Written};
+use crate::memory::consolidate::plan::{PlannedChange, Waiting};
+use crate::memory::consolidate::work::Verdict;
+use crate::memory::consolidate::write::{Action, Written};
 use crate::memory::pipeline::{Answer, Begun, Event};
 use crate::memory::record::{Record, Speaker};
 use crate::store::entry::{Entry, EntryId};
 use crate::store::journal::entry::QueueEntry;
+use crate::store::persistence::{Note, Place};
 use crate::store::proposal::Proposal;
 use jiff::Timestamp;
 use serde_json::json;
@@ -77,10 +78,7 @@ impl Script {
                 Event::Found(Known {
                     at: Timestamp::UNIX_EPOCH,
                     ids: ids.chain([wrong_note().meta().id.clone()]).collect(),
-                    notes: work
-                        .notes()
-                        .map(|id| (id.clone(), KnownNote { entry: wrong_note(), is_archived: false }))
-                        .collect(),
+                    notes: work.notes().map(|id| (id.clone(), there(wrong_note()))).collect(),
                     made: BTreeSet::new(),
                     tags: BTreeSet::new(),
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
@@ -96,7 +94,7 @@ impl Script {
                     Some(change) => self.write(change),
                     None => {
                         self.log(&format!("consume {}", work.seen().count()));
-                        Outcome::Unchanged
+                        Made::default()
                     }
                 })
             }
@@ -110,35 +108,36 @@ impl Script {
                 Event::Done
             }
             State::Commit { work, .. } => {
-                self.log(&format!("commit {}", work.own.written.len()));
+                self.log(&format!("commit {}", work.own.made.written.len()));
                 Event::Done
             }
             State::Ask { .. } | State::Paused { .. } | State::Ended { .. } => return None,
         })
     }
 
-    fn write(&mut self, change: Change) -> Outcome {
+    fn write(&mut self, change: PlannedChange) -> Made {
         let (id, title, body, action) = match change {
-            Change::Note(note) => {
+            PlannedChange::Note(note) => {
                 let action = if note.update.is_some() { Action::Update } else { Action::Create };
-                (note.id, note.title, note.body, action)
+                (note.id, note.draft.title, note.draft.body, action)
             }
-            Change::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
-            Change::Withdraw(change) => {
+            PlannedChange::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
+            PlannedChange::Withdraw(change) => {
                 self.log(&format!("withdraw {}", change.title));
-                return Outcome::Unchanged;
+                return Made::default();
             }
-            Change::Propose(proposal) => {
+            PlannedChange::Propose(proposal) => {
                 let title = proposal.entry.map_or_else(String::new, |entry| entry.title);
                 self.log(&format!("propose {} {title}", proposal.op));
                 let Proposal { id, op, note, .. } = *proposal;
-                return Outcome::Waits(Waiting { id, op, note, title, withdrawn: None });
+                let waiting = vec![Waiting { id, op, note, title, withdrawn: None }];
+                return Made { waiting, ..Made::default() };
             }
         };
         let verb = if action == Action::Create { "write" } else { "change" };
         self.log(&format!("{verb} {title}"));
         self.notes.insert(title.clone(), body);
-        Outcome::Note(Written { id, title, action })
+        Made { written: vec![Written { id, title, action }], ..Made::default() }
     }
 
     fn log(&mut self, what: &str) {
@@ -178,6 +177,10 @@ fn wrong_note() -> Entry {
     let text = "---\nid: id__AAAAAA\ntitle: The port is 4310\nsummary: Port 4310, never 80.\nscope: repo\n\
         sources:\n  - {harness: codex, threadId: t, repo: h/o/r}\n---\n\nThe dev server listens on 4310, see a/b.rs.\n";
     Entry::parse(text.into()).unwrap()
+}
+
+fn there(entry: Entry) -> Note {
+    Note { place: Place::Topics, path: "topics/x.md".into(), entry }
 }
 
 /// The same as a prompt shows it.

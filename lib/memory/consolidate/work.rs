@@ -1,8 +1,8 @@
 //! What one batch of the queue has claimed, and what came of it so far.
 
+use crate::memory::consolidate::write::Made;
 use crate::memory::pipeline;
-use crate::store::entry::EntryId;
-use crate::store::proposal::{Op, ProposalId};
+use crate::store::proposal::ProposalId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,10 +18,9 @@ pub struct Claimed {
     pub queue_ids: Vec<String>,
     /// The changes that wait of which the part under way shows the text.
     pub shown_changes: Vec<ProposalId>,
-    /// The notes that were written since the last commit.
-    pub written: Vec<Written>,
-    /// What waits for a person since then.
-    pub waiting: Vec<Waiting>,
+    /// What was written since the last commit.
+    #[serde(default)]
+    pub made: Made,
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
     pub verdicts: BTreeMap<String, Verdict>,
 }
@@ -36,54 +35,6 @@ pub struct Slice {
     /// Which of how many slices of this entry it is, from 1.
     pub number: usize,
     pub of: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Written {
-    pub id: EntryId,
-    pub title: String,
-    pub action: Action,
-}
-
-/// What was done to a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    Create,
-    Update,
-    /// To the archive, because it no longer holds.
-    Retire,
-}
-
-/// A change that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Waiting {
-    pub id: ProposalId,
-    pub op: Op,
-    pub note: Option<EntryId>,
-    pub title: String,
-    /// It waits no longer: why the model took it back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub withdrawn: Option<String>,
-}
-
-impl Waiting {
-    /// `withdrawn p__a1B2c3: TITLE: REASON`, of one that was taken back.
-    pub fn withdrawal(&self) -> Option<String> {
-        let reason = self.withdrawn.as_ref()?;
-        Some(format!("withdrawn {}: {}: {reason}", self.id, self.title))
-    }
-}
-
-/// What came of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Note(Written),
-    Waits(Waiting),
-    /// There was nothing to do any more.
-    Unchanged,
 }
 
 /// What becomes of a queue entry.
