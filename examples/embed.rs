@@ -118,20 +118,9 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
             }
             State::Gather { work } => {
                 let session = |slice: &Slice| {
-                    let entry = queue.get(&slice.queue_id)?;
-                    Some(Session {
-                        queue_id: slice.queue_id.clone(),
-                        harness: entry.harness.to_string(),
-                        thread_id: entry.thread_id().map(str::to_owned),
-                        repo: entry.context.repo.clone(),
-                        queued: entry.timestamp,
-                        is_note: true,
-                        part: (slice.number, slice.of),
-                        cut: 0,
-                        earlier: Vec::new(),
-                        left_out: 0,
-                        passages: said(&slice.queue_id).into_iter().collect(),
-                    })
+                    let (slice, entry) = (slice.clone(), queue.get(&slice.queue_id)?.clone());
+                    let passages = said(&slice.queue_id).into_iter().collect();
+                    Some(Session { slice, entry, cut: 0, earlier: Vec::new(), left_out: 0, passages })
                 };
                 let sessions: Vec<Session> = work.part().into_iter().flatten().filter_map(session).collect();
                 let limits = RelatedLimits { room: 10_000, whole: 8_000 };

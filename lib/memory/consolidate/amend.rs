@@ -12,7 +12,7 @@ use crate::store::proposal::{Draft, Proposal, ProposalId};
 impl Judge<'_> {
     /// The change with this id, if sessions of these repositories may change it: it was shown, and one of them made it.
     fn changeable<'p>(&self, id: &ProposalId, shown: &'p [Proposal]) -> Option<&'p Proposal> {
-        let is_here = |there: &&Proposal| is_of(there, |repo| self.is_repo(repo), self.is_outside());
+        let is_here = |there: &&Proposal| is_of(there, |repo| self.is_in(repo));
         shown.iter().find(|there| there.id == *id).filter(is_here)
     }
 

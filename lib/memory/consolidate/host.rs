@@ -3,16 +3,14 @@
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
-use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::output::{Facts, add_facts};
-use crate::memory::consolidate::passage::Passage;
-use crate::memory::consolidate::pending::{self, ForWhom, pending};
+use crate::memory::consolidate::pending::{self, pending};
 use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting};
-use crate::memory::consolidate::queue::{FRAME, Queue, Room, claim_for, consume, entries, split, waiting};
-use crate::memory::consolidate::readings::{Readings, Shown};
+use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
+use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
-use crate::memory::consolidate::work::Work;
+use crate::memory::consolidate::work::{Room, Work};
 use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::runner::{Host, Rank, Run};
 use crate::memory::pipeline::saved::Kind;
@@ -24,7 +22,7 @@ use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Scope};
 use crate::store::history as commits;
 use crate::store::journal::Waiting as Claim;
-use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::journal::entry::QueueEntry;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -99,30 +97,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
-        let slices = work.slices();
         let entries = entries(&work.own.queue_ids, run)?;
-        let mut sessions = Vec::new();
-        let mut used = 0;
-        for (slice, shown) in slices.iter().zip(self.readings.shown(run.batch()?, slices)?) {
-            let Shown { earlier, left_out, cut, passages } = shown;
-            let Some(entry) = entries.get(&slice.queue_id) else { continue };
-            let repo = entry.context.repo.as_ref().map_or(0, String::len);
-            used += FRAME + DIGEST_FRAME + repo;
-            used += earlier.iter().chain(&passages).map(Passage::bytes).sum::<usize>();
-            sessions.push(Session {
-                queue_id: slice.queue_id.clone(),
-                harness: entry.harness.name().to_owned(),
-                thread_id: entry.thread_id().map(str::to_owned),
-                repo: entry.context.repo.clone(),
-                queued: entry.timestamp,
-                is_note: matches!(entry.retrieval, Retrieval::Inline { .. }),
-                part: (slice.number, slice.of),
-                cut,
-                earlier,
-                left_out,
-                passages,
-            });
-        }
+        let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
+        let used: usize = sessions.iter().map(Session::bytes).sum();
         // What the sessions leave of their room is for notes and for what waits.
         let room = room(self.pipeline.max_prompt_bytes)?;
         let (proposals, _) = self.notes.proposals()?;
@@ -131,12 +108,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let limits = RelatedLimits { room, whole: self.max_note_bytes };
         let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
         let (related, tags) = related(&self.notes, &sessions, wanted, limits, self.pipeline.redactor)?;
-        let whom = ForWhom {
-            repos: sessions.iter().filter_map(|session| session.repo.as_deref()).collect(),
-            is_outside: sessions.iter().any(|session| session.repo.is_none()),
-            notes: related.iter().map(|note| &note.id).collect(),
-        };
-        let waiting = pending(&proposals, &whom, room_for_changes, self.pipeline.redactor);
+        let waiting = pending(&proposals, &sessions, &related, room_for_changes, self.pipeline.redactor);
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
@@ -290,8 +262,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
 
 /// Was the note made in this session, in whatever run, and is it nobody's own since?
 fn is_made_by(note: &Entry, entry: &QueueEntry) -> bool {
-    let thread = entry.thread_id();
-    note.kept().is_none() && is_of_session(note.meta(), entry.harness.name(), thread, entry.timestamp)
+    note.kept().is_none() && is_of_session(note.meta(), entry)
 }
 
 /// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say

@@ -296,8 +296,8 @@ impl Judge<'_> {
     fn is_here(&self, meta: &Meta) -> bool {
         let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref()).peekable();
         match repos.peek() {
-            None => self.is_outside(),
-            Some(_) => repos.any(|repo| self.is_repo(repo)),
+            None => self.is_in(None),
+            Some(_) => repos.any(|repo| self.is_in(Some(repo))),
         }
     }
 
@@ -432,18 +432,9 @@ impl Judge<'_> {
         self.known.at.as_millisecond()
     }
 
-    /// The repositories of the sessions.
-    fn repos(&self) -> impl Iterator<Item = Option<&str>> {
-        self.known.entries.values().map(|entry| entry.context.repo.as_deref())
-    }
-
-    pub(super) fn is_repo(&self, repo: &str) -> bool {
-        self.repos().any(|of| of == Some(repo))
-    }
-
-    /// Is one of the sessions outside of any repository?
-    pub(super) fn is_outside(&self) -> bool {
-        self.repos().any(|of| of.is_none())
+    /// One of the sessions was in this repository; `None`: outside of any.
+    pub(super) fn is_in(&self, repo: Option<&str>) -> bool {
+        self.known.entries.values().any(|entry| entry.context.repo.as_deref() == repo)
     }
 
     /// What a note says of the entries that it comes from.
