@@ -243,7 +243,7 @@ pub fn session_of(repo: Option<&str>) -> QueueEntry {
     let entry = serde_json::json!({"version": 1, "timestamp": "2026-02-28T15:04:05Z", "harness": "codex",
         "retrieval": {"method": "transcript", "path": "/t.jsonl", "format": "codex", "sessionId": "s"},
         "context": {"cwd": "/w", "repo": repo}});
-    QueueEntry::parse(entry.to_string().as_bytes()).unwrap()
+    QueueEntry::parse(entry.to_string().as_bytes()).expect("it is an entry")
 }
 
 #[cfg(test)]
