@@ -10,12 +10,12 @@
 )]
 
 use axe::consolidate::{
-    self, Claimed, Consolidate, Known, KnownNote, Material, Outcome, Passage, Record, RelatedLimits, Role,
-    Session, Slice, Speaker,
+    self, Claimed, Consolidate, Known, Made, Material, Passage, Record, RelatedLimits, Role, Session, Slice,
+    Speaker,
 };
 use axe::defrag::{self, Defrag, Limits, Scanned, Structure, Wanted};
-use axe::notes::{Broken, Entry, EntryId, Persistence, Place, Revision, Version};
-use axe::pipeline::{Answer, Begun, Done, Effect, Ending, Event, Pipeline, Redactor, Task, Work};
+use axe::notes::{Broken, Entry, EntryId, Persistence, Revision, Version};
+use axe::pipeline::{Answer, Begun, Ending, Event, Pipeline, Redactor, State, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
 use jiff::Timestamp;
@@ -97,94 +97,76 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
         }
         _ => None,
     };
-    let (mut state, mut effect) = pipeline.step(consolidate::State::Begin, Event::Resumed);
+    let mut state = pipeline.step(State::Begin, Event::Resumed);
     loop {
         // Here a host saves the state: whatever happens from now on, it can go on from here.
         state = serde_json::from_value(serde_json::to_value(&state).map_err(broken)?).map_err(broken)?;
         println!("consolidate: {}", Consolidate::name(&state));
-        let event = match effect {
-            Effect::End(ending) => return Ok(ending),
-            Effect::Ask(question) => Event::Answered(Answer::Reply(model(&question.prompt))),
-            Effect::Perform(task) => Event::Done(match task {
-                Task::Begin => {
-                    let queue_ids = queue.keys().cloned().collect();
-                    let claimed = Claimed { queue_ids, has_llm: true, ..Claimed::default() };
-                    Done::Begun(Begun::Work(Work::new("batch__embed1embed1".to_owned(), claimed)))
+        let event = match state.clone() {
+            State::Ended { ending } => return Ok(ending),
+            State::Paused { failure, .. } => return Ok(Ending::Paused(failure)),
+            State::Ask { question, .. } => Event::Answered(Answer::Reply(model(&question.prompt))),
+            State::Begin => {
+                let queue_ids = queue.keys().cloned().collect();
+                let claimed = Claimed { queue_ids, has_llm: true, ..Claimed::default() };
+                Event::Begun(Begun::Work(Work::new("batch__embed1embed1".to_owned(), claimed)))
+            }
+            State::Divide { work } => {
+                let whole = |id: &String| Slice { queue_id: id.clone(), from: 0, to: 1, number: 1, of: 1 };
+                let parts = vec![work.own.queue_ids.iter().map(whole).collect()];
+                Event::Divided(Work { parts, ..work })
+            }
+            State::Gather { work } => {
+                let session = |slice: &Slice| {
+                    let (slice, entry) = (slice.clone(), queue.get(&slice.queue_id)?.clone());
+                    let passages = said(&slice.queue_id).into_iter().collect();
+                    Some(Session { slice, entry, cut: 0, earlier: Vec::new(), left_out: 0, passages })
+                };
+                let sessions: Vec<Session> = work.part().into_iter().flatten().filter_map(session).collect();
+                let limits = RelatedLimits { room: 10_000, whole: 8_000 };
+                let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
+                let (related, tags) = consolidate::related(notes, &sessions, &wanted, limits, redactor)?;
+                Event::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
+            }
+            State::Check { work, .. } => {
+                let known = |id: &EntryId| Some((id.clone(), notes.find_own(id).ok()?));
+                // What a person typed counts for more than what a tool printed.
+                let mut record = Record::default();
+                for passage in queue.keys().filter_map(|id| said(id)) {
+                    record.add(Some(passage.number), Speaker::Person, &passage.text);
                 }
-                Task::Divide(work) => {
-                    let whole =
-                        |id: &String| Slice { queue_id: id.clone(), from: 0, to: 1, number: 1, of: 1 };
-                    let parts = vec![work.own.queue_ids.iter().map(whole).collect()];
-                    Done::Divided(Work { parts, ..work })
+                Event::Found(Known {
+                    at: now,
+                    ids: notes.ids()?,
+                    notes: work.notes().filter_map(known).collect(),
+                    made: Default::default(),
+                    tags: Default::default(),
+                    entries: queue.clone(),
+                    record: record.into(),
+                    proposals: notes.proposals()?.0,
+                })
+            }
+            // After the last change, a host remembers what has been seen of each session.
+            State::Apply { plan, done, .. } => Event::Applied(match plan.changes.get(done) {
+                None => Made::default(),
+                Some(change) => {
+                    // This example never resumes another process's batch.
+                    let made = consolidate::write(notes, change, plan.at, false)?;
+                    plan.warnings
+                        .iter()
+                        .chain(&made.warnings)
+                        .for_each(|warning| println!("warning: {warning}"));
+                    made
                 }
-                Task::Gather(work) => {
-                    let session = |slice: &Slice| {
-                        let entry = queue.get(&slice.queue_id)?;
-                        Some(Session {
-                            queue_id: slice.queue_id.clone(),
-                            harness: entry.harness.to_string(),
-                            thread_id: entry.thread_id().map(str::to_owned),
-                            repo: entry.context.repo.clone(),
-                            queued: entry.timestamp,
-                            is_note: true,
-                            part: (slice.number, slice.of),
-                            cut: 0,
-                            earlier: Vec::new(),
-                            left_out: 0,
-                            passages: said(&slice.queue_id).into_iter().collect(),
-                        })
-                    };
-                    let sessions: Vec<Session> =
-                        work.part().into_iter().flatten().filter_map(session).collect();
-                    let limits = RelatedLimits { room: 10_000, whole: 8_000 };
-                    let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
-                    let (related, tags) = consolidate::related(notes, &sessions, &wanted, limits, redactor)?;
-                    Done::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
-                }
-                Task::LookUp(work) => {
-                    let known = |id: &EntryId| {
-                        let note = notes.find_own(id).ok()?;
-                        let is_archived = note.place == Place::Archive;
-                        Some((id.clone(), KnownNote { entry: note.entry, is_archived }))
-                    };
-                    // What a person typed counts for more than what a tool printed.
-                    let mut record = Record::default();
-                    for passage in queue.keys().filter_map(|id| said(id)) {
-                        record.add(Some(passage.number), Speaker::Person, &passage.text);
-                    }
-                    Done::Found(Known {
-                        at: now,
-                        ids: notes.ids()?,
-                        notes: work.notes().filter_map(known).collect(),
-                        made: Default::default(),
-                        tags: Default::default(),
-                        entries: queue.clone(),
-                        record: record.into(),
-                        proposals: notes.proposals()?.0,
-                    })
-                }
-                // After the last change, a host remembers what has been seen of each session.
-                Task::Apply { plan, step, .. } => Done::Applied(match plan.changes.get(step) {
-                    None => Outcome::Unchanged,
-                    Some(change) => {
-                        // This example never resumes another process's batch.
-                        let (written, warnings) = consolidate::write(notes, change, plan.at, false)?;
-                        plan.warnings
-                            .iter()
-                            .chain(&warnings)
-                            .for_each(|warning| println!("warning: {warning}"));
-                        written
-                    }
-                }),
-                Task::Close { work, .. } => {
-                    work.own.verdicts.iter().for_each(|(id, verdict)| println!("{id}: {verdict}"));
-                    Done::Closed
-                }
-                Task::Refresh => Done::Refreshed,
-                Task::Commit(_) => Done::Committed,
             }),
+            State::Close { work, .. } => {
+                work.own.verdicts.iter().for_each(|(id, verdict)| println!("{id}: {verdict}"));
+                Event::Done
+            }
+            State::Refresh { .. } => Event::Done,
+            State::Commit { .. } => Event::Done,
         };
-        (state, effect) = pipeline.step(state, event);
+        state = pipeline.step(state, event);
     }
 }
 
@@ -195,54 +177,49 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
     let now = Timestamp::now();
     let today = now.to_zoned(TimeZone::system()).date();
     let mut structure = Structure::default();
-    let (mut state, mut effect) = pipeline.step(defrag::State::Begin, Event::Resumed);
+    let mut state = pipeline.step(State::Begin, Event::Resumed);
     loop {
         println!("defrag: {}", Defrag::name(&state));
-        let event = match effect {
-            Effect::End(ending) => return Ok(ending),
-            Effect::Ask(question) => Event::Answered(Answer::Reply(model(&question.prompt))),
-            Effect::Perform(task) => Event::Done(match task {
-                Task::Begin => {
-                    let total = defrag::read(notes, |_| true)?.0.len();
-                    let scanned = Scanned { is_forced: true, total, ..Scanned::default() };
-                    let work = || Work::new("batch__embed2embed2".to_owned(), scanned);
-                    Done::Begun(if total == 0 { Begun::Nothing } else { Begun::Work(work()) })
+        let event = match state.clone() {
+            State::Ended { ending } => return Ok(ending),
+            State::Paused { failure, .. } => return Ok(Ending::Paused(failure)),
+            State::Ask { question, .. } => Event::Answered(Answer::Reply(model(&question.prompt))),
+            State::Begin => {
+                let total = defrag::read(notes, |_| true)?.0.len();
+                let scanned = Scanned { is_forced: true, total, ..Scanned::default() };
+                let work = || Work::new("batch__embed2embed2".to_owned(), scanned);
+                Event::Begun(if total == 0 { Begun::Nothing } else { Begun::Work(work()) })
+            }
+            State::Divide { work } => {
+                let (all, _) = defrag::read(notes, |_| true)?;
+                let is_forced = work.own.is_forced;
+                let wanted = Wanted { is_news: &|_| true, are_tiers_wanted: &|_| true, is_forced };
+                let shared = defrag::share_out(&all, &wanted, limits, redactor)?;
+                structure = shared.structure;
+                Event::Divided(Work { parts: shared.parts, ..work })
+            }
+            State::Gather { work } => {
+                let (all, _) = defrag::read(notes, |_| true)?;
+                let part = work.part().ok_or_else(|| Error::new(ErrorKind::Corrupt, "no such part"))?;
+                Event::Gathered(defrag::Material::of(part, all, &structure, limits, redactor, today)?)
+            }
+            State::Check { work, .. } => Event::Found(defrag::look_up(notes, &work, now)?),
+            State::Apply { plan, .. } => {
+                let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
+                for proposal in plan.proposals {
+                    axe::waiting::propose(notes, proposal)?;
                 }
-                Task::Divide(work) => {
-                    let (all, _) = defrag::read(notes, |_| true)?;
-                    let is_forced = work.own.is_forced;
-                    let wanted = Wanted { is_news: &|_| true, are_tiers_wanted: &|_| true, is_forced };
-                    let shared = defrag::share_out(&all, &wanted, limits, redactor)?;
-                    structure = shared.structure;
-                    Done::Divided(Work { parts: shared.parts, ..work })
-                }
-                Task::Gather(work) => {
-                    let (all, _) = defrag::read(notes, |_| true)?;
-                    let part = work.part().ok_or_else(|| Error::new(ErrorKind::Corrupt, "no such part"))?;
-                    Done::Gathered(defrag::Material::of(part, all, &structure, limits, redactor, today)?)
-                }
-                Task::LookUp(work) => Done::Found(defrag::look_up(notes, &work, now)?),
-                Task::Apply { plan, .. } => {
-                    let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
-                    for proposal in plan.proposals {
-                        axe::waiting::propose(notes, proposal)?;
-                    }
-                    println!(
-                        "{} operations made, {} dropped",
-                        made.len(),
-                        plan.dropped.len() + dropped.len()
-                    );
-                    Done::Applied(0)
-                }
-                Task::Close { failure, .. } => {
-                    failure.iter().for_each(|failure| println!("failed: {failure}"));
-                    Done::Closed
-                }
-                Task::Refresh => Done::Refreshed,
-                Task::Commit(_) => Done::Committed,
-            }),
+                println!("{} operations made, {} dropped", made.len(), plan.dropped.len() + dropped.len());
+                Event::Applied(0)
+            }
+            State::Close { failure, .. } => {
+                failure.iter().for_each(|failure| println!("failed: {failure}"));
+                Event::Done
+            }
+            State::Refresh { .. } => Event::Done,
+            State::Commit { .. } => Event::Done,
         };
-        (state, effect) = pipeline.step(state, event);
+        state = pipeline.step(state, event);
     }
 }
 

@@ -23,7 +23,7 @@ pub use base::error::{Error, ErrorKind, Fault, Result};
 /// What both pipelines have in common: machines, effects, events.
 pub mod pipeline {
     pub use crate::memory::pipeline::{
-        Answer, Begun, Done, Effect, Ending, Event, Failure, Pipeline, Question, State, Task, Work,
+        Answer, Begun, Ending, Event, Failure, Pipeline, Question, State, Work,
     };
     pub use crate::memory::redact::Redactor;
 }
@@ -36,19 +36,15 @@ pub mod waiting {
 /// From queue entries to notes.
 pub mod consolidate {
     pub use crate::harness::turn::Role;
+    pub use crate::memory::consolidate::Consolidate;
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
     pub use crate::memory::consolidate::land::Known;
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;
-    pub use crate::memory::consolidate::plan::{
-        Change, KnownNote, Origin, Plan, PlannedNote, PlannedRetirement, PlannedWithdrawal,
-    };
+    pub use crate::memory::consolidate::plan::{Plan, PlannedChange, PlannedNote, Retirement, Waiting};
     pub use crate::memory::consolidate::related::{RelatedLimits, related};
-    pub use crate::memory::consolidate::work::{
-        Action, Claimed, Outcome, Slice, Verdict, Waiting, Work, Written,
-    };
-    pub use crate::memory::consolidate::write::write;
-    pub use crate::memory::consolidate::{Consolidate, State};
+    pub use crate::memory::consolidate::work::{Claimed, Slice, Verdict, Work};
+    pub use crate::memory::consolidate::write::{Action, Made, Written, write};
     pub use crate::memory::outside::Provenance;
     pub use crate::memory::record::{Record, Speaker};
 }

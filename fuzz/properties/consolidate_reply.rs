@@ -3,7 +3,7 @@
 use crate::fuzz::{is_told, text};
 use crate::memory::consolidate::judge::judged;
 use crate::memory::consolidate::land::Known;
-use crate::memory::consolidate::plan::{Change, KnownNote, Origin, Plan};
+use crate::memory::consolidate::plan::{Plan, PlannedChange};
 use crate::memory::consolidate::work::{Claimed, Slice, Work};
 use crate::memory::pipeline::question::{mark_for, repair};
 use crate::memory::pipeline::reply::batch_of;
@@ -12,6 +12,7 @@ use crate::memory::record::{Record, Speaker};
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, is_tag, links, one_line};
 use crate::store::journal::entry::QueueEntry;
+use crate::store::persistence::{Note, Place};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,8 +52,8 @@ pub fn holds(bytes: &[u8]) {
     let ids = BTreeSet::from([shown.clone(), brief]);
     let notes = || {
         made.changes.iter().filter_map(|change| match change {
-            Change::Note(note) => Some(note),
-            Change::Retire(_) | Change::Propose(_) | Change::Withdraw(_) => None,
+            PlannedChange::Note(note) => Some(note),
+            PlannedChange::Retire(_) | PlannedChange::Propose(_) | PlannedChange::Withdraw(_) => None,
         })
     };
     let mut known = ids.clone();
@@ -61,10 +62,10 @@ pub fn holds(bytes: &[u8]) {
     }
     for change in &made.changes {
         match change {
-            Change::Note(_) => {}
-            Change::Retire(note) => assert_eq!(note.id, shown),
-            Change::Withdraw(_) => panic!("nothing waits"),
-            Change::Propose(proposal) => {
+            PlannedChange::Note(_) => {}
+            PlannedChange::Retire(note) => assert_eq!(note.id, shown),
+            PlannedChange::Withdraw(_) => panic!("nothing waits"),
+            PlannedChange::Propose(proposal) => {
                 assert!(proposal.note.iter().all(|id| known.contains(id)));
                 assert!(!proposal.reasons.is_empty());
                 proposal.reasons.iter().for_each(|why| is_told(why));
@@ -73,23 +74,30 @@ pub fn holds(bytes: &[u8]) {
     }
     for note in notes() {
         assert_eq!(
-            (one_line(&note.title), one_line(&note.summary)),
-            (note.title.clone(), note.summary.clone())
+            (one_line(&note.draft.title), one_line(&note.draft.summary)),
+            (note.draft.title.clone(), note.draft.summary.clone())
         );
-        assert_eq!(redactor.cleaned(&note.title), note.title);
-        assert!(note.tags.iter().all(|tag| is_tag(tag)));
+        assert_eq!(redactor.cleaned(&note.draft.title), note.draft.title);
+        assert!(note.draft.tags.iter().all(|tag| is_tag(tag)));
         if let Some(id) = &note.update {
             assert_eq!(*id, shown);
             assert!(note.replaces.is_some());
         }
         // Outside of code, which a backtick or a tilde may begin, links lead somewhere.
-        if !note.body.contains(['`', '~']) && note.update.is_none() {
-            let to = links(&note.body);
-            assert!(to.iter().all(|id| known.contains(id)), "{to:?} of {:?}", note.body);
+        if !note.draft.body.contains(['`', '~']) && note.update.is_none() {
+            let to = links(&note.draft.body);
+            assert!(to.iter().all(|id| known.contains(id)), "{to:?} of {:?}", note.draft.body);
         }
-        can_be_filed(note.id.clone(), &note.title, &note.summary, &note.tags, &note.body, &note.sources);
+        can_be_filed(
+            note.id.clone(),
+            &note.draft.title,
+            &note.draft.summary,
+            &note.draft.tags,
+            &note.draft.body,
+            &note.draft.sources,
+        );
         // The record is of an agent and a tool only: none of it is a person's own sentence.
-        assert_eq!(note.scope, Scope::Repo);
+        assert_eq!(note.draft.scope, Scope::Repo);
     }
     assert!(notes().filter(|note| note.update.is_some()).count() <= 1);
 }
@@ -130,7 +138,7 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
     Known {
         at: "2026-02-28T15:04:05Z".parse().unwrap(),
         ids: BTreeSet::from([shown.clone(), brief.clone()]),
-        notes: BTreeMap::from([(shown.clone(), KnownNote { entry: old(shown), is_archived: false })]),
+        notes: BTreeMap::from([(shown.clone(), there(old(shown)))]),
         made: BTreeSet::new(),
         tags: BTreeSet::new(),
         entries: BTreeMap::from([
@@ -142,13 +150,17 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
     }
 }
 
+fn there(entry: Entry) -> Note {
+    Note { place: Place::Topics, path: "topics/x.md".into(), entry }
+}
+
 /// As a note it is one file, which can be read again and says the same.
-fn can_be_filed(id: EntryId, title: &str, summary: &str, tags: &[String], body: &str, from: &[Origin]) {
+fn can_be_filed(id: EntryId, title: &str, summary: &str, tags: &[String], body: &str, from: &[Source]) {
     let mut meta = Meta::new(id);
     meta.title = title.to_owned();
     meta.summary = summary.to_owned();
     meta.tags = tags.to_vec();
-    meta.sources = from.iter().take(20).map(Source::from).collect();
+    meta.sources = from.iter().take(20).cloned().collect();
     let entry = Entry::new(meta.clone(), body.as_bytes());
     entry.fits().unwrap();
     let again = Entry::parse(entry.bytes().to_vec()).unwrap();

@@ -7,6 +7,7 @@ use crate::fuzz::{is_told_as, parts, text};
 use crate::harness::turn::Role;
 use crate::memory::consolidate::ask::{self, Material, RelatedNote, Session};
 use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::work::Slice;
 use crate::prompt::files::{ContextFile, collect};
 use crate::prompt::system;
 use crate::store::entry::{EntryId, Scope};
@@ -67,13 +68,8 @@ fn stays_between_its_marks(short: &str, long: &str) {
         ..Passage::default()
     };
     let session = Session {
-        queue_id: "q1".to_owned(),
-        harness: "codex".to_owned(),
-        thread_id: None,
-        repo: None,
-        queued: now,
-        is_note: false,
-        part: (1, 1),
+        slice: Slice { queue_id: "q1".to_owned(), from: 0, to: 1, number: 1, of: 1 },
+        entry: ask::session_of(None),
         cut: 0,
         earlier: vec![passage(Role::User)],
         left_out: 1,

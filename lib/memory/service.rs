@@ -102,8 +102,7 @@ pub enum RemovalMode {
 }
 
 /// Counts one use of a note: `used` and `last_used` change together, under the lock (FR-8).
-pub(super) fn count_use<P: Persistence>(notes: &P, id: &EntryId, now: Timestamp) -> Result<Note> {
-    let change = Change::of(notes)?;
+pub(super) fn count_use<P: Persistence>(change: &Change<P>, id: &EntryId, now: Timestamp) -> Result<Note> {
     let note = change.notes.find(id)?;
     let mut entry = note.entry.clone();
     let count = |meta: &mut Meta| {
@@ -111,8 +110,7 @@ pub(super) fn count_use<P: Persistence>(notes: &P, id: &EntryId, now: Timestamp)
         meta.last_used = Timestamp::from_second(now.as_second()).ok();
     };
     entry.update(count).map_err(|why| unchanged(&note, &why))?;
-    let note = change.replace(&note, entry)?;
-    change.write().map(|()| note)
+    change.replace(&note, entry)
 }
 
 impl<P: Persistence> NoteService<P> {
@@ -160,7 +158,9 @@ impl<P: Persistence> NoteService<P> {
     /// Counts a read and returns the note.
     pub fn read(&self, id: &EntryId) -> Result<Note> {
         self.must_have(id)?;
-        count_use(&self.notes, id, self.now)
+        let change = Change::of(&self.notes)?;
+        let note = count_use(&change, id, self.now)?;
+        change.write().map(|()| note)
     }
 
     /// Applies the whole patch at once.

@@ -7,10 +7,10 @@ use crate::base::stdin;
 use crate::base::text::{counted, whole_lines};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
-use crate::memory::consolidate::plan::Change;
+use crate::memory::consolidate::plan::{PlannedChange, Waiting};
 use crate::memory::consolidate::queue::{Queue, retry_failed, waiting};
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::work::{Action, Waiting};
+use crate::memory::consolidate::write::{Action, Made};
 use crate::memory::pipeline::runner::{Host, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
@@ -80,10 +80,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
         is_refreshed: false,
         looked_up: None,
-        written: Vec::new(),
-        waiting: Vec::new(),
+        made: Made::default(),
         planned: Vec::new(),
-        warnings: Vec::new(),
     };
     let mut runner = Runner::new(run, host);
     match mode {
@@ -194,21 +192,21 @@ fn result(host: &ConsolidateHost<Preview<Topics>>, waiting: usize, stopped: Opti
     let failed: Vec<_> = failed.map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
     json!({
         "processed": host.queue.processed,
-        "written": host.written.len(),
+        "written": host.made.written.len(),
         "failed": failed,
         "waiting": waiting,
-        "notes": host.written,
-        "proposals": host.waiting,
+        "notes": host.made.written,
+        "proposals": host.made.waiting,
         "stopped": stopped,
     })
 }
 
 fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
-    let retired = host.written.iter().filter(|note| note.action == Action::Retire).count();
+    let retired = host.made.written.iter().filter(|note| note.action == Action::Retire).count();
     let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
-        host.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
+        host.made.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
     let processed = counted(host.queue.processed, "entry", "entries");
-    let mut line = format!("{processed} processed, {} kb entries written", host.written.len() - retired);
+    let mut line = format!("{processed} processed, {} kb entries written", host.made.written.len() - retired);
     for (count, what) in [
         (retired, "retired"),
         (proposed.len(), "to review"),
@@ -235,7 +233,7 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
             break ending;
         }
     };
-    let ConsolidateHost { planned, warnings, .. } = &runner.host;
+    let ConsolidateHost { planned, made: Made { warnings, .. }, .. } = &runner.host;
     let (stopped, failure) = match ending.failure() {
         Some(Failure::Spent(why)) => (Some(why.as_str()), None),
         Some(failure) => (None, Some(Error::api(failure.to_string()))),
@@ -258,15 +256,20 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
 }
 
 /// What a dry run found, as a program reads it.
-fn preview(planned: &[Change], warnings: &[String], replies: &[PathBuf], stopped: Option<&str>) -> Value {
+fn preview(
+    planned: &[PlannedChange],
+    warnings: &[String],
+    replies: &[PathBuf],
+    stopped: Option<&str>,
+) -> Value {
     let (mut notes, mut retired, mut proposals, mut withdrawn) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for change in planned {
         match change {
-            Change::Note(note) => notes.push(note),
-            Change::Retire(note) => retired.push(note),
-            Change::Propose(proposal) => proposals.push(proposal),
-            Change::Withdraw(proposal) => withdrawn.push(proposal),
+            PlannedChange::Note(note) => notes.push(note),
+            PlannedChange::Retire(note) => retired.push(note),
+            PlannedChange::Propose(proposal) => proposals.push(proposal),
+            PlannedChange::Withdraw(proposal) => withdrawn.push(proposal),
         }
     }
     let plan = json!({
@@ -277,7 +280,7 @@ fn preview(planned: &[Change], warnings: &[String], replies: &[PathBuf], stopped
 
 /// The plan, for a person.
 fn show<'a>(
-    planned: &[Change],
+    planned: &[PlannedChange],
     warnings: &[String],
     replies: impl Iterator<Item = (&'a PathBuf, usize)>,
     cx: &mut Context,
@@ -306,36 +309,40 @@ fn show<'a>(
 }
 
 /// What a change does, and the lines below that.
-fn described(change: &Change) -> (String, Vec<String>) {
+fn described(change: &PlannedChange) -> (String, Vec<String>) {
     let text = |body: &str| body.lines().map(|line| format!("| {line}")).collect::<Vec<_>>();
     match change {
-        Change::Note(note) => {
+        PlannedChange::Note(note) => {
             let what = match &note.update {
                 Some(id) => format!("update {id}"),
                 None => format!("new note {}", note.id),
             };
-            let lines =
-                [note.summary.clone(), note.tags.join(" ")].into_iter().filter(|line| !line.is_empty());
+            let lines = [note.draft.summary.clone(), note.draft.tags.join(" ")]
+                .into_iter()
+                .filter(|line| !line.is_empty());
             let mut lines: Vec<String> = lines.collect();
-            lines.extend(note.until.map(|until| format!("until {until}")));
+            lines.extend(note.draft.until.map(|until| format!("until {until}")));
             // How an update differs from what it replaces.
             lines.extend(match &note.before {
-                Some(before) => diff_lines(before, &whole_lines(&note.body)),
-                None => text(&note.body),
+                Some(before) => diff_lines(before, &whole_lines(&note.draft.body)),
+                None => text(&note.draft.body),
             });
-            (format!("{what} ({}): {}", note.scope, note.title), lines)
+            (format!("{what} ({}): {}", note.draft.scope, note.draft.title), lines)
         }
-        Change::Retire(note) => (format!("retire {}: {}", note.id, note.title), vec![note.reason.clone()]),
+        PlannedChange::Retire(note) => {
+            (format!("retire {}: {}", note.id, note.title), vec![note.reason.clone()])
+        }
         // What would wait for review, and why.
-        Change::Propose(proposal) => {
+        PlannedChange::Propose(proposal) => {
             let note = proposal.note.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
             let title = proposal.entry.as_ref().map(|entry| format!(": {}", entry.title)).unwrap_or_default();
             let body = proposal.entry.iter().flat_map(|entry| text(&entry.body));
             let lines = proposal.reasons.iter().cloned().chain(body).collect();
             (format!("for review: {}{note}{title}", proposal.op), lines)
         }
-        Change::Withdraw(proposal) => {
-            (format!("withdraw {}: {}", proposal.id, proposal.title), vec![proposal.reason.clone()])
-        }
+        PlannedChange::Withdraw(proposal) => (
+            format!("withdraw {}: {}", proposal.id, proposal.title),
+            proposal.withdrawn.iter().cloned().collect(),
+        ),
     }
 }

@@ -3,16 +3,16 @@
 use crate::base::text::whole_lines;
 use crate::memory::consolidate::land::{Decision, Judge};
 use crate::memory::consolidate::pending::is_of;
-use crate::memory::consolidate::plan::{Change, PlannedWithdrawal};
+use crate::memory::consolidate::plan::{PlannedChange, Waiting};
 use crate::memory::consolidate::reply::{Proposed, Retired, Target};
 use crate::memory::waiting::settled;
-use crate::store::entry::{Source, add_missing, one_line};
+use crate::store::entry::{add_missing, one_line};
 use crate::store::proposal::{Draft, Proposal, ProposalId};
 
 impl Judge<'_> {
     /// The change with this id, if sessions of these repositories may change it: it was shown, and one of them made it.
     fn changeable<'p>(&self, id: &ProposalId, shown: &'p [Proposal]) -> Option<&'p Proposal> {
-        let is_here = |there: &&Proposal| is_of(there, |repo| self.is_repo(repo), self.is_outside());
+        let is_here = |there: &&Proposal| is_of(there, |repo| self.is_in(repo));
         shown.iter().find(|there| there.id == *id).filter(is_here)
     }
 
@@ -28,32 +28,32 @@ impl Judge<'_> {
         let Some(old) = there.entry.as_ref() else { return Some(decision) };
         let Decision { changes, faults } = decision;
         let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
-            Change::Note(note) => {
-                let (title, body) = (note.title, whole_lines(&note.body));
-                let text = Draft { title, summary: note.summary, tags: note.tags, body, ..old.clone() };
+            PlannedChange::Note(note) => {
                 let known = there.note.as_ref().and_then(|id| self.known.notes.get(id));
+                let text = Draft { body: whole_lines(&note.draft.body), ..note.draft };
                 Some((text, note.by, Vec::new(), known.map(|known| known.entry.base())))
             }
-            Change::Propose(proposal) => {
+            PlannedChange::Propose(proposal) => {
                 let Proposal { entry, by, reasons, base, .. } = *proposal;
                 entry.map(|text| (text, by, reasons, base))
             }
-            Change::Retire(_) | Change::Withdraw(_) => None,
+            PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
         })?;
-        let origins = self.origins(&entry.sources);
+        let new_sources = self.sources(&entry.sources);
+        let session = new_sources.first().cloned();
         let mut sources = old.sources.clone();
-        add_missing(&mut sources, origins.iter().map(Source::from));
+        add_missing(&mut sources, new_sources);
         let (scope, until) = (entry.scope.unwrap_or(old.scope), entry.until.day(old.until));
         let mut new = Proposal {
             entry: Some(Draft { scope, until, sources, ..text }),
             base: base.or_else(|| there.base.clone()),
-            session: origins.first().map(Source::from),
+            session,
             by: there.by.max(by),
             ..there.clone()
         };
         add_missing(&mut new.reasons, reasons);
         add_missing(&mut new.evidence, self.evidence(&entry.evidence, &one_line(&entry.text.title)));
-        Some(Decision { changes: vec![Change::Propose(Box::new(new))], faults })
+        Some(Decision { changes: vec![PlannedChange::Propose(Box::new(new))], faults })
     }
 
     /// A change that waits no longer.
@@ -62,7 +62,7 @@ impl Judge<'_> {
         retired: &Retired,
         id: &ProposalId,
         shown: &[Proposal],
-    ) -> Option<Change> {
+    ) -> Option<PlannedChange> {
         let Some(there) = self.changeable(id, shown) else {
             let why = "is no change that this session may withdraw";
             self.warnings.push(format!("{id} was to be withdrawn, and {why}"));
@@ -74,12 +74,12 @@ impl Judge<'_> {
             }
             _ => there.title(),
         };
-        Some(Change::Withdraw(PlannedWithdrawal {
+        Some(PlannedChange::Withdraw(Waiting {
             id: id.clone(),
             op: there.op,
             note: there.note.clone(),
             title: one_line(title),
-            reason: one_line(&self.redactor.cleaned(&retired.reason)),
+            withdrawn: Some(one_line(&self.redactor.cleaned(&retired.reason))),
         }))
     }
 }
@@ -87,20 +87,20 @@ impl Judge<'_> {
 /// Each proposal gets the id under which it will wait: that of the same discovery, or one of its own. One that its entry
 /// names has it already. `waiting` is what waits, and has them too then.
 pub(super) fn settle<'a>(
-    changes: impl Iterator<Item = (Option<&'a Proposed>, &'a mut Change)>,
+    changes: impl Iterator<Item = (Option<&'a Proposed>, &'a mut PlannedChange)>,
     waiting: &mut Vec<Proposal>,
 ) {
     for (entry, change) in changes {
         match change {
-            Change::Propose(proposal) => {
+            PlannedChange::Propose(proposal) => {
                 if entry.and_then(Proposed::target) != Some(Target::Change(proposal.id.clone())) {
                     **proposal = settled((**proposal).clone(), waiting);
                 }
                 waiting.retain(|there| there.id != proposal.id);
                 waiting.push((**proposal).clone());
             }
-            Change::Withdraw(withdrawal) => waiting.retain(|there| there.id != withdrawal.id),
-            Change::Note(_) | Change::Retire(_) => {}
+            PlannedChange::Withdraw(withdrawal) => waiting.retain(|there| there.id != withdrawal.id),
+            PlannedChange::Note(_) | PlannedChange::Retire(_) => {}
         }
     }
 }

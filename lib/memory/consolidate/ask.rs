@@ -2,10 +2,13 @@
 //! inside fences that its own text cannot close, and under headers that it cannot contain.
 
 use crate::base::text::one_line;
+use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::pending::{self, PendingChange};
+use crate::memory::consolidate::work::Slice;
 use crate::memory::pipeline::question::{mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope};
+use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::proposal::ProposalId;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -28,17 +31,8 @@ pub struct Material {
 /// One session, or a part of it, or a note that waits to be filed.
 #[derive(Debug, Clone)]
 pub struct Session {
-    pub queue_id: String,
-    pub harness: String,
-    /// The session's own id.
-    pub thread_id: Option<String>,
-    pub repo: Option<String>,
-    /// When it was queued.
-    pub queued: Timestamp,
-    /// It is no session but a captured note.
-    pub is_note: bool,
-    /// Which part of how many, from 1.
-    pub part: (usize, usize),
+    pub slice: Slice,
+    pub entry: QueueEntry,
     /// How many bytes of tool output and the like were left out, each place marked.
     pub cut: usize,
     /// What is left of the turns that were read before.
@@ -67,6 +61,18 @@ pub struct RelatedNote {
     pub fingerprint: String,
 }
 
+impl Session {
+    pub(super) fn repo(&self) -> Option<&str> {
+        self.entry.context.repo.as_deref()
+    }
+
+    /// How many bytes it takes, at most.
+    pub(super) fn bytes(&self) -> usize {
+        let passages = self.earlier.iter().chain(&self.passages).map(Passage::bytes).sum::<usize>();
+        FRAME + DIGEST_FRAME + self.repo().map_or(0, str::len) + passages
+    }
+}
+
 impl Material {
     /// The notes that are shown whole, with their fingerprints.
     pub(super) fn whole(&self) -> BTreeMap<EntryId, String> {
@@ -86,6 +92,8 @@ impl Material {
     }
 }
 
+/// What stands around a session takes so many bytes, at most.
+pub(super) const FRAME: usize = 250;
 /// How much room the words around the sessions take, in bytes, at most.
 pub const OWN_WORDS: usize = 10 << 10;
 
@@ -151,7 +159,7 @@ fn texts(material: &Material) -> Vec<&str> {
     });
     let sessions = material.sessions.iter().flat_map(|session| {
         let said = session.earlier.iter().chain(&session.passages).map(|passage| passage.text.as_str());
-        said.chain([session.queue_id.as_str(), session.harness.as_str()]).chain(session.repo.as_deref())
+        said.chain([session.slice.queue_id.as_str(), session.entry.harness.name()]).chain(session.repo())
     });
     let waiting = material.waiting.iter().flat_map(PendingChange::texts);
     notes.chain(waiting).chain(sessions).chain(material.tags.iter().map(String::as_str)).collect()
@@ -183,17 +191,17 @@ fn push_note(text: &mut String, note: &RelatedNote, mark: &str) {
 }
 
 fn push_session(text: &mut String, session: &Session, mark: &str) {
-    let _ = writeln!(text, "\n<<< session {} {mark}", session.queue_id);
-    let queued = session.queued.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let _ = write!(text, "harness: {}\nqueued: {queued}\n", line(&session.harness));
-    if let Some(repo) = &session.repo {
+    let _ = writeln!(text, "\n<<< session {} {mark}", session.slice.queue_id);
+    let queued = session.entry.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let _ = write!(text, "harness: {}\nqueued: {queued}\n", line(session.entry.harness.name()));
+    if let Some(repo) = session.repo() {
         let _ = writeln!(text, "repository: {}", line(repo));
     }
-    if session.is_note {
+    if matches!(session.entry.retrieval, Retrieval::Inline { .. }) {
         text.push_str("This is a captured note, title first. File it, at least as it is.\n");
     }
-    if session.part.1 > 1 {
-        let (part, of) = session.part;
+    let Slice { number: part, of, .. } = session.slice;
+    if of > 1 {
         let _ = writeln!(
             text,
             "part: {part} of {of} (earlier parts were read before; what was kept of them is among the notes)"
@@ -229,6 +237,15 @@ fn push_earlier(text: &mut String, session: &Session, mark: &str) {
     let _ = writeln!(text, "=== new turns {mark}\n");
 }
 
+/// The queue entry of a session.
+#[cfg(any(test, fuzzing))]
+pub fn session_of(repo: Option<&str>) -> QueueEntry {
+    let entry = serde_json::json!({"version": 1, "timestamp": "2026-02-28T15:04:05Z", "harness": "codex",
+        "retrieval": {"method": "transcript", "path": "/t.jsonl", "format": "codex", "sessionId": "s"},
+        "context": {"cwd": "/w", "repo": repo}});
+    QueueEntry::parse(entry.to_string().as_bytes()).expect("it is an entry")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,13 +255,8 @@ mod tests {
         let passage =
             Passage { number: 1, role, at: None, text: text.to_owned(), output: None, ..Passage::default() };
         let session = Session {
-            queue_id: "q1".to_owned(),
-            harness: "codex".to_owned(),
-            thread_id: None,
-            repo: Some("h/o/r".to_owned()),
-            queued: "2026-02-28T15:04:05Z".parse().unwrap(),
-            is_note: false,
-            part: (2, 3),
+            slice: Slice { queue_id: "q1".to_owned(), from: 0, to: 1, number: 2, of: 3 },
+            entry: session_of(Some("h/o/r")),
             cut: 17,
             earlier: Vec::new(),
             left_out: 0,
@@ -302,7 +314,7 @@ mod tests {
                 0 => note.title = hostile(),
                 1 => note.summary = hostile(),
                 2 => note.tags = vec![hostile()],
-                _ => material.sessions[0].repo = Some(hostile()),
+                _ => material.sessions[0].entry.context.repo = Some(hostile()),
             }
             material.related = vec![note];
             assert!(prompt("batch__abc", &material).contains("\n>>> ==abc==\n"), "{place}");

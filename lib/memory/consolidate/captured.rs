@@ -1,86 +1,84 @@
 //! Captured notes: a person's is filed in the person's words, an agent's reaches no further than its repository.
 
 use crate::memory::consolidate::gather::is_persons;
-use crate::memory::consolidate::land::Judge;
-use crate::memory::consolidate::plan::{Change, Origin, PlannedNote};
+use crate::memory::consolidate::land::{Judge, text_of};
+use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, source_of};
 use crate::memory::consolidate::reply::{Proposed, Reply};
 use crate::memory::links::new_id;
-use crate::memory::pipeline::reply::Text;
 use crate::memory::record::unproven;
 use crate::memory::search::words;
-use crate::store::entry::{By, Scope, Source, Status, add_missing, one_line};
+use crate::store::entry::{By, Scope, Status, add_missing, one_line};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::proposal::{Draft, Op, Proposal};
 use std::collections::BTreeSet;
 
 impl Judge<'_> {
     /// A captured note, filed as it is; nothing for a session.
-    pub(super) fn as_it_is(&mut self, entry: &QueueEntry) -> Vec<Change> {
+    pub(super) fn as_it_is(&mut self, entry: &QueueEntry) -> Vec<PlannedChange> {
         let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
-        let title = one_line(&self.redactor.cleaned(title));
-        let body = self.redactor.cleaned(body);
-        let text = Text { title, summary: String::new(), tags: tags.clone(), body };
         let created_at = entry.timestamp.as_millisecond();
-        let origin = Origin::of(entry);
+        let source = source_of(entry);
         let (is_persons, by) = if is_persons(entry) { (true, By::Person) } else { (false, By::Agent) };
         // Outside of a repository a note is for everywhere.
-        let is_for_all = *scope == Scope::Global || origin.repo.is_none();
-        let scope = if is_for_all { Scope::Global } else { Scope::Repo };
-        let waits = |op| Proposal {
-            session: Some(Source::from(&origin)),
-            ..Proposal::new(op, &text.title, by, created_at)
+        let is_for_all = *scope == Scope::Global || source.repo.is_none();
+        let mut draft = Draft {
+            title: one_line(&self.redactor.cleaned(title)),
+            summary: String::new(),
+            tags: tags.clone(),
+            scope: if is_for_all { Scope::Global } else { Scope::Repo },
+            until: None,
+            body: self.redactor.cleaned(body),
+            sources: vec![source.clone()],
         };
-        let reasons = if is_persons { Vec::new() } else { unproven(&text.note()) };
+        let waits =
+            |op| Proposal { session: Some(source), ..Proposal::new(op, &draft.title, by, created_at) };
+        let reasons = if is_persons { Vec::new() } else { unproven(&text_of(&draft)) };
         if !reasons.is_empty() {
             let create = waits(Op::Create);
-            let Text { title, summary, tags, body } = text;
-            let sources = vec![Source::from(&origin)];
-            let entry = Some(Draft { title, summary, tags, scope, until: None, body, sources });
-            return vec![Change::Propose(Box::new(Proposal { entry, reasons, ..create }))];
+            return vec![PlannedChange::Propose(Box::new(Proposal {
+                entry: Some(draft),
+                reasons,
+                ..create
+            }))];
         }
-        let id = new_id(&text.title, created_at, &mut self.known.ids);
+        let id = new_id(&draft.title, created_at, &mut self.known.ids);
         let widen = (!is_persons && is_for_all).then(|| {
             let reasons = vec!["An agent captured it, and it is to hold everywhere.".to_owned()];
             let note = Some(id.clone());
-            Change::Propose(Box::new(Proposal { note, reasons, ..waits(Op::Widen) }))
+            PlannedChange::Propose(Box::new(Proposal { note, reasons, ..waits(Op::Widen) }))
         });
-        let note = PlannedNote {
-            status: Status::Captured,
-            scope: if is_persons { scope } else { Scope::Repo },
-            sources: vec![origin.clone()],
-            ..PlannedNote::new(id, text.clone(), by, created_at)
-        };
-        [Change::Note(Box::new(note))].into_iter().chain(widen).collect()
+        if !is_persons {
+            draft.scope = Scope::Repo;
+        }
+        let note = PlannedNote { status: Status::Captured, ..PlannedNote::new(id, draft, by, created_at) };
+        [PlannedChange::Note(Box::new(note))].into_iter().chain(widen).collect()
     }
 
     /// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
-    pub(super) fn filed_for(&mut self, id: &str, reply: &Reply) -> Vec<Change> {
+    pub(super) fn filed_for(&mut self, id: &str, reply: &Reply) -> Vec<PlannedChange> {
         let Some(entry) = self.known.entries.get(id).cloned() else { return Vec::new() };
         let mut changes = self.as_it_is(&entry);
         let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
-        if let Some(Change::Note(note)) = changes.first_mut()
+        if let Some(PlannedChange::Note(note)) = changes.first_mut()
             && !of_it.is_empty()
         {
             note.status = Status::Consolidated;
-            add_missing(&mut note.tags, self.in_use(of_it.iter().flat_map(|entry| &entry.text.tags)));
+            add_missing(&mut note.draft.tags, self.in_use(of_it.iter().flat_map(|entry| &entry.text.tags)));
         }
         changes
     }
 
     /// A person's note in the person's words, filed as the model arranged it. It reaches as far as the person said.
-    pub(super) fn own_words(&mut self, entry: &Proposed, captured: &QueueEntry) -> Option<Change> {
+    pub(super) fn own_words(&mut self, entry: &Proposed, captured: &QueueEntry) -> Option<PlannedChange> {
         let Retrieval::Inline { tags, scope, .. } = &captured.retrieval else { return None };
         let created_at = captured.timestamp.as_millisecond();
         let mut text = entry.text.cleaned(|text| self.redactor.cleaned(text));
         text.tags.clone_from(tags);
         add_missing(&mut text.tags, self.in_use(entry.text.tags.iter()));
-        let origin = Origin::of(captured);
+        let scope = if captured.context.repo.is_some() { *scope } else { Scope::Global };
         let id = new_id(&text.title, created_at, &mut self.known.ids);
-        Some(Change::Note(Box::new(PlannedNote {
-            scope: if origin.repo.is_some() { *scope } else { Scope::Global },
-            sources: vec![origin],
-            ..PlannedNote::new(id, text, By::Person, created_at)
-        })))
+        let draft = self.draft(text, scope, None, &entry.sources);
+        Some(PlannedChange::Note(Box::new(PlannedNote::new(id, draft, By::Person, created_at))))
     }
 
     /// Those of the model's tags that are in use: others would be the model's words.

@@ -1,8 +1,10 @@
 //! How many calls sessions will take, before anything of them is queued.
 
 use crate::base::error::Result;
+use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::host::room;
-use crate::memory::consolidate::queue::{CLAIMED, FRAME, Room};
+use crate::memory::consolidate::queue::CLAIMED;
+use crate::memory::consolidate::work::Room;
 use std::collections::BTreeMap;
 
 /// About how many calls these sessions take: of each its repository, and how many bytes a model is shown of it.

@@ -1,14 +1,11 @@
 //! One entry's history: from the harness's own form to text that a model may see, in a file, turn by turn. Memory
 //! does not grow with it.
 
-use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
-use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::{one_line, without_controls};
-use crate::config::memory::MemoryConfig;
 use crate::harness;
 use crate::harness::plain::PLAIN;
 use crate::harness::source::LINE_CAP;
@@ -18,10 +15,11 @@ use crate::harness::turns::TURNS;
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
 use crate::memory::consolidate::output::{Facts, Outputs};
 use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::work::{Room, Verdict};
 use crate::memory::hash::hash;
 use crate::memory::outside::{Places, Provenance, Tracker};
-use crate::memory::redact::Redactor;
-use crate::store::batch::{Batch, bears_an_id};
+use crate::memory::pipeline::runner::Run;
+use crate::store::batch::bears_an_id;
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
@@ -35,53 +33,37 @@ const COMMAND_CAP: usize = 256 << 20;
 /// How long such a command may take, in seconds.
 const COMMAND_PATIENCE: u64 = 120;
 
-pub enum Gathered {
+/// A longer turn is cut into passages, in bytes.
+const LONGEST: usize = 16 << 10;
+
+pub(super) enum Gathered {
     History(History),
-    /// There is nothing to ask about, for this reason.
-    Nothing(String),
-    /// It cannot be read: this entry's failed try.
-    Unreadable(Error),
+    /// There is nothing to ask about, or it cannot be read.
+    Nothing(Verdict),
 }
 
-pub struct Gatherer<'a> {
-    pub(super) config: &'a MemoryConfig,
-    pub(super) redactor: &'a Redactor,
+pub(super) struct Gatherer<'a> {
+    pub(super) run: &'a Run<'a>,
     pub(super) sessions: &'a Sessions,
-    pub(super) reporter: &'a Reporter,
+    pub(super) room: Room,
     /// The facts of the notes that may be known in these sessions.
     pub(super) facts: &'a dyn Fn() -> Rc<Facts>,
-    /// How many bytes of the turns that were read before are shown with a part.
-    pub(super) earlier: usize,
-    /// The longest passage, in bytes: a longer turn is shown in parts.
-    pub(super) longest: usize,
-    /// What every command of ours gets in its environment.
-    pub(super) vars: Vec<(&'static str, std::ffi::OsString)>,
-    pub(super) env: &'a Env,
 }
 
 impl Gatherer<'_> {
     /// Reads the history of `entry` into the batch. An error is ours, and no entry's: the store cannot be written.
-    pub(super) fn gather(&self, entry: &QueueEntry, batch: &Batch, queue_id: &str) -> Result<Gathered> {
+    pub(super) fn gather(&self, entry: &QueueEntry, queue_id: &str) -> Result<Gathered> {
+        let batch = self.run.batch()?;
         let raw = batch.file(&format!("{queue_id}.raw"));
         let spec = entry.retrieval.spec();
         let (format, path) = match &entry.retrieval {
             Retrieval::Inline { title, body, .. } => {
                 // Of the person, or, captured in an agent's shell, of that agent.
                 let role = if is_persons(entry) { Role::User } else { Role::Assistant };
-                let text = without_controls(&format!("{title}\n\n{body}")).into_owned();
-                let text = self.redactor.cleaned(&text);
+                let text = self.run.redactor.cleaned(&without_controls(&format!("{title}\n\n{body}")));
                 let hash = hash(&text);
-                let mut writer = HistoryWriter::new(&batch.file(&history_name(queue_id)), self.longest)?;
-                let note = Passage {
-                    number: 0,
-                    role,
-                    at: Some(entry.timestamp),
-                    text,
-                    output: None,
-                    full: None,
-                    is_part: false,
-                    from: Provenance::Inside,
-                };
+                let mut writer = self.writer(queue_id)?;
+                let note = Passage { role, at: Some(entry.timestamp), text, ..Passage::default() };
                 writer.history.is_note = true;
                 writer.turn(note, hash, 0)?;
                 return Ok(Gathered::History(writer.finish()?));
@@ -90,8 +72,8 @@ impl Gatherer<'_> {
             | Retrieval::OpencodeSession { thread_id }
             | Retrieval::ReadCommand { thread_id } => {
                 let program = spec.map_or(entry.harness, Harness::of);
-                if let Some(why) = self.run_read_command(program, thread_id, batch, &raw)? {
-                    return Ok(Gathered::Unreadable(why));
+                if let Some(why) = self.run_read_command(program, thread_id, &raw)? {
+                    return Ok(unreadable(&why));
                 }
                 (spec.map_or_else(|| printed_format(&raw), |spec| Ok(&spec.format))?, raw.clone())
             }
@@ -100,19 +82,19 @@ impl Gatherer<'_> {
                     Some(spec) => (&spec.format, path.clone()),
                     None => {
                         let why = Error::io(format!("unknown transcript format: {}", entry.harness));
-                        return Ok(Gathered::Unreadable(why));
+                        return Ok(unreadable(&why));
                     }
                 }
             }
             Retrieval::File { path } => (&PLAIN, path.clone()),
         };
-        let mut gathered = self.read(format, &path, entry, batch, queue_id);
-        if let (Ok(Gathered::Unreadable(error)), Retrieval::ReadCommand { thread_id }) =
+        let mut gathered = self.read(format, &path, entry, queue_id);
+        if let (Ok(Gathered::Nothing(Verdict::Failed(why))), Retrieval::ReadCommand { thread_id }) =
             (&mut gathered, &entry.retrieval)
         {
             // The file is ours, and gone when the message is read.
-            let why = error.line().replace(&format!("\"{}\"", raw.display()), "what its command printed");
-            *error = Error::io(format!("the session {thread_id} of {}: {why}", entry.harness));
+            let what = why.replace(&format!("\"{}\"", raw.display()), "what its command printed");
+            *why = format!("the session {thread_id} of {}: {what}", entry.harness);
         }
         // Nothing of a session lies about unredacted.
         if raw.exists() {
@@ -122,15 +104,9 @@ impl Gatherer<'_> {
     }
 
     /// Has the harness print a session. `Some`: why it could not; the error is ours, and no session's.
-    fn run_read_command(
-        &self,
-        harness: Harness,
-        thread_id: &str,
-        batch: &Batch,
-        into: &Path,
-    ) -> Result<Option<Error>> {
+    fn run_read_command(&self, harness: Harness, thread_id: &str, into: &Path) -> Result<Option<Error>> {
         let command =
-            self.config.harnesses.get(harness.name()).map_or("", |known| known.read_command.as_str());
+            self.run.config.harnesses.get(harness.name()).map_or("", |known| known.read_command.as_str());
         let words: Vec<String> = shlex::split(command)
             .unwrap_or_default()
             .iter()
@@ -146,19 +122,24 @@ impl Gatherer<'_> {
         let file = file::scratch(into)?;
         let deadline = Deadline::after_seconds(COMMAND_PATIENCE);
         let finished = exec::run(Invocation {
-            vars: self.vars.clone(),
+            vars: self.run.vars(),
             stdout_file: Some(&file),
-            ..Invocation::new(CommandLine::Words(&words), &batch.dir, COMMAND_CAP, deadline)
+            ..Invocation::new(CommandLine::Words(&words), &self.run.batch()?.dir, COMMAND_CAP, deadline)
         });
         Ok(match finished {
             Ok(finished) if finished.status.success() => None,
             Ok(finished) => {
                 let how = exec::how_it_ended(finished.status);
-                let last = one_line(&self.redactor.redact(&finished.last_line).text, 300);
+                let last = one_line(&self.run.redactor.redact(&finished.last_line).text, 300);
                 Some(failed(format!("\"{program}\" failed ({how}): {last}")))
             }
             Err(fault) => Some(failed(format!("\"{program}\" {fault}"))),
         })
+    }
+
+    fn writer(&self, queue_id: &str) -> Result<HistoryWriter> {
+        let path = self.run.batch()?.file(&history_name(queue_id));
+        HistoryWriter::new(&path, LONGEST.min(self.room.sessions / 2))
     }
 
     fn read(
@@ -166,10 +147,9 @@ impl Gatherer<'_> {
         format: &'static Format,
         path: &Path,
         entry: &QueueEntry,
-        batch: &Batch,
         queue_id: &str,
     ) -> Result<Gathered> {
-        let mut writer = HistoryWriter::new(&batch.file(&history_name(queue_id)), self.longest)?;
+        let mut writer = self.writer(queue_id)?;
         let mut is_first_prompt = true;
         let mut is_ours = false;
         let mut is_unwritten = false;
@@ -192,30 +172,30 @@ impl Gatherer<'_> {
         let report = match read {
             Ok(report) => report,
             Err(error) if is_unwritten => return Err(error),
-            Err(error) => return Ok(Gathered::Unreadable(error)),
+            Err(error) => return Ok(unreadable(&error)),
         };
         if report.too_long > 0 {
             let (lines, cap) = (report.too_long, LINE_CAP >> 20);
             let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-            self.reporter.warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
+            self.run
+                .reporter
+                .warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
         }
+        let nothing = |why: &str| Ok(Gathered::Nothing(Verdict::Processed(Some(why.to_owned()))));
         if is_ours {
-            return Ok(Gathered::Nothing("a session of the memory programs themselves".to_owned()));
+            return nothing("a session of the memory programs themselves");
         }
         if report.is_sub_agent {
-            return Ok(Gathered::Nothing(
-                "the session of a sub-agent; its report is in the main session".to_owned(),
-            ));
+            return nothing("the session of a sub-agent; its report is in the main session");
         }
         let parent = report.parent.as_ref().map(|parent| format!("{}:{parent}", entry.harness));
         let mut history = writer.finish()?;
         let fresh = self.fresh(&history.turns, key.as_deref(), parent.as_deref());
         if fresh.is_empty() {
-            let why = match history.turns.is_empty() {
+            return nothing(match history.turns.is_empty() {
                 true => "nothing was said in it",
                 false => "nothing new was said in it",
-            };
-            return Ok(Gathered::Nothing(why.to_owned()));
+            });
         }
         for passage in &mut history.passages {
             passage.is_shown = fresh.contains(&passage.turn);
@@ -223,15 +203,15 @@ impl Gatherer<'_> {
         // Their headings may stand in a tool's output, too.
         history.is_forgeable = format.is_forgeable;
         (history.session, history.parent) = (key, parent);
-        history.earlier_room = self.earlier;
+        history.earlier_room = self.room.earlier;
         Ok(Gathered::History(history))
     }
 
     /// Says of each turn of a session whether it comes from outside.
     fn tracker(&self, format: &'static Format, path: &Path, entry: &QueueEntry) -> Tracker {
         let (cwd, repo) = (entry.context.cwd.as_deref(), entry.context.repo.as_deref());
-        let tmp = self.env.os("TMPDIR").map(Path::new);
-        let places = Places::new(cwd, repo, self.env.home(), tmp);
+        let env = self.run.env;
+        let places = Places::new(cwd, repo, env.home(), env.os("TMPDIR").map(Path::new));
         // What a command printed has no sub-agents' files beside it.
         let transcript = matches!(entry.retrieval, Retrieval::Transcript { .. }).then_some(path);
         Tracker::new(format, places, repo, transcript)
@@ -241,7 +221,7 @@ impl Gatherer<'_> {
     fn shown(&self, turn: Turn, from: Provenance, outputs: &mut Outputs) -> (Passage, usize) {
         let Turn { role, at, mut cut, brief, .. } = turn;
         let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
-        let clean = |text: &str| self.redactor.redact(&without_controls(text)).text.into_owned();
+        let clean = |text: &str| self.run.redactor.redact(&without_controls(text)).text.into_owned();
         let (input, output) = (clean(input), clean(output));
         let condensed = outputs.condensed(&input, &output, self.facts);
         cut += condensed.as_ref().map_or(0, |(_, less)| *less);
@@ -263,6 +243,11 @@ impl Gatherer<'_> {
             self.sessions.kin(key, parent).flat_map(|session| &session.marks).map(String::as_str).collect();
         (read..turns.len()).filter(|&index| !shared.contains(turns[index].as_str())).collect()
     }
+}
+
+/// This entry's failed try.
+fn unreadable(why: &Error) -> Gathered {
+    Gathered::Nothing(Verdict::Failed(why.line()))
 }
 
 /// What `read` returns. A fault of a reader is its session's failed try, and holds up no other session.

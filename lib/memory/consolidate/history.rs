@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::consolidate::passage::{HEADER, Passage};
-use crate::memory::consolidate::work::Lengths;
+use crate::memory::consolidate::work::Length;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -60,38 +60,29 @@ pub(super) struct PassageFacts {
     brief: usize,
 }
 
-/// What is shown of the turns before a stretch: the last of them that fit.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Digest {
-    /// The indices of the passages.
-    pub(super) passages: Vec<usize>,
-    /// How many turns of the person and the agent did not fit.
-    pub(super) left_out: usize,
-}
-
 /// What stands around the turns that were read before takes so many bytes, at most.
 pub(super) const DIGEST_FRAME: usize = 400;
 
 impl History {
     /// How many bytes each passage takes that is to be shown, and what is shown before a part that begins with it.
-    pub(super) fn lengths(&self) -> Lengths {
-        let (mut lengths, mut before) = (Lengths::default(), 0);
+    pub(super) fn lengths(&self) -> Vec<Length> {
+        let (mut lengths, mut before) = (Vec::new(), 0);
         for passage in &self.passages {
             if passage.is_shown {
                 let earlier = if before == 0 { 0 } else { self.earlier_room.min(before + DIGEST_FRAME) };
-                lengths.passages.push(passage.bytes);
-                lengths.earlier.push(earlier);
+                lengths.push((passage.bytes, earlier));
             }
             before += passage.brief;
         }
         lengths
     }
 
-    /// What is shown of the passages before the one with the index `before`. Turns that `is_elsewhere` are shown as
-    /// another session's.
-    pub(super) fn digest(&self, before: usize, is_elsewhere: impl Fn(&str) -> bool) -> Digest {
+    /// The indices of what is shown of the passages before the one with the index `before`, which are the last of them that
+    /// fit; and how many turns of the person and the agent did not fit. Turns that `is_elsewhere` are shown as another
+    /// session's.
+    pub(super) fn digest(&self, before: usize, is_elsewhere: impl Fn(&str) -> bool) -> (Vec<usize>, usize) {
         let mut room = self.earlier_room.saturating_sub(DIGEST_FRAME);
-        let mut digest = Digest::default();
+        let (mut shown, mut left_out) = (Vec::new(), 0);
         let mut is_full = false;
         let mut last_left_out = None;
         let earlier = self.passages.iter().enumerate().take(before).rev();
@@ -102,13 +93,13 @@ impl History {
             is_full |= passage.brief > room;
             if !is_full {
                 room -= passage.brief;
-                digest.passages.push(index);
+                shown.push(index);
             } else if last_left_out.replace(passage.turn) != Some(passage.turn) {
-                digest.left_out += 1;
+                left_out += 1;
             }
         }
-        digest.passages.reverse();
-        digest
+        shown.reverse();
+        (shown, left_out)
     }
 
     /// The hashes of the turns that are shown in a span of passages.

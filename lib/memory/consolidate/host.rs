@@ -3,27 +3,26 @@
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
-use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::output::{Facts, add_facts};
-use crate::memory::consolidate::passage::Passage;
-use crate::memory::consolidate::pending::{self, ForWhom, pending};
-use crate::memory::consolidate::plan::{Change, KnownNote, Plan};
-use crate::memory::consolidate::queue::{FRAME, Queue, Room, claim_for, consume, entries, split, waiting};
-use crate::memory::consolidate::readings::{Readings, Shown};
+use crate::memory::consolidate::pending::{self, pending};
+use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting};
+use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
+use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
-use crate::memory::consolidate::work::{Outcome, Waiting, Work, Written};
-use crate::memory::consolidate::write::write;
+use crate::memory::consolidate::work::{Room, Work};
+use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::runner::{Host, Rank, Run};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section;
 use crate::memory::service::{belongs_to, count_use};
 use crate::store::batch::{Batch, Batches};
+use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Scope};
 use crate::store::history as commits;
 use crate::store::journal::QueuedEntry as Claim;
-use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::journal::entry::QueueEntry;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -47,12 +46,9 @@ pub struct ConsolidateHost<'a, P> {
     /// the plan that was made then.
     pub looked_up: Option<String>,
     /// What this run wrote.
-    pub written: Vec<Written>,
-    /// What it put before the person.
-    pub waiting: Vec<Waiting>,
-    /// What it made, or a dry run would have made, as planned.
-    pub planned: Vec<Change>,
-    pub warnings: Vec<String>,
+    pub made: Made,
+    /// The same, or what a dry run would have written, as planned.
+    pub planned: Vec<PlannedChange>,
 }
 
 /// How a prompt of at most `max` bytes is shared out.
@@ -101,30 +97,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
-        let slices = work.slices();
         let entries = entries(&work.own.queue_ids, run)?;
-        let mut sessions = Vec::new();
-        let mut used = 0;
-        for (slice, shown) in slices.iter().zip(self.readings.shown(run.batch()?, slices)?) {
-            let Shown { earlier, left_out, cut, passages } = shown;
-            let Some(entry) = entries.get(&slice.queue_id) else { continue };
-            let repo = entry.context.repo.as_ref().map_or(0, String::len);
-            used += FRAME + DIGEST_FRAME + repo;
-            used += earlier.iter().chain(&passages).map(Passage::bytes).sum::<usize>();
-            sessions.push(Session {
-                queue_id: slice.queue_id.clone(),
-                harness: entry.harness.name().to_owned(),
-                thread_id: entry.thread_id().map(str::to_owned),
-                repo: entry.context.repo.clone(),
-                queued: entry.timestamp,
-                is_note: matches!(entry.retrieval, Retrieval::Inline { .. }),
-                part: (slice.number, slice.of),
-                cut,
-                earlier,
-                left_out,
-                passages,
-            });
-        }
+        let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
+        let used: usize = sessions.iter().map(Session::bytes).sum();
         // What the sessions leave of their room is for notes and for what waits.
         let room = room(self.pipeline.max_prompt_bytes)?;
         let (proposals, _) = self.notes.proposals()?;
@@ -133,30 +108,19 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let limits = RelatedLimits { room, whole: self.max_note_bytes };
         let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
         let (related, tags) = related(&self.notes, &sessions, wanted, limits, self.pipeline.redactor)?;
-        let whom = ForWhom {
-            repos: sessions.iter().filter_map(|session| session.repo.as_deref()).collect(),
-            is_outside: sessions.iter().any(|session| session.repo.is_none()),
-            notes: related.iter().map(|note| &note.id).collect(),
-        };
-        let waiting = pending(&proposals, &whom, room_for_changes, self.pipeline.redactor);
+        let waiting = pending(&proposals, &sessions, &related, room_for_changes, self.pipeline.redactor);
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
     fn look_up(&mut self, work: &Work, run: &Run) -> Result<Known> {
         let entries = entries(&work.own.queue_ids, run)?;
-        let known = |id: &EntryId| {
-            let note = self.notes.own(id).transpose()?;
-            Some(note.map(|note| {
-                let is_archived = note.place == Place::Archive;
-                (id.clone(), KnownNote { entry: note.entry, is_archived })
-            }))
-        };
+        let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
             Place::Topics => note.entry.meta().tags.clone(),
             Place::Archive => Vec::new(),
         })?;
         // One that nobody has, as a model may name it, would be looked for in every file.
-        let notes: BTreeMap<EntryId, KnownNote> =
+        let notes: BTreeMap<EntryId, Note> =
             work.notes().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
         let made = notes
             .iter()
@@ -174,34 +138,31 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// One change, or, after the last, that what was shown has been seen.
-    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &Run) -> Result<Outcome> {
-        let mut warnings = if step == 0 { std::mem::take(&mut plan.warnings) } else { Vec::new() };
-        let outcome = match plan.changes.into_iter().nth(step) {
+    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &Run) -> Result<Made> {
+        let mut made = Made::default();
+        if step == 0 {
+            made.warnings.append(&mut plan.warnings);
+        }
+        match plan.changes.into_iter().nth(step) {
             None => {
                 let cited = consume(work, &mut self.readings, run)?;
-                self.count_uses(&cited, run)?;
-                Outcome::Unchanged
+                if let Err(why) = self.count_uses(&cited, run) {
+                    run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
+                }
             }
             Some(change) => {
                 let may_be_written = self.looked_up.as_ref() != Some(&run.batch()?.id);
-                let (outcome, more) = write(&self.notes, &change, plan.at, may_be_written)?;
-                warnings.extend(more);
+                made.extend(write(&self.notes, &change, plan.at, may_be_written)?);
                 self.planned.push(change);
-                outcome
             }
-        };
+        }
         // A dry run shows them with its plan.
         if !run.is_dry() {
-            warnings.iter().for_each(|warning| run.reporter.warn(warning));
+            made.warnings.iter().for_each(|warning| run.reporter.warn(warning));
         }
-        self.warnings.extend(warnings);
         // Told by the run that wrote it, though its batch may go on in later ones.
-        match &outcome {
-            Outcome::Note(written) => self.written.push(written.clone()),
-            Outcome::Waits(waiting) => self.waiting.push(waiting.clone()),
-            Outcome::Unchanged => {}
-        }
-        Ok(outcome)
+        self.made.extend(made.clone());
+        Ok(made)
     }
 
     fn close(&mut self, work: &Work, _: Option<&Failure>, run: &Run) -> Result<()> {
@@ -226,7 +187,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         if run.is_dry() || !storage.auto_commit {
             return Ok(());
         }
-        let (written, waiting) = (&work.own.written, &work.own.waiting);
+        let Made { written, waiting, .. } = &work.own.made;
         let changed: Vec<Note> =
             written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect();
         // Why something waits no longer is found in the history.
@@ -289,20 +250,19 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         if cited.is_empty() {
             return Ok(());
         }
-        let known = self.notes.ids()?;
-        for id in cited.intersection(&known) {
-            if let Err(why) = count_use(&self.notes, id, run.env.now()) {
+        let change = Change::of(&self.notes)?;
+        for id in cited.intersection(&change.notes.ids()?) {
+            if let Err(why) = count_use(&change, id, run.env.now()) {
                 run.reporter.warn(&format!("the use of {id} is not counted: {}", why.message()));
             }
         }
-        Ok(())
+        change.write()
     }
 }
 
 /// Was the note made in this session, in whatever run, and is it nobody's own since?
 fn is_made_by(note: &Entry, entry: &QueueEntry) -> bool {
-    let thread = entry.thread_id();
-    note.kept().is_none() && is_of_session(note.meta(), entry.harness.name(), thread, entry.timestamp)
+    note.kept().is_none() && is_of_session(note.meta(), entry)
 }
 
 /// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say

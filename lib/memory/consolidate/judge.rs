@@ -4,7 +4,7 @@ use crate::base::text::one_line;
 use crate::memory::consolidate::amend::settle;
 use crate::memory::consolidate::captured::is_in_own_words;
 use crate::memory::consolidate::land::{Judge, Known, is_note_of};
-use crate::memory::consolidate::plan::{Change, Plan};
+use crate::memory::consolidate::plan::{Plan, PlannedChange};
 use crate::memory::consolidate::reply::{Proposed, Reply, Target, parse};
 use crate::memory::consolidate::work::{Claimed, Verdict, Work};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The changes that a reply leads to, each with the entry that it comes from, if it is from one.
-type Planned<'r> = Vec<(Option<&'r Proposed>, Change)>;
+type Planned<'r> = Vec<(Option<&'r Proposed>, PlannedChange)>;
 
 /// What the reply to the part under way comes to.
 pub fn judged(
@@ -137,7 +137,7 @@ fn entries<'r>(judge: &mut Judge, reply: &'r Reply, shown: &[Proposal]) -> (Plan
 fn has_landed(id: &str, planned: &Planned) -> bool {
     planned.iter().any(|(entry, change)| {
         let is_from = |entry: &&Proposed| entry.sources.iter().any(|source| source == id);
-        matches!(change, Change::Note(_)) && entry.as_ref().is_some_and(is_from)
+        matches!(change, PlannedChange::Note(_)) && entry.as_ref().is_some_and(is_from)
     })
 }
 
@@ -169,19 +169,19 @@ fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
 /// A text that a change brings: what a link to it leads to, its title, its body, and the note that it replaces.
 type Said<'c> = (String, String, &'c mut String, Option<EntryId>);
 
-fn said(change: &mut Change) -> Option<Said<'_>> {
+fn said(change: &mut PlannedChange) -> Option<Said<'_>> {
     match change {
-        Change::Note(note) => {
+        PlannedChange::Note(note) => {
             let id = note.update.as_ref().unwrap_or(&note.id).to_string();
-            Some((id, note.title.clone(), &mut note.body, note.update.clone()))
+            Some((id, note.draft.title.clone(), &mut note.draft.body, note.update.clone()))
         }
         // A note that is there already is linked to as it is.
-        Change::Propose(proposal) => {
+        PlannedChange::Propose(proposal) => {
             let note = proposal.note.clone();
             let id = note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
             proposal.entry.as_mut().map(|draft| (id, draft.title.clone(), &mut draft.body, note))
         }
-        Change::Retire(_) | Change::Withdraw(_) => None,
+        PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
     }
 }
 

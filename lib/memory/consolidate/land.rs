@@ -14,7 +14,7 @@
 
 use crate::base::text::{one_line as brief, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
-use crate::memory::consolidate::plan::{Change, KnownNote, Origin, PlannedNote, PlannedRetirement};
+use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, source_of};
 use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Target};
 use crate::memory::facts;
 use crate::memory::links::new_id;
@@ -23,6 +23,7 @@ use crate::memory::record::{NoteText, Record, Speaker, unproven};
 use crate::memory::redact::Redactor;
 use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
+use crate::store::persistence::{Note, Place};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -36,7 +37,7 @@ pub struct Known {
     /// Every id in use, aliases too.
     pub ids: BTreeSet<EntryId>,
     /// The notes that were shown, as they are now.
-    pub notes: BTreeMap<EntryId, KnownNote>,
+    pub notes: BTreeMap<EntryId, Note>,
     /// Those of them that these sessions made, in whatever run, and that no person has made their own since.
     pub made: BTreeSet<EntryId>,
     /// The tags in use.
@@ -60,7 +61,7 @@ pub(super) struct Judge<'a> {
 
 /// What becomes of one entry.
 pub(super) struct Decision {
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<PlannedChange>,
     /// What the model can mend so that nothing of it waits.
     pub(super) faults: Vec<String>,
 }
@@ -123,8 +124,7 @@ impl Judge<'_> {
             let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, &proposed.sources);
             return self.waits(Op::Create, None, Some(draft), proposed, reasons);
         }
-        let sources = self.origins(&proposed.sources);
-        let has_repo = sources.iter().any(|origin| origin.repo.is_some());
+        let has_repo = self.sources(&proposed.sources).iter().any(|source| source.repo.is_some());
         // Without a directory there is only everywhere.
         let is_for_all = proposed.scope == Some(Scope::Global) || !has_repo;
         let is_own = is_for_all && self.known.record.is_own_rule(&text.note());
@@ -134,13 +134,10 @@ impl Judge<'_> {
         }
         let by = self.known.record.by(&text.note(), None);
         let id = new_id(&text.title, self.created_at(), &mut self.known.ids);
-        let note = PlannedNote {
-            scope: if is_own { Scope::Global } else { Scope::Repo },
-            until,
-            outside: self.outside(by, proposed),
-            sources,
-            ..PlannedNote::new(id, text, by, self.created_at())
-        };
+        let scope = if is_own { Scope::Global } else { Scope::Repo };
+        let draft = self.draft(text, scope, until, &proposed.sources);
+        let outside = self.outside(by, proposed);
+        let note = PlannedNote { outside, ..PlannedNote::new(id, draft, by, self.created_at()) };
         let widens = (is_for_all && !is_own).then(|| Reason {
             text: if has_repo { REACH } else { NO_REPO }.to_owned(),
             fault: (has_repo && self.known.record.has_rules()).then(|| REACH_FAULT.to_owned()),
@@ -149,7 +146,7 @@ impl Judge<'_> {
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
-    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &KnownNote) -> Decision {
+    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &Note) -> Decision {
         let meta = known.entry.meta();
         let old = Text::of(&known.entry);
         let until = proposed.until.day(meta.until);
@@ -182,33 +179,31 @@ impl Judge<'_> {
         let widens = scope == Scope::Global
             && meta.scope == Scope::Repo
             && !self.known.record.is_own_rule(&text.note());
-        let mut sources = self.origins(&proposed.sources);
+        let new_id = new_id(&text.title, self.created_at(), &mut self.known.ids);
+        // What holds everywhere is not narrowed by a model.
+        let scope = if widens || scope == Scope::Repo { meta.scope } else { scope };
+        let mut draft = self.draft(text, scope, until, &proposed.sources);
         // What was said in one repository about another's note does not show it here.
         if !self.is_here(meta) {
-            sources.iter_mut().for_each(|source| (source.repo, source.cwd) = (None, None));
+            draft.sources.iter_mut().for_each(|source| (source.repo, source.cwd) = (None, None));
         }
-        let new_id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         let note = PlannedNote {
             update: Some(id.clone()),
             replaces: self.seen.get(id).cloned(),
             before: Some(old.body),
-            // What holds everywhere is not narrowed by a model.
-            scope: if widens || scope == Scope::Repo { meta.scope } else { scope },
-            until,
             outside: self.outside(by, proposed),
-            sources,
-            ..PlannedNote::new(new_id, text, by, self.created_at())
+            ..PlannedNote::new(new_id, draft, by, self.created_at())
         };
         self.lands(note, widens.then(|| Reason::told(REACH)), proposed)
     }
 
     /// What becomes of a note that no longer holds.
-    pub(super) fn retire(&mut self, retired: &Retired, id: &EntryId) -> Option<Change> {
+    pub(super) fn retire(&mut self, retired: &Retired, id: &EntryId) -> Option<PlannedChange> {
         let Some(known) = self.known.notes.get(id).cloned() else {
             self.warnings.push(format!("{id} was to be retired, and is no note: nothing is done"));
             return None;
         };
-        if known.is_archived {
+        if known.place == Place::Archive {
             return None;
         }
         let title = known.entry.meta().title.clone();
@@ -220,15 +215,15 @@ impl Judge<'_> {
         let reason = one_line(&self.redactor.cleaned(&retired.reason));
         if reasons.is_empty() {
             let replaces = self.seen.get(id).cloned().unwrap_or_default();
-            return Some(Change::Retire(PlannedRetirement { id: id.clone(), title, reason, replaces }));
+            return Some(PlannedChange::Retire(Retirement { id: id.clone(), title, reason, replaces }));
         }
         if !reason.is_empty() {
             reasons.insert(0, format!("The model says that it no longer holds: {reason}"));
         }
         let evidence = self.evidence(&retired.evidence, &title);
-        let session = self.origins(&retired.sources).first().map(Source::from);
+        let session = self.sources(&retired.sources).into_iter().next();
         let proposal = Proposal { evidence, reasons, session, ..self.proposal(Op::Retire, Some(id), None) };
-        Some(Change::Propose(Box::new(proposal)))
+        Some(PlannedChange::Propose(Box::new(proposal)))
     }
 
     /// 2 and 5: what of a text is from outside, and what it would have done that always waits.
@@ -264,7 +259,7 @@ impl Judge<'_> {
     }
 
     /// 6: why no agent may change this note alone.
-    fn guarded(&self, id: &EntryId, known: &KnownNote) -> Option<String> {
+    fn guarded(&self, id: &EntryId, known: &Note) -> Option<String> {
         let kept = known.entry.kept();
         // The next part of a session may correct what its first part gave.
         if self.known.made.contains(id) && kept != Some(Kept::Global) {
@@ -301,13 +296,13 @@ impl Judge<'_> {
     fn is_here(&self, meta: &Meta) -> bool {
         let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref()).peekable();
         match repos.peek() {
-            None => self.is_outside(),
-            Some(_) => repos.any(|repo| self.is_repo(repo)),
+            None => self.is_in(None),
+            Some(_) => repos.any(|repo| self.is_in(Some(repo))),
         }
     }
 
     /// Why the note is not what the model thinks it is.
-    fn standing(&self, id: &EntryId, known: &KnownNote, old: &Text) -> Vec<&'static str> {
+    fn standing(&self, id: &EntryId, known: &Note, old: &Text) -> Vec<&'static str> {
         let mut reasons = Vec::new();
         match self.seen.get(id) {
             None => reasons.push(UNSEEN),
@@ -316,7 +311,7 @@ impl Judge<'_> {
             }
             Some(_) => {}
         }
-        if known.is_archived {
+        if known.place == Place::Archive {
             reasons.push("The note is in the archive.");
         }
         // Nor may it be named among the facts that would go.
@@ -388,7 +383,7 @@ impl Judge<'_> {
             Some(reason) => self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]),
             None => Decision { changes: Vec::new(), faults: Vec::new() },
         };
-        decision.changes.insert(0, Change::Note(Box::new(note)));
+        decision.changes.insert(0, PlannedChange::Note(Box::new(note)));
         decision
     }
 
@@ -403,25 +398,25 @@ impl Judge<'_> {
     ) -> Decision {
         let title = draft.as_ref().map_or(proposed.text.title.as_str(), |draft| &draft.title);
         let evidence = self.evidence(&proposed.evidence, &one_line(title));
-        let session = self.origins(&proposed.sources).first().map(Source::from);
+        let session = self.sources(&proposed.sources).into_iter().next();
         // One that a person must look at anyway is not asked about again.
         let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
         let reasons = reasons.into_iter().map(|reason| reason.text).collect();
         let proposal = Proposal { evidence, session, reasons, ..self.proposal(op, note, draft) };
-        Decision { changes: vec![Change::Propose(Box::new(proposal))], faults: faults.unwrap_or_default() }
+        Decision {
+            changes: vec![PlannedChange::Propose(Box::new(proposal))],
+            faults: faults.unwrap_or_default(),
+        }
     }
 
     /// The new text of a note, as it waits.
-    fn draft(&self, text: Text, scope: Scope, until: Option<Date>, sources: &[String]) -> Draft {
+    pub(super) fn draft(&self, text: Text, scope: Scope, until: Option<Date>, sources: &[String]) -> Draft {
         let Text { title, summary, tags, body } = text;
-        let sources = self.origins(sources).iter().map(Source::from).collect();
-        Draft { title, summary, tags, scope, until, body, sources }
+        Draft { title, summary, tags, scope, until, body, sources: self.sources(sources) }
     }
 
     fn proposal(&self, op: Op, note: Option<&EntryId>, entry: Option<Draft>) -> Proposal {
-        let by = entry.as_ref().map_or(By::Agent, |Draft { title, summary, tags, body, .. }| {
-            self.known.record.by(&NoteText { title, summary, tags, body }, None)
-        });
+        let by = entry.as_ref().map_or(By::Agent, |draft| self.known.record.by(&text_of(draft), None));
         let name = match (&entry, note) {
             (Some(entry), _) => entry.title.clone(),
             (None, Some(id)) => format!("{op} {id}"),
@@ -437,23 +432,19 @@ impl Judge<'_> {
         self.known.at.as_millisecond()
     }
 
-    /// The repositories of the sessions.
-    fn repos(&self) -> impl Iterator<Item = Option<&str>> {
-        self.known.entries.values().map(|entry| entry.context.repo.as_deref())
+    /// One of the sessions was in this repository; `None`: outside of any.
+    pub(super) fn is_in(&self, repo: Option<&str>) -> bool {
+        self.known.entries.values().any(|entry| entry.context.repo.as_deref() == repo)
     }
 
-    pub(super) fn is_repo(&self, repo: &str) -> bool {
-        self.repos().any(|of| of == Some(repo))
+    /// What a note says of the entries that it comes from.
+    pub(super) fn sources(&self, queue_ids: &[String]) -> Vec<Source> {
+        queue_ids.iter().filter_map(|id| self.known.entries.get(id)).map(source_of).collect()
     }
+}
 
-    /// Is one of the sessions outside of any repository?
-    pub(super) fn is_outside(&self) -> bool {
-        self.repos().any(|of| of.is_none())
-    }
-
-    pub(super) fn origins(&self, sources: &[String]) -> Vec<Origin> {
-        sources.iter().filter_map(|id| self.known.entries.get(id)).map(Origin::of).collect()
-    }
+pub(super) fn text_of(draft: &Draft) -> NoteText<'_> {
+    NoteText { title: &draft.title, summary: &draft.summary, tags: &draft.tags, body: &draft.body }
 }
 
 /// Is it a note that a person captured, or an agent?

@@ -25,7 +25,8 @@ use crate::memory::consolidate::ask::{Material, REPLY};
 use crate::memory::consolidate::judge::{as_they_are, judged};
 use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::plan::Plan;
-use crate::memory::consolidate::work::{Claimed, Outcome, Slice, Work};
+use crate::memory::consolidate::work::{Claimed, Slice, Work};
+use crate::memory::consolidate::write::Made;
 use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};
 use crate::memory::redact::Redactor;
 
@@ -45,7 +46,7 @@ impl Pipeline for Consolidate<'_> {
     type Plan = Plan;
     type Material = Material;
     type Known = Known;
-    type Outcome = Outcome;
+    type Outcome = Made;
 
     const TAKES_TURNS: bool = true;
 
@@ -100,12 +101,8 @@ impl Pipeline for Consolidate<'_> {
         plan.changes.len() + 1
     }
 
-    fn applied(work: &mut Work, outcome: Outcome) {
-        match outcome {
-            Outcome::Note(note) => work.own.written.push(note),
-            Outcome::Waits(waiting) => work.own.waiting.push(waiting),
-            Outcome::Unchanged => {}
-        }
+    fn applied(work: &mut Work, made: Made) {
+        work.own.made.extend(Made { warnings: Vec::new(), ..made });
     }
 
     /// What the model passed over in silence is not asked about further.
@@ -129,12 +126,11 @@ impl Pipeline for Consolidate<'_> {
     }
 
     fn is_to_show(work: &Work, _: &Then) -> bool {
-        !work.own.written.is_empty() || !work.own.waiting.is_empty()
+        work.own.made != Made::default()
     }
 
     fn committed(work: &mut Work) {
-        work.own.written.clear();
-        work.own.waiting.clear();
+        work.own.made = Made::default();
     }
 }
 

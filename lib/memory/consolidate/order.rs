@@ -9,36 +9,28 @@ use crate::base::error::Result;
 use crate::store::journal::Journal;
 use crate::store::journal::entry::QueueEntry;
 use jiff::Timestamp;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::rc::Rc;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 /// How long a listing of the queue's names counts as new.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What the order goes by: `false` comes before `true`.
+/// What is kept of an entry, in the order of what the order goes by: `false` comes before `true`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
+struct Queued {
     is_past: bool,
     at: Timestamp,
-    id: Rc<str>,
-}
-
-/// What is kept of an entry.
-#[derive(Debug, Clone)]
-struct Place {
-    turn: Turn,
-    repo: Option<Rc<str>>,
+    id: String,
+    repo: Option<String>,
 }
 
 #[derive(Default)]
 pub(super) struct Order {
-    order: BTreeMap<Turn, Option<Rc<str>>>,
-    by_repo: HashMap<Option<Rc<str>>, BTreeSet<Turn>>,
+    waiting: BTreeSet<Queued>,
     /// Every file that has been looked at, whatever became of it.
-    known: HashSet<Rc<str>>,
+    known: HashSet<String>,
     /// What was taken out, and may be put back.
-    taken: HashMap<Rc<str>, Place>,
+    taken: Vec<Queued>,
     listed: Option<Instant>,
 }
 
@@ -57,16 +49,13 @@ impl Order {
         }
         self.listed = Some(Instant::now());
         for id in journal.ids()? {
-            if self.known.contains(id.as_str()) {
+            if !self.known.insert(id.clone()) {
                 continue;
             }
-            let id: Rc<str> = id.into();
-            self.known.insert(Rc::clone(&id));
             match journal.read(&id) {
                 Ok(Some(entry)) if admits(&id, &entry) => {
-                    let repo = entry.context.repo.map(Rc::from);
-                    let turn = Turn { is_past: entry.context.past, at: entry.timestamp, id };
-                    self.insert(Place { turn, repo });
+                    let (is_past, repo) = (entry.context.past, entry.context.repo);
+                    self.waiting.insert(Queued { is_past, at: entry.timestamp, id, repo });
                 }
                 Ok(_) => {}
                 Err(file) => {
@@ -82,50 +71,36 @@ impl Order {
         self.listed = None;
     }
 
-    fn insert(&mut self, Place { turn, repo }: Place) {
-        self.by_repo.entry(repo.clone()).or_default().insert(turn.clone());
-        self.order.insert(turn, repo);
-    }
-
-    /// Is the next entry one of the past? `None`: nobody waits.
+    /// The next entry is one of the past; `None`: nobody waits.
     pub(super) fn is_next_past(&self) -> Option<bool> {
-        self.order.keys().next().map(|turn| turn.is_past)
+        self.waiting.first().map(|next| next.is_past)
     }
 
     /// Takes out the first, and those after it that share a call with it: at most `most`, all of its repository, so that
     /// none gets into another's notes. One that `is_alone` shares with nobody.
     pub(super) fn take(&mut self, most: usize, is_alone: impl Fn(&str) -> bool) -> Vec<String> {
-        let Some((first, repo)) = self.order.first_key_value() else { return Vec::new() };
-        let (first, repo) = (first.clone(), repo.clone());
-        let mut chosen = vec![first.clone()];
-        if !is_alone(&first.id) {
-            let beside = self.by_repo.get(&repo).into_iter().flatten();
-            let beside = beside.filter(|turn| **turn != first && !is_alone(&turn.id));
-            chosen.extend(beside.take(most.saturating_sub(1)).cloned());
+        let Some(first) = self.waiting.first() else { return Vec::new() };
+        let most = if is_alone(&first.id) { 1 } else { most };
+        let goes_along =
+            |other: &&Queued| *other == first || other.repo == first.repo && !is_alone(&other.id);
+        let chosen: Vec<Queued> = self.waiting.iter().filter(goes_along).take(most).cloned().collect();
+        for one in &chosen {
+            self.waiting.remove(one);
         }
-        let mut ids = Vec::new();
-        for turn in chosen {
-            self.order.remove(&turn);
-            if let Some(turns) = self.by_repo.get_mut(&repo) {
-                turns.remove(&turn);
-            }
-            ids.push(turn.id.to_string());
-            self.taken.insert(Rc::clone(&turn.id), Place { turn, repo: repo.clone() });
-        }
+        let ids = chosen.iter().map(|one| one.id.clone()).collect();
+        self.taken.extend(chosen);
         ids
     }
 
     /// What did not fit waits on, where it stood; `false`: this run has not taken it.
     pub(super) fn put_back(&mut self, id: &str) -> bool {
-        let place = self.taken.remove(id);
-        let is_ours = place.is_some();
-        place.into_iter().for_each(|place| self.insert(place));
-        is_ours
+        let place = self.taken.iter().position(|one| one.id == id);
+        place.is_some_and(|at| self.waiting.insert(self.taken.swap_remove(at)))
     }
 
-    /// Was this one taken out in this run?
+    /// This one was taken out in this run.
     pub(super) fn has_taken(&self, id: &str) -> bool {
-        self.taken.contains_key(id)
+        self.taken.iter().any(|one| one.id == id)
     }
 }
 
@@ -133,15 +108,13 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn place(id: &str, second: i64, repo: Option<&str>, is_past: bool) -> Place {
+    fn place(id: &str, second: i64, repo: Option<&str>, is_past: bool) -> Queued {
         let at = Timestamp::from_second(second).unwrap();
-        Place { turn: Turn { is_past, at, id: id.into() }, repo: repo.map(Rc::from) }
+        Queued { is_past, at, id: id.into(), repo: repo.map(str::to_owned) }
     }
 
-    fn line(places: impl IntoIterator<Item = Place>) -> Order {
-        let mut line = Order::default();
-        places.into_iter().for_each(|place| line.insert(place));
-        line
+    fn line(places: impl IntoIterator<Item = Queued>) -> Order {
+        Order { waiting: places.into_iter().collect(), ..Order::default() }
     }
 
     #[test]

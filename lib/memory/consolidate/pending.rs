@@ -2,11 +2,11 @@
 //! propose it once more. Nothing of it is true yet.
 
 use crate::base::text::one_line;
+use crate::memory::consolidate::ask::{RelatedNote, Session};
 use crate::memory::pipeline::question::push_lines;
 use crate::memory::redact::Redactor;
-use crate::store::entry::{EntryId, Source};
+use crate::store::entry::EntryId;
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// How much of it a prompt shows, in bytes, at most.
@@ -33,42 +33,32 @@ impl PendingChange {
     }
 }
 
-/// Did a session of one of these repositories make it, or `is_outside` one of none? The text of another machine is
-/// none of a session's.
-pub(super) fn is_of(proposal: &Proposal, is_repo: impl Fn(&str) -> bool, is_outside: bool) -> bool {
+/// A session of one of these repositories made it, or, where `is_in` says so of `None`, one of none. The text of another
+/// machine is none of a session's.
+pub(super) fn is_of(proposal: &Proposal, is_in: impl Fn(Option<&str>) -> bool) -> bool {
     let of_text = proposal.entry.iter().flat_map(|draft| &draft.sources);
-    let mut repos = proposal
-        .session
-        .iter()
-        .chain(of_text)
-        .filter_map(|source: &Source| source.repo.as_deref())
-        .peekable();
+    let sources = proposal.session.iter().chain(of_text);
+    let mut repos = sources.filter_map(|source| source.repo.as_deref()).peekable();
     let is_here = match repos.peek() {
-        None => is_outside,
-        Some(_) => repos.any(is_repo),
+        None => is_in(None),
+        Some(_) => repos.any(|repo| is_in(Some(repo))),
     };
     is_here && proposal.session.is_some() && proposal.op != Op::Conflict
-}
-
-/// The sessions that a prompt shows, and the notes.
-pub(super) struct ForWhom<'a> {
-    pub(super) repos: BTreeSet<&'a str>,
-    /// One of the sessions is outside of any repository.
-    pub(super) is_outside: bool,
-    pub(super) notes: BTreeSet<&'a EntryId>,
 }
 
 /// What waits in the repositories of the sessions that are shown, and for the notes that are, newest first. What has no
 /// room is shown by title, and the oldest not at all.
 pub(super) fn pending(
     proposals: &[Proposal],
-    ForWhom { repos, is_outside, notes }: &ForWhom,
+    sessions: &[Session],
+    related: &[RelatedNote],
     mut room: usize,
     redactor: &Redactor,
 ) -> Vec<PendingChange> {
+    let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
     let is_shown = |proposal: &Proposal| {
-        is_of(proposal, |repo| repos.contains(repo), *is_outside)
-            || proposal.op != Op::Conflict && proposal.note.as_ref().is_some_and(|id| notes.contains(id))
+        let is_of_note = || related.iter().any(|note| proposal.note.as_ref() == Some(&note.id));
+        is_of(proposal, is_in) || proposal.op != Op::Conflict && is_of_note()
     };
     let mut shown = Vec::new();
     for proposal in proposals.iter().rev().filter(|proposal| is_shown(proposal)) {

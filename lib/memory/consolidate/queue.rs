@@ -2,12 +2,13 @@
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
+use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
 use crate::memory::consolidate::history::facts_name;
 use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::work::{Claimed, Lengths, Verdict, Work, share_out};
+use crate::memory::consolidate::work::{Claimed, Room, Verdict, Work, share_out, whole};
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::batch::{Batch, Batches};
@@ -21,19 +22,6 @@ use std::rc::Rc;
 
 /// How many entries are claimed at once, at most.
 pub(super) const CLAIMED: usize = 32;
-/// What stands around a session in the prompt takes so many bytes, at most.
-pub(super) const FRAME: usize = 250;
-
-/// How many bytes there are in a prompt.
-#[derive(Debug, Clone, Copy)]
-pub struct Room {
-    /// For sessions.
-    pub sessions: usize,
-    /// Of that for the turns of each that were read before.
-    pub earlier: usize,
-    /// For existing notes, at least.
-    pub related: usize,
-}
 
 /// The queue, as one run sees it.
 pub struct Queue {
@@ -110,50 +98,49 @@ impl Queue {
     pub(super) fn fetch(
         &mut self,
         mut work: Work,
-        all: Room,
+        room: Room,
         facts: &dyn Fn() -> Rc<Facts>,
         run: &Run,
     ) -> Result<Work> {
-        let room = all.sessions;
         let batch = run.batch()?;
         let claimed = std::mem::take(&mut work.own.queue_ids);
         let entries = entries(&claimed, run)?;
         let Claimed { queue_ids: kept, verdicts, .. } = &mut work.own;
         let mut tries = Tries::load(run.root)?;
-        let mut is_counted = false;
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
         // second leaves out. Only what a reply has answered is saved.
         let mut sessions = Sessions::load(run.root)?;
+        let mut is_counted = false;
         let mut used = 0;
-        let mut histories: Vec<(String, Lengths)> = Vec::new();
+        let mut histories = Vec::new();
         for id in claimed {
             let Some(entry) = entries.get(&id) else { continue };
-            if let Some(why) = tries.ended_runs(&id) {
-                verdicts.insert(id.clone(), Verdict::Failed(why.to_owned()));
-                kept.push(id);
-                continue;
-            }
-            let gathered = match used > room {
+            let gathered = match tries.ended_runs(&id) {
+                Some(why) => Some(Gathered::Nothing(Verdict::Failed(why.to_owned()))),
                 // There is enough for one call.
-                true => None,
-                false => {
+                None if used > room.sessions => None,
+                None => {
                     // Counted first: a session that ends the run has had its try.
                     if entry.session().is_some() && !run.is_dry() {
                         tries.begin_reading(&id, &batch.id, run.env.now());
                         tries.save(run.root)?;
                         is_counted = true;
                     }
-                    let gathered = gatherer(run, &sessions, all, facts).gather(entry, batch, &id)?;
+                    let gatherer = Gatherer { run, sessions: &sessions, room, facts };
+                    let gathered = gatherer.gather(entry, &id)?;
                     tries.end_reading(&id);
                     Some(gathered)
                 }
             };
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
             match gathered {
+                Some(Gathered::Nothing(verdict)) => {
+                    verdicts.insert(id.clone(), verdict);
+                }
                 Some(Gathered::History(history))
-                    if kept.is_empty() || used + history.lengths().whole() + frame <= room =>
+                    if kept.is_empty() || used + whole(&history.lengths()) + frame <= room.sessions =>
                 {
-                    used += history.lengths().whole() + frame;
+                    used += whole(&history.lengths()) + frame;
                     if let Some(key) = &history.session {
                         sessions.read(key, history.parent.as_deref(), &history.turns);
                     }
@@ -161,18 +148,10 @@ impl Queue {
                     batch.write_json(&facts_name(&id), &history)?;
                 }
                 Some(Gathered::History(_)) | None => {
-                    used = room + 1;
+                    used = room.sessions + 1;
                     batch.put_back(&id)?;
-                    if self.order.put_back(&id) {
-                        self.limit = self.limit.saturating_add(1);
-                    }
+                    self.limit = self.limit.saturating_add(usize::from(self.order.put_back(&id)));
                     continue;
-                }
-                Some(Gathered::Nothing(why)) => {
-                    verdicts.insert(id.clone(), Verdict::Processed(Some(why)));
-                }
-                Some(Gathered::Unreadable(error)) => {
-                    verdicts.insert(id.clone(), Verdict::Failed(error.line()));
                 }
             }
             kept.push(id);
@@ -180,7 +159,7 @@ impl Queue {
         if is_counted {
             tries.save(run.root)?;
         }
-        work.parts = share_out(&histories, room);
+        work.parts = share_out(&histories, room.sessions);
         Ok(work)
     }
 
@@ -202,8 +181,7 @@ impl Queue {
                 Some(Verdict::Failed(why)) => {
                     // A reply that is refused is quoted, and it may quote the session.
                     let why = run.redactor.cleaned(why);
-                    let next = tries.fail(id, &why, &batch.id, run.env.now());
-                    failed.push((id, why, next));
+                    failed.push((id, tries.fail(id, &why, &batch.id, run.env.now()), why));
                 }
                 None => {}
             }
@@ -222,7 +200,7 @@ impl Queue {
                 Some(Verdict::Alone) | None => batch.put_back(id)?,
             }
         }
-        for (id, why, next) in failed {
+        for (id, next, why) in failed {
             fail(batch, id, &why, next, run)?;
             self.failed.push((id.clone(), why));
         }
@@ -295,28 +273,6 @@ fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<
 /// Without a command, a run files notes as they are. A prompt by hand needs none.
 fn has_llm(run: &Run) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
-}
-
-/// A longer turn is cut into passages, in bytes.
-const LONGEST: usize = 16 << 10;
-
-fn gatherer<'a>(
-    run: &'a Run,
-    sessions: &'a Sessions,
-    room: Room,
-    facts: &'a dyn Fn() -> Rc<Facts>,
-) -> Gatherer<'a> {
-    Gatherer {
-        facts,
-        earlier: room.earlier,
-        longest: LONGEST.min(room.sessions / 2),
-        config: run.config,
-        redactor: run.redactor,
-        sessions,
-        reporter: run.reporter,
-        vars: run.vars(),
-        env: run.env,
-    }
 }
 
 /// What the claimed entries are, by queue id. A dry run has claimed none.

@@ -2,12 +2,14 @@
 //! the next, so that a run reads each passage once and not once more for every part behind it.
 
 use crate::base::error::{Error, Result};
-use crate::memory::consolidate::history::{Digest, History, facts_name, history_name};
+use crate::memory::consolidate::ask::Session;
+use crate::memory::consolidate::history::{History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::work::Slice;
 use crate::memory::record::Record;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
+use crate::store::journal::entry::QueueEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -22,18 +24,6 @@ pub struct Readings {
     readings: BTreeMap<String, Reading>,
     /// Something waits, which counts as from outside, so it matters what every session shows.
     follows_all: bool,
-}
-
-/// What a prompt shows of a session.
-#[derive(Debug)]
-pub(super) struct Shown {
-    /// What is left of the turns that were read before.
-    pub(super) earlier: Vec<Passage>,
-    /// How many of those turns are not shown.
-    pub(super) left_out: usize,
-    /// How many bytes were left out of its turns, each place marked.
-    pub(super) cut: usize,
-    pub(super) passages: Vec<Passage>,
 }
 
 /// The sessions that one call shows, each read up to some passage.
@@ -60,18 +50,24 @@ pub(super) struct Transcript {
 }
 
 impl Readings {
-    /// What these slices show, in their order; turns are numbered through.
-    pub(super) fn shown(&mut self, batch: &Batch, slices: &[Slice]) -> Result<Vec<Shown>> {
+    /// What these slices show of `entries`, in their order; turns are numbered through.
+    pub(super) fn shown(
+        &mut self,
+        batch: &Batch,
+        slices: &[Slice],
+        entries: &BTreeMap<String, QueueEntry>,
+    ) -> Result<Vec<Session>> {
         let reading = self.reading(batch, slices)?;
         let digests = reading.digests(slices);
         let mut numbers = Numbers::default();
         let mut all = Vec::new();
-        for ((Transcript { history, path, .. }, slice), digest) in
+        for ((Transcript { history, path, .. }, slice), (indices, left_out)) in
             reading.sessions.iter().zip(slices).zip(digests)
         {
+            let Some(entry) = entries.get(&slice.queue_id).cloned() else { continue };
             let (mut earlier, mut passages) = (Vec::new(), Vec::new());
             numbers.next_session();
-            history.read(path, digest.passages, |passage, _| {
+            history.read(path, indices, |passage, _| {
                 let text = passage.brief().unwrap_or_default();
                 earlier.push(Passage { text, full: None, ..numbers.number(passage) });
             })?;
@@ -80,7 +76,8 @@ impl Readings {
                     passages.push(Passage { full: None, ..numbers.number(passage) });
                 }
             })?;
-            all.push(Shown { earlier, left_out: digest.left_out, cut: history.cut, passages });
+            let (slice, cut) = (slice.clone(), history.cut);
+            all.push(Session { slice, entry, cut, earlier, left_out, passages });
         }
         Ok(all)
     }
@@ -148,7 +145,7 @@ impl Reading {
     }
 
     /// What is shown of the turns before each slice. Those that another session of this call shows are not repeated.
-    fn digests(&self, slices: &[Slice]) -> Vec<Digest> {
+    fn digests(&self, slices: &[Slice]) -> Vec<(Vec<usize>, usize)> {
         let pairs = || self.sessions.iter().zip(slices).enumerate();
         let mut shown: HashMap<&str, usize> = HashMap::new();
         for (of, (session, slice)) in pairs() {
@@ -177,8 +174,8 @@ impl Reading {
         let record = Rc::make_mut(&mut self.record);
         record.forget_shown();
         let mut numbers = Numbers::default();
-        for ((session, slice), digest) in self.sessions.iter_mut().zip(slices).zip(digests) {
-            session.hear(slice, digest, record, &mut numbers)?;
+        for ((session, slice), (indices, _)) in self.sessions.iter_mut().zip(slices).zip(digests) {
+            session.hear(slice, indices, record, &mut numbers)?;
         }
         Ok(())
     }
@@ -188,7 +185,7 @@ impl Transcript {
     fn hear(
         &mut self,
         slice: &Slice,
-        digest: Digest,
+        digest: Vec<usize>,
         record: &mut Record,
         numbers: &mut Numbers,
     ) -> Result<()> {
@@ -202,7 +199,7 @@ impl Transcript {
             passage.record(record, false, is_forgeable, is_note);
         })?;
         // What is shown of it once more may be quoted. It is told again only now: who said something first is known.
-        history.read(path, digest.passages, |passage, _| {
+        history.read(path, digest, |passage, _| {
             numbers.number(passage).record(record, true, is_forgeable, is_note);
         })?;
         history.read(path, from..to, |passage, is_here| {
@@ -249,6 +246,7 @@ mod tests {
 
     use super::*;
     use crate::harness::turn::Role;
+    use crate::memory::consolidate::ask::session_of;
     use crate::memory::consolidate::history::HistoryWriter;
     use crate::memory::record::{NoteText, Speaker};
     use crate::store::batch::Batches;
@@ -294,7 +292,8 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[0] = b'x';
         std::fs::write(&path, &bytes).unwrap();
-        let texts: Vec<(usize, String)> = readings.shown(&batch, &slice(3, 6)).unwrap()[0]
+        let entries = BTreeMap::from([("q".to_owned(), session_of(None))]);
+        let texts: Vec<(usize, String)> = readings.shown(&batch, &slice(3, 6), &entries).unwrap()[0]
             .passages
             .iter()
             .map(|passage| (passage.number, passage.text.clone()))

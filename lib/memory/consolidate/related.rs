@@ -12,12 +12,13 @@ use crate::base::error::Result;
 use crate::base::text::border;
 use crate::harness::turn::Role;
 use crate::memory::consolidate::ask::{RelatedNote, Session};
+use crate::memory::consolidate::plan::source_of;
 use crate::memory::redact::Redactor;
 use crate::memory::search::{language, words};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope};
+use crate::store::journal::entry::QueueEntry;
 use crate::store::persistence::{Persistence, Place};
-use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What stands around a note in the prompt takes so many bytes, at most; around one of which only a line is shown; and
@@ -228,13 +229,12 @@ struct Candidate {
     score: f64,
 }
 
-/// Was the note made or changed in this session, in whatever run? One without an id is known by when it was queued.
-pub(super) fn is_of_session(meta: &Meta, harness: &str, thread_id: Option<&str>, queued: Timestamp) -> bool {
-    let queued = queued.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+/// The note was made or changed in this session, in whatever run. One without an id is known by when it was queued.
+pub(super) fn is_of_session(meta: &Meta, entry: &QueueEntry) -> bool {
+    let this = source_of(entry);
     meta.sources.iter().any(|source| {
-        source.harness.as_deref() == Some(harness)
-            && source.thread_id.as_deref() == thread_id
-            && (thread_id.is_some() || source.at.as_deref() == Some(&*queued))
+        (&source.harness, &source.thread_id) == (&this.harness, &this.thread_id)
+            && (this.thread_id.is_some() || source.at == this.at)
     })
 }
 
@@ -251,7 +251,7 @@ pub fn related<P: Persistence>(
     limits: RelatedLimits,
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
-    let repos: BTreeSet<&str> = sessions.iter().filter_map(|session| session.repo.as_deref()).collect();
+    let repos: BTreeSet<&str> = sessions.iter().filter_map(Session::repo).collect();
     let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos)?;
     near.sort_by(|a, b| {
         let first = |note: &Candidate| (note.is_wanted, note.is_own);
@@ -321,12 +321,8 @@ fn candidates<P: Persistence>(
 ) -> Result<(Vec<Candidate>, Vec<String>)> {
     let stretches = Stretches::of(sessions);
     let names = names(sessions);
-    let is_outside = sessions.iter().any(|session| session.repo.is_none());
-    let is_own = |meta: &Meta| {
-        sessions.iter().any(|session| {
-            is_of_session(meta, &session.harness, session.thread_id.as_deref(), session.queued)
-        })
-    };
+    let is_outside = sessions.iter().any(|session| session.repo().is_none());
+    let is_own = |meta: &Meta| sessions.iter().any(|session| is_of_session(meta, &session.entry));
     let is_near = |meta: &Meta| {
         let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
         meta.scope == Scope::Global

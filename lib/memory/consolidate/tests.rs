@@ -2,13 +2,14 @@
 //! steps. No file, no process.
 
 use super::*;
-use crate::memory::consolidate::plan::Change;
-use crate::memory::consolidate::plan::KnownNote;
-use crate::memory::consolidate::work::{Action, Verdict, Waiting, Written};
-use crate::memory::pipeline::{Answer, Begun, Done, Effect, Event, Task};
+use crate::memory::consolidate::plan::{PlannedChange, Waiting};
+use crate::memory::consolidate::work::Verdict;
+use crate::memory::consolidate::write::{Action, Written};
+use crate::memory::pipeline::{Answer, Begun, Event};
 use crate::memory::record::{Record, Speaker};
 use crate::store::entry::{Entry, EntryId};
 use crate::store::journal::entry::QueueEntry;
+use crate::store::persistence::{Note, Place};
 use crate::store::proposal::Proposal;
 use jiff::Timestamp;
 use serde_json::json;
@@ -44,42 +45,40 @@ impl Script {
         }
     }
 
-    fn perform<'a>(&mut self, task: Task<Work, Plan>) -> Done<Consolidate<'a>> {
-        match task {
-            Task::Begin => {
+    /// What comes of what a state wants done; `None`: it asks, or is the last.
+    fn perform<'a>(&mut self, state: State) -> Option<Event<Consolidate<'a>>> {
+        Some(match state {
+            State::Begin => {
                 self.log("load");
                 let queue_ids = vec!["q1".to_owned()];
                 let claimed = Claimed { queue_ids, has_llm: self.has_llm, ..Claimed::default() };
                 let work = Work::new(BATCH.to_owned(), claimed);
-                Done::Begun(if self.parts == 99 { Begun::Nothing } else { Begun::Work(work) })
+                Event::Begun(if self.parts == 99 { Begun::Nothing } else { Begun::Work(work) })
             }
-            Task::Divide(work) => {
+            State::Divide { work } => {
                 self.log("fetch");
                 let of = self.parts;
                 let slice =
                     |number| Slice { queue_id: "q1".to_owned(), from: number - 1, to: number, number, of };
                 let parts = (1..=of).map(|number| vec![slice(number)]).collect();
-                Done::Divided(Work { parts, ..work })
+                Event::Divided(Work { parts, ..work })
             }
-            Task::Gather(work) => {
+            State::Gather { work } => {
                 self.log(&format!("gather {}", work.slices()[0].number));
                 let now = Timestamp::UNIX_EPOCH;
                 let related =
                     if self.is_session { vec![related(work.second_look.is_some())] } else { vec![] };
-                Done::Gathered(Material { now, sessions: vec![], related, waiting: vec![], tags: vec![] })
+                Event::Gathered(Material { now, sessions: vec![], related, waiting: vec![], tags: vec![] })
             }
-            Task::LookUp(work) => {
+            State::Check { work, .. } => {
                 self.log("look up");
                 let ids = self.notes.keys().map(|title| EntryId::make(title, 0, |_| false));
                 let mut record = Record::default();
                 record.add(Some(1), Speaker::Person, "It is 4320 now.");
-                Done::Found(Known {
+                Event::Found(Known {
                     at: Timestamp::UNIX_EPOCH,
                     ids: ids.chain([wrong_note().meta().id.clone()]).collect(),
-                    notes: work
-                        .notes()
-                        .map(|id| (id.clone(), KnownNote { entry: wrong_note(), is_archived: false }))
-                        .collect(),
+                    notes: work.notes().map(|id| (id.clone(), there(wrong_note()))).collect(),
                     made: BTreeSet::new(),
                     tags: BTreeSet::new(),
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
@@ -87,56 +86,58 @@ impl Script {
                     proposals: vec![],
                 })
             }
-            Task::Apply { work, plan, step } => {
-                if step == 0 && !plan.warnings.is_empty() {
+            State::Apply { work, plan, done } => {
+                if done == 0 && !plan.warnings.is_empty() {
                     self.log(&format!("warn {}", plan.warnings.len()));
                 }
-                Done::Applied(match plan.changes.into_iter().nth(step) {
+                Event::Applied(match plan.changes.into_iter().nth(done) {
                     Some(change) => self.write(change),
                     None => {
                         self.log(&format!("consume {}", work.seen().count()));
-                        Outcome::Unchanged
+                        Made::default()
                     }
                 })
             }
-            Task::Close { work, .. } => {
+            State::Close { work, .. } => {
                 self.log("mark");
                 self.verdicts = work.own.verdicts;
-                Done::Closed
+                Event::Done
             }
-            Task::Refresh => {
+            State::Refresh { .. } => {
                 self.log("refresh");
-                Done::Refreshed
+                Event::Done
             }
-            Task::Commit(work) => {
-                self.log(&format!("commit {}", work.own.written.len()));
-                Done::Committed
+            State::Commit { work, .. } => {
+                self.log(&format!("commit {}", work.own.made.written.len()));
+                Event::Done
             }
-        }
+            State::Ask { .. } | State::Paused { .. } | State::Ended { .. } => return None,
+        })
     }
 
-    fn write(&mut self, change: Change) -> Outcome {
+    fn write(&mut self, change: PlannedChange) -> Made {
         let (id, title, body, action) = match change {
-            Change::Note(note) => {
+            PlannedChange::Note(note) => {
                 let action = if note.update.is_some() { Action::Update } else { Action::Create };
-                (note.id, note.title, note.body, action)
+                (note.id, note.draft.title, note.draft.body, action)
             }
-            Change::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
-            Change::Withdraw(change) => {
+            PlannedChange::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
+            PlannedChange::Withdraw(change) => {
                 self.log(&format!("withdraw {}", change.title));
-                return Outcome::Unchanged;
+                return Made::default();
             }
-            Change::Propose(proposal) => {
+            PlannedChange::Propose(proposal) => {
                 let title = proposal.entry.map_or_else(String::new, |entry| entry.title);
                 self.log(&format!("propose {} {title}", proposal.op));
                 let Proposal { id, op, note, .. } = *proposal;
-                return Outcome::Waits(Waiting { id, op, note, title, withdrawn: None });
+                let waiting = vec![Waiting { id, op, note, title, withdrawn: None }];
+                return Made { waiting, ..Made::default() };
             }
         };
         let verb = if action == Action::Create { "write" } else { "change" };
         self.log(&format!("{verb} {title}"));
         self.notes.insert(title.clone(), body);
-        Outcome::Note(Written { id, title, action })
+        Made { written: vec![Written { id, title, action }], ..Made::default() }
     }
 
     fn log(&mut self, what: &str) {
@@ -176,6 +177,10 @@ fn wrong_note() -> Entry {
     let text = "---\nid: id__AAAAAA\ntitle: The port is 4310\nsummary: Port 4310, never 80.\nscope: repo\n\
         sources:\n  - {harness: codex, threadId: t, repo: h/o/r}\n---\n\nThe dev server listens on 4310, see a/b.rs.\n";
     Entry::parse(text.into()).unwrap()
+}
+
+fn there(entry: Entry) -> Note {
+    Note { place: Place::Topics, path: "topics/x.md".into(), entry }
 }
 
 /// The same as a prompt shows it.
@@ -220,7 +225,7 @@ fn spent() -> Answer {
 fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) {
     let redactor = Redactor::new(true, &[]).unwrap();
     let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
-    let (mut state, mut effect) = machine.step(State::Begin, Event::Resumed);
+    let mut state = machine.step(State::Begin, Event::Resumed);
     let mut names = Vec::new();
     let mut answers = std::mem::take(&mut script.answers).into_iter();
     for _ in 0..90 {
@@ -229,23 +234,23 @@ fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) 
         }
         let text = serde_json::to_string(&state).unwrap();
         assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state, "{text}");
-        let event = match effect {
-            Effect::End(ending) => return (names, state, ending),
-            Effect::Ask(question) => {
+        let event = match &state {
+            State::Ended { ending } => return (names, state.clone(), ending.clone()),
+            State::Paused { failure, .. } => return (names, state.clone(), Ending::Paused(failure.clone())),
+            State::Ask { question, .. } => {
                 assert!(question.prompt.contains(BATCH));
                 script.log(&format!("ask {} {}", question.part, question.faults.len()));
                 Event::Answered(answers.next().expect("asked too often"))
             }
-            Effect::Perform(task) => {
+            _ => {
                 if again {
-                    let (same, taken_up) = machine.step(state.clone(), Event::Resumed);
-                    assert_eq!((same, taken_up), (state.clone(), Effect::Perform(task.clone())));
-                    let _ = script.perform(task.clone());
+                    assert_eq!(machine.step(state.clone(), Event::Resumed), state);
+                    let _ = script.perform(state.clone());
                 }
-                Event::Done(script.perform(task))
+                script.perform(state.clone()).unwrap()
             }
         };
-        (state, effect) = machine.step(state, event);
+        state = machine.step(state, event);
     }
     panic!("it never ends: {names:?}");
 }
@@ -425,8 +430,7 @@ fn at_a_cap_what_was_paid_for_waits_for_the_next_run() {
         assert_eq!(script.count("commit"), script.notes.len());
         let redactor = Redactor::new(true, &[]).unwrap();
         let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
-        let (state, effect) = machine.step(state, Event::Resumed);
-        assert!(matches!((state, effect), (State::Ask { .. }, Effect::Ask(_))));
+        assert!(matches!(machine.step(state, Event::Resumed), State::Ask { .. }));
     }
 }
 
@@ -434,8 +438,7 @@ fn at_a_cap_what_was_paid_for_waits_for_the_next_run() {
 fn an_event_of_another_state_changes_nothing() {
     let redactor = Redactor::new(true, &[]).unwrap();
     let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
-    for event in [Event::Done(Done::Closed), Event::Answered(faulty()), Event::Resumed] {
-        let (state, effect) = machine.step(State::Begin, event);
-        assert_eq!((state, effect), (State::Begin, Effect::Perform(Task::Begin)));
+    for event in [Event::Done, Event::Answered(faulty()), Event::Resumed] {
+        assert_eq!(machine.step(State::Begin, event), State::Begin);
     }
 }

@@ -1,8 +1,8 @@
 //! What one batch of the queue has claimed, and what came of it so far.
 
+use crate::memory::consolidate::write::Made;
 use crate::memory::pipeline;
-use crate::store::entry::EntryId;
-use crate::store::proposal::{Op, ProposalId};
+use crate::store::proposal::ProposalId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -18,10 +18,9 @@ pub struct Claimed {
     pub queue_ids: Vec<String>,
     /// The changes that wait of which the part under way shows the text.
     pub shown_changes: Vec<ProposalId>,
-    /// The notes that were written since the last commit.
-    pub written: Vec<Written>,
-    /// What waits for a person since then.
-    pub waiting: Vec<Waiting>,
+    /// What was written since the last commit.
+    #[serde(default)]
+    pub made: Made,
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
     pub verdicts: BTreeMap<String, Verdict>,
 }
@@ -36,54 +35,6 @@ pub struct Slice {
     /// Which of how many slices of this entry it is, from 1.
     pub number: usize,
     pub of: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Written {
-    pub id: EntryId,
-    pub title: String,
-    pub action: Action,
-}
-
-/// What was done to a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Action {
-    Create,
-    Update,
-    /// To the archive, because it no longer holds.
-    Retire,
-}
-
-/// A change that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Waiting {
-    pub id: ProposalId,
-    pub op: Op,
-    pub note: Option<EntryId>,
-    pub title: String,
-    /// It waits no longer: why the model took it back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub withdrawn: Option<String>,
-}
-
-impl Waiting {
-    /// `withdrawn p__a1B2c3: TITLE: REASON`, of one that was taken back.
-    pub fn withdrawal(&self) -> Option<String> {
-        let reason = self.withdrawn.as_ref()?;
-        Some(format!("withdrawn {}: {}: {reason}", self.id, self.title))
-    }
-}
-
-/// What came of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    Note(Written),
-    Waits(Waiting),
-    /// There was nothing to do any more.
-    Unchanged,
 }
 
 /// What becomes of a queue entry.
@@ -154,30 +105,33 @@ impl Work {
     }
 }
 
-/// How many bytes a history takes in prompts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Lengths {
-    /// Each of its passages.
-    pub(super) passages: Vec<usize>,
-    /// For each passage: what is shown of the turns before it where a part begins with it.
-    pub(super) earlier: Vec<usize>,
+/// How many bytes there are in a prompt.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// For sessions.
+    pub sessions: usize,
+    /// Of that for the turns of each that were read before.
+    pub earlier: usize,
+    /// For existing notes, at least.
+    pub related: usize,
 }
 
-impl Lengths {
-    /// How many bytes the whole history takes in one prompt.
-    pub(super) fn whole(&self) -> usize {
-        self.earlier.first().unwrap_or(&0) + self.passages.iter().sum::<usize>()
-    }
+/// How many bytes a passage takes in a prompt, and what is shown of the turns before it where a part begins with it.
+pub(super) type Length = (usize, usize);
+
+/// How many bytes a whole history takes in one prompt.
+pub(super) fn whole(lengths: &[Length]) -> usize {
+    lengths.first().map_or(0, |(_, earlier)| *earlier) + lengths.iter().map(|(bytes, _)| bytes).sum::<usize>()
 }
 
 /// Shares histories out over calls with `room` bytes each: whole ones together while they fit, one that is larger alone
 /// in as many slices as it needs. No passage is longer than `room`, with what is shown before it.
-pub(super) fn share_out(histories: &[(String, Lengths)], room: usize) -> Vec<Vec<Slice>> {
+pub(super) fn share_out(histories: &[(String, Vec<Length>)], room: usize) -> Vec<Vec<Slice>> {
     let mut parts: Vec<Vec<Slice>> = Vec::new();
     let mut used = 0;
-    for (queue_id, lengths) in histories.iter().filter(|(_, lengths)| !lengths.passages.is_empty()) {
+    for (queue_id, lengths) in histories.iter().filter(|(_, lengths)| !lengths.is_empty()) {
         let slices = slices(queue_id, lengths, room);
-        let length = if slices.len() == 1 { lengths.whole() } else { room };
+        let length = if slices.len() == 1 { whole(lengths) } else { room };
         match parts.last_mut() {
             Some(part) if used + length <= room => {
                 part.extend(slices);
@@ -192,38 +146,34 @@ pub(super) fn share_out(histories: &[(String, Lengths)], room: usize) -> Vec<Vec
     parts
 }
 
-fn slices(queue_id: &str, lengths: &Lengths, room: usize) -> Vec<Slice> {
-    let earlier = |index: usize| lengths.earlier.get(index).copied().unwrap_or(0);
-    let mut ends = Vec::new();
-    let (mut from, mut used) = (0, earlier(0));
-    for (index, length) in lengths.passages.iter().enumerate() {
-        if index > from && used + length > room {
-            ends.push((from, index));
-            (from, used) = (index, earlier(index));
+fn slices(queue_id: &str, lengths: &[Length], room: usize) -> Vec<Slice> {
+    let (mut starts, mut used) = (Vec::new(), 0);
+    for (index, (bytes, earlier)) in lengths.iter().enumerate() {
+        if starts.is_empty() || used + bytes > room {
+            starts.push(index);
+            used = *earlier;
         }
-        used += length;
+        used += bytes;
     }
-    ends.push((from, lengths.passages.len()));
-    let of = ends.len();
-    let numbered = ends.into_iter().zip(1..);
-    numbered
-        .map(|((from, to), number)| Slice { queue_id: queue_id.to_owned(), from, to, number, of })
-        .collect()
+    let of = starts.len();
+    let ends = starts.iter().skip(1).copied().chain([lengths.len()]);
+    let slice = |((from, to), number)| Slice { queue_id: queue_id.to_owned(), from, to, number, of };
+    starts.iter().copied().zip(ends).zip(1..).map(slice).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parts(lengths: impl IntoIterator<Item = Lengths>) -> Vec<Vec<Slice>> {
+    fn parts(lengths: impl IntoIterator<Item = Vec<Length>>) -> Vec<Vec<Slice>> {
         let numbered = lengths.into_iter().enumerate();
-        let histories: Vec<(String, Lengths)> =
+        let histories: Vec<(String, Vec<Length>)> =
             numbered.map(|(number, lengths)| (number.to_string(), lengths)).collect();
         share_out(&histories, 100)
     }
 
     fn shared(lengths: &[&[usize]]) -> Vec<Vec<(usize, usize, usize)>> {
-        let plain = |passages: &&[usize]| Lengths { passages: passages.to_vec(), earlier: Vec::new() };
+        let plain = |passages: &&[usize]| passages.iter().map(|bytes| (*bytes, 0)).collect();
         let number = |slice: &Slice| (slice.queue_id.parse().unwrap(), slice.from, slice.to);
         parts(lengths.iter().map(plain)).iter().map(|part| part.iter().map(number).collect()).collect()
     }
@@ -242,11 +192,10 @@ mod tests {
             shared(&[&[10], &[30, 60, 70, 20, 20], &[10]]),
             [vec![(0, 0, 1)], vec![(1, 0, 2)], vec![(1, 2, 4)], vec![(1, 4, 5)], vec![(2, 0, 1)]]
         );
-        let flat = |earlier| Lengths { passages: vec![33; 100], earlier };
-        let all = parts([flat(Vec::new())]);
+        let all = parts([vec![(33, 0); 100]]);
         assert_eq!((all.len(), all[33][0].to, all[33][0].of), (34, 100, 34));
         // What was read before takes its room.
-        let all = parts([flat((0..100).map(|n| 25.min(n)).collect())]);
+        let all = parts([(0..100).map(|n| (33, 25.min(n))).collect()]);
         assert_eq!((all.len(), all[0][0].to, all[1][0].to), (50, 3, 5));
     }
 }

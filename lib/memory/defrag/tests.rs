@@ -6,7 +6,7 @@ use crate::memory::defrag::corpus::CorpusNote;
 use crate::memory::defrag::limits::Limits;
 use crate::memory::defrag::reach::Reach;
 use crate::memory::defrag::structure::Structure;
-use crate::memory::pipeline::{Answer, Begun, Done, Effect, Event, Task};
+use crate::memory::pipeline::{Answer, Begun, Event};
 use crate::store::entry::{Entry, EntryId, Meta};
 use jiff::Timestamp;
 use serde_json::json;
@@ -25,31 +25,31 @@ fn reach() -> Reach {
     Reach::of(note().meta())
 }
 
-/// What each task gives, and the words that are logged for it.
-fn perform<'a>(task: Task<Work, Plan>, parts: usize, log: &mut Vec<String>) -> Done<Defrag<'a>> {
+/// What each state's task gives, and the words that are logged for it.
+fn perform<'a>(state: State, parts: usize, log: &mut Vec<String>) -> Event<Defrag<'a>> {
     let redactor = Redactor::new(true, &[]).unwrap();
-    match task {
-        Task::Begin => {
+    match state {
+        State::Begin => {
             log.push("scan".to_owned());
             let work = Work::new(BATCH.to_owned(), Scanned { total: 1, ..Scanned::default() });
-            Done::Begun(if parts == 0 { Begun::Nothing } else { Begun::Work(work) })
+            Event::Begun(if parts == 0 { Begun::Nothing } else { Begun::Work(work) })
         }
-        Task::Divide(work) => {
+        State::Divide { work } => {
             log.push("analyze".to_owned());
-            Done::Divided(Work { parts: vec![Part::Tiers(reach()); parts], ..work })
+            Event::Divided(Work { parts: vec![Part::Tiers(reach()); parts], ..work })
         }
-        Task::Gather(work) => {
+        State::Gather { work } => {
             log.push("gather".to_owned());
             let limits = Limits { max_prompt_bytes: 100_000, max_hot_tokens: 9 };
             let today = jiff::civil::date(2026, 2, 28);
             let part = work.part().unwrap();
             let material = Material::of(part, vec![note()], &Structure::default(), limits, &redactor, today);
-            Done::Gathered(material.unwrap())
+            Event::Gathered(material.unwrap())
         }
-        Task::LookUp(work) => {
+        State::Check { work, .. } => {
             log.push(format!("look up {}", work.notes().count()));
             let (at, names) = (Timestamp::UNIX_EPOCH, BTreeSet::new());
-            Done::Found(Found {
+            Event::Found(Found {
                 at,
                 notes: vec![note()],
                 ids: work.notes().cloned().collect(),
@@ -57,22 +57,23 @@ fn perform<'a>(task: Task<Work, Plan>, parts: usize, log: &mut Vec<String>) -> D
                 names,
             })
         }
-        Task::Apply { work, plan, .. } => {
+        State::Apply { work, plan, .. } => {
             log.push(format!("apply {} {}", work.next, plan.operations.len()));
-            Done::Applied(0)
+            Event::Applied(0)
         }
-        Task::Close { failure, .. } => {
+        State::Close { failure, .. } => {
             log.extend(failure.map(|failure| format!("remember {failure}")));
-            Done::Closed
+            Event::Done
         }
-        Task::Refresh => {
+        State::Refresh { .. } => {
             log.push("generate".to_owned());
-            Done::Refreshed
+            Event::Done
         }
-        Task::Commit(_) => {
+        State::Commit { .. } => {
             log.push("commit".to_owned());
-            Done::Committed
+            Event::Done
         }
+        State::Ask { .. } | State::Paused { .. } | State::Ended { .. } => unreachable!("it is no task"),
     }
 }
 
@@ -114,23 +115,22 @@ fn walk(parts: usize, answers: Vec<Answer>) -> (String, Ending) {
     let machine = Defrag { redactor: &redactor, max_prompt_bytes: 100_000, allows_loss: false };
     let mut log = Vec::new();
     let mut answers = answers.into_iter();
-    let (mut state, mut effect) = machine.step(State::Begin, Event::Resumed);
+    let mut state = machine.step(State::Begin, Event::Resumed);
     for _ in 0..90 {
         let text = serde_json::to_string(&state).unwrap();
         let loaded: State = serde_json::from_str(&text).unwrap();
         assert_eq!(loaded, state, "{text}");
-        let again = machine.step(loaded, Event::Resumed);
-        assert_eq!(again, (state.clone(), effect.clone()));
-        let event = match effect {
-            Effect::End(ending) => return (log.join(", "), ending),
-            Effect::Ask(question) => {
+        assert_eq!(machine.step(loaded, Event::Resumed), state);
+        let event = match &state {
+            State::Ended { ending } => return (log.join(", "), ending.clone()),
+            State::Ask { question, .. } => {
                 let again = if question.is_repair() { " again" } else { "" };
                 log.push(format!("ask {}{again}", question.part));
                 Event::Answered(answers.next().expect("asked too often"))
             }
-            Effect::Perform(task) => Event::Done(perform(task, parts, &mut log)),
+            _ => perform(state.clone(), parts, &mut log),
         };
-        (state, effect) = machine.step(state, event);
+        state = machine.step(state, event);
     }
     panic!("it never ends: {log:?}");
 }

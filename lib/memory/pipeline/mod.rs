@@ -1,10 +1,10 @@
 //! One walk for both pipelines: consolidate (queue → notes) and defrag (notes → notes in order).
 //!
 //! A [`Pipeline`] says what its prompts show, how a reply is checked, and what a plan is. The walk is the same for both,
-//! [`Pipeline::step`]: a function from a state and an event to the next state and the effect that it wants performed. It
-//! does no I/O. The [`runner`] performs each effect, saves the state before it, and feeds the outcome back as the next
+//! [`Pipeline::step`]: a function from a state and an event to the next state, which says what is to be done next. It
+//! does no I/O. The [`runner`] saves each state, does what it wants done, and feeds the outcome back as the next
 //! event. Running, resuming, `--dry-run`, `--prompt` and `--apply` are the same walk; what differs is who answers
-//! [`Effect::Ask`], and whether the store is changed or only a copy of it in memory.
+//! [`State::Ask`], and whether the store is changed or only a copy of it in memory.
 
 pub mod call;
 pub mod question;
@@ -50,60 +50,34 @@ pub struct SecondLook {
     pub shown: BTreeMap<EntryId, String>,
 }
 
-/// Where a batch is. Each state holds just what the next needs.
+/// Where a batch is, and with that what is to be done next; the comments say with which event it is answered. Each
+/// state holds just what that needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "camelCase")]
 pub enum State<W, Plan> {
-    /// Is there anything to do?
+    /// Find out whether there is anything to do, and claim it: [`Event::Begun`].
     Begin,
-    /// There is; it is to be read, and shared out over calls.
-    Divide {
-        work: W,
-    },
-    /// What the next question shows is to be read.
-    Gather {
-        work: W,
-    },
-    Ask {
-        work: W,
-        question: Question,
-    },
-    /// There is a reply, to be held against the store. Without a question nobody was asked: there is no LLM.
-    Check {
-        work: W,
-        question: Option<Question>,
-        reply: String,
-    },
-    /// It is known what to change; so many steps of the plan are done.
-    Apply {
-        work: W,
-        plan: Plan,
-        done: usize,
-    },
-    /// All parts are done with, or a call failed.
-    Close {
-        work: W,
-        failure: Option<Failure>,
-    },
-    /// What was changed is to be shown to agents.
-    Refresh {
-        work: W,
-        then: Then,
-    },
-    /// What was changed is to be taken into the history.
-    Commit {
-        work: W,
-        then: Then,
-    },
-    /// A cap is reached, after something was written or paid for. The next run asks the question.
-    Paused {
-        work: W,
-        question: Question,
-        failure: Failure,
-    },
-    Ended {
-        ending: Ending,
-    },
+    /// Read what there is, and share it out over calls: [`Event::Divided`].
+    Divide { work: W },
+    /// Read what the next question shows: [`Event::Gathered`].
+    Gather { work: W },
+    /// Ask the model: [`Event::Answered`].
+    Ask { work: W, question: Question },
+    /// Read what the reply is held against, as it is now: [`Event::Found`]. Without a question nobody was asked: there
+    /// is no LLM.
+    Check { work: W, question: Option<Question>, reply: String },
+    /// Carry out the next step of the plan, if it is not done already: [`Event::Applied`].
+    Apply { work: W, plan: Plan, done: usize },
+    /// All parts are done with, or a call failed. Say what became of what was asked about: [`Event::Done`].
+    Close { work: W, failure: Option<Failure> },
+    /// Show what the notes say now in the targets of AGENTS.md: [`Event::Done`].
+    Refresh { work: W, then: Then },
+    /// Take what was changed into the history: [`Event::Done`].
+    Commit { work: W, then: Then },
+    /// The walk is over for now. A cap is reached, after something was written or paid for; the next run asks the question.
+    Paused { work: W, question: Question, failure: Failure },
+    /// The walk is over.
+    Ended { ending: Ending },
 }
 
 /// What follows when everything is shown and committed.
@@ -116,45 +90,6 @@ pub enum Then {
     Pause(Question, Failure),
 }
 
-/// What the machine wants done, besides asking the model.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Task<W, Plan> {
-    /// Find out whether there is anything to do, and claim it.
-    Begin,
-    /// Read what there is, and share it out over calls.
-    Divide(W),
-    /// Read what the next question shows.
-    Gather(W),
-    /// Read what a reply is held against, as it is now.
-    LookUp(W),
-    /// Carry out a step of the plan; if it is done already, nothing.
-    Apply {
-        work: W,
-        plan: Plan,
-        step: usize,
-    },
-    /// Say what became of what was asked about.
-    Close {
-        work: W,
-        failure: Option<Failure>,
-    },
-    /// Show what the notes say now in the targets of AGENTS.md.
-    Refresh,
-    Commit(W),
-}
-
-/// What came of a task.
-pub enum Done<P: Pipeline + ?Sized> {
-    Begun(Begun<WorkOf<P>>),
-    Divided(WorkOf<P>),
-    Gathered(P::Material),
-    Found(P::Known),
-    Applied(P::Outcome),
-    Closed,
-    Refreshed,
-    Committed,
-}
-
 /// What a look at what there is gave.
 #[derive(Debug)]
 pub enum Begun<W> {
@@ -165,24 +100,17 @@ pub enum Begun<W> {
     Unable(Failure),
 }
 
-/// What a machine wants done in its current state.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect<W, Plan> {
-    /// Ask the model, and answer with [`Event::Answered`].
-    Ask(Question),
-    /// Anything else; answer with [`Event::Done`].
-    Perform(Task<W, Plan>),
-    /// Nothing: the walk is over.
-    End(Ending),
-}
-
-/// What came of an effect.
+/// What came of what a state wanted done.
 pub enum Event<P: Pipeline + ?Sized> {
-    /// A saved state was taken up: its effect is wanted again.
+    /// A saved state was taken up: the same is wanted again.
     Resumed,
-    /// The model was asked.
+    Begun(Begun<WorkOf<P>>),
+    Divided(WorkOf<P>),
+    Gathered(P::Material),
     Answered(Answer),
-    Done(Done<P>),
+    Found(P::Known),
+    Applied(P::Outcome),
+    Done,
 }
 
 /// What came of a question.
@@ -253,8 +181,6 @@ impl<T: Debug + Clone + PartialEq + Serialize + DeserializeOwned> Data for T {}
 
 pub type WorkOf<P> = Work<<P as Pipeline>::Part, <P as Pipeline>::Own>;
 pub type StateOf<P> = State<WorkOf<P>, <P as Pipeline>::Plan>;
-pub type TaskOf<P> = Task<WorkOf<P>, <P as Pipeline>::Plan>;
-pub type EffectOf<P> = Effect<WorkOf<P>, <P as Pipeline>::Plan>;
 
 /// What one of the pipelines adds to the walk. The value itself holds settings only; all progress is in the state, which
 /// can be saved after every step and taken up again with [`Event::Resumed`].
@@ -326,76 +252,57 @@ pub trait Pipeline {
 
     fn committed(_work: &mut WorkOf<Self>) {}
 
-    /// The next state, and what to do in it. Performing an effect twice must have the result of performing it once.
-    /// An event that does not belong to the state leaves it as it is, and gives its effect again.
-    fn step(&self, state: StateOf<Self>, event: Event<Self>) -> (StateOf<Self>, EffectOf<Self>)
+    /// The next state. Doing twice what a state wants done must have the result of doing it once. An event that does not
+    /// belong to the state leaves it as it is.
+    fn step(&self, state: StateOf<Self>, event: Event<Self>) -> StateOf<Self>
     where
         Self: Sized,
     {
-        let state = next(self, state, event);
-        let effect = effect(&state);
-        (state, effect)
-    }
-}
-
-/// What is to be done in a state.
-fn effect<W: Clone, Plan: Clone>(state: &State<W, Plan>) -> Effect<W, Plan> {
-    Effect::Perform(match state {
-        State::Begin => Task::Begin,
-        State::Divide { work } => Task::Divide(work.clone()),
-        State::Gather { work } => Task::Gather(work.clone()),
-        State::Ask { question, .. } => return Effect::Ask(question.clone()),
-        State::Check { work, .. } => Task::LookUp(work.clone()),
-        State::Apply { work, plan, done } => {
-            Task::Apply { work: work.clone(), plan: plan.clone(), step: *done }
+        match (state, event) {
+            (State::Begin, Event::Begun(begun)) => match begun {
+                Begun::Work(work) => State::Divide { work },
+                Begun::Nothing => State::Ended { ending: Ending::Idle },
+                Begun::Unable(failure) => State::Ended { ending: Ending::Failed(failure) },
+            },
+            (State::Divide { .. }, Event::Divided(work)) => match work.part() {
+                Some(_) if !Self::has_model(&work) => {
+                    State::Check { work, question: None, reply: String::new() }
+                }
+                _ => next_part::<Self>(work),
+            },
+            (State::Gather { work }, Event::Gathered(material)) => asked(self, work, &material),
+            (State::Ask { work, question }, Event::Answered(answer)) => {
+                match (answer, question.fallback.clone()) {
+                    (Answer::Reply(reply), _) => State::Check { work, question: Some(question), reply },
+                    (Answer::Fallback, Some(reply)) => fall_back::<Self>(work, question, reply),
+                    (Answer::Fallback, None) => State::Ask { work, question },
+                    (Answer::Failed(failure), _) => unanswered::<Self>(work, question, failure),
+                }
+            }
+            (State::Check { work, question, reply }, Event::Found(known)) => {
+                checked(self, work, question, reply, known)
+            }
+            (State::Apply { mut work, plan, done }, Event::Applied(outcome)) => {
+                Self::applied(&mut work, outcome);
+                let done = done.saturating_add(1);
+                if done < Self::steps(&plan) {
+                    State::Apply { work, plan, done }
+                } else {
+                    part_is_done::<Self>(work)
+                }
+            }
+            (State::Close { work, failure }, Event::Done) => {
+                let ending = Self::ending(&work, failure);
+                shown_first::<Self>(work, Then::End(ending))
+            }
+            (State::Refresh { work, then }, Event::Done) => State::Commit { work, then },
+            (State::Commit { mut work, then }, Event::Done) => {
+                Self::committed(&mut work);
+                followed::<Self>(work, then)
+            }
+            (State::Paused { work, question, .. }, Event::Resumed) => State::Ask { work, question },
+            (state, _) => state,
         }
-        State::Close { work, failure } => Task::Close { work: work.clone(), failure: failure.clone() },
-        State::Refresh { .. } => Task::Refresh,
-        State::Commit { work, .. } => Task::Commit(work.clone()),
-        State::Paused { failure, .. } => return Effect::End(Ending::Paused(failure.clone())),
-        State::Ended { ending } => return Effect::End(ending.clone()),
-    })
-}
-
-/// The state that an event leads to. An event that does not belong to a state leaves it as it is.
-fn next<P: Pipeline>(pipeline: &P, state: StateOf<P>, event: Event<P>) -> StateOf<P> {
-    match (state, event) {
-        (State::Begin, Event::Done(Done::Begun(begun))) => match begun {
-            Begun::Work(work) => State::Divide { work },
-            Begun::Nothing => State::Ended { ending: Ending::Idle },
-            Begun::Unable(failure) => State::Ended { ending: Ending::Failed(failure) },
-        },
-        (State::Divide { .. }, Event::Done(Done::Divided(work))) => match work.part() {
-            Some(_) if !P::has_model(&work) => State::Check { work, question: None, reply: String::new() },
-            _ => next_part::<P>(work),
-        },
-        (State::Gather { work }, Event::Done(Done::Gathered(material))) => asked(pipeline, work, &material),
-        (State::Ask { work, question }, Event::Answered(answer)) => match (answer, question.fallback.clone())
-        {
-            (Answer::Reply(reply), _) => State::Check { work, question: Some(question), reply },
-            (Answer::Fallback, Some(reply)) => fall_back::<P>(work, question, reply),
-            (Answer::Fallback, None) => State::Ask { work, question },
-            (Answer::Failed(failure), _) => unanswered::<P>(work, question, failure),
-        },
-        (State::Check { work, question, reply }, Event::Done(Done::Found(known))) => {
-            checked(pipeline, work, question, reply, known)
-        }
-        (State::Apply { mut work, plan, done }, Event::Done(Done::Applied(outcome))) => {
-            P::applied(&mut work, outcome);
-            let done = done.saturating_add(1);
-            if done < P::steps(&plan) { State::Apply { work, plan, done } } else { part_is_done::<P>(work) }
-        }
-        (State::Close { work, failure }, Event::Done(Done::Closed)) => {
-            let ending = P::ending(&work, failure);
-            shown_first::<P>(work, Then::End(ending))
-        }
-        (State::Refresh { work, then }, Event::Done(Done::Refreshed)) => State::Commit { work, then },
-        (State::Commit { mut work, then }, Event::Done(Done::Committed)) => {
-            P::committed(&mut work);
-            followed::<P>(work, then)
-        }
-        (State::Paused { work, question, .. }, Event::Resumed) => State::Ask { work, question },
-        (state, _) => state,
     }
 }
 
@@ -532,22 +439,6 @@ impl<Part, Own> Work<Part, Own> {
 }
 
 impl<Part, Own, Plan> State<Work<Part, Own>, Plan> {
-    /// The batch, in a state that has one under way.
-    fn work(&self) -> Option<&Work<Part, Own>> {
-        match self {
-            State::Begin | State::Ended { .. } => None,
-            State::Divide { work }
-            | State::Gather { work }
-            | State::Ask { work, .. }
-            | State::Check { work, .. }
-            | State::Apply { work, .. }
-            | State::Close { work, .. }
-            | State::Refresh { work, .. }
-            | State::Commit { work, .. }
-            | State::Paused { work, .. } => Some(work),
-        }
-    }
-
     /// The part that is to be asked about next, where an earlier one has been and nothing of this one is paid for:
     /// others may have their turn first.
     fn next_turn(&self) -> Option<usize> {

@@ -1,5 +1,5 @@
-//! The runner: performs a machine's effects, saves its state before each that does more than read, and feeds the
-//! outcomes back.
+//! The runner: does what a machine's state wants done, saves the state before that if it is more than reading, and feeds
+//! the outcome back.
 //!
 //! Every mode of both programs is a [`Runner::walk`]: a run, the rest of a run that was killed, a dry run, a prompt for
 //! a person, a reply that a person brings.
@@ -10,8 +10,7 @@ pub use crate::memory::pipeline::call::Run;
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
 use crate::memory::pipeline::saved::{Kind, Progress, Saved};
 use crate::memory::pipeline::{
-    Answer, Begun, Done, Effect, EffectOf, Ending, Event, Failure, Pipeline, Question, StateOf, Task, TaskOf,
-    WorkOf,
+    Answer, Begun, Ending, Event, Failure, Pipeline, Question, State, StateOf, WorkOf,
 };
 use crate::store::batch::{Batch, Batches};
 use crate::store::place::Root;
@@ -19,7 +18,7 @@ use jiff::Timestamp;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a pipeline's effects do to a store of files.
+/// What a pipeline does to a store of files.
 pub trait Host {
     type Pipeline: Pipeline;
 
@@ -84,7 +83,7 @@ pub trait Host {
 }
 
 pub type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
-type State<H> = StateOf<<H as Host>::Pipeline>;
+type HostState<H> = StateOf<<H as Host>::Pipeline>;
 
 /// What becomes of a batch that an earlier run left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,8 +102,8 @@ enum Answerer {
     Command,
     /// This text, once; then nobody.
     Reply(Option<String>),
-    /// Nobody: no further question is asked about this batch.
-    Nobody(Failure),
+    /// Nobody: it is asked about no further, because a person brought no reply in time.
+    Nobody,
 }
 
 /// How a walk came to stand still.
@@ -125,11 +124,11 @@ pub struct Rank {
     pub at: Timestamp,
 }
 
-/// A batch between two of its parts.
+/// A batch that was begun and waits to be carried on.
 struct OpenBatch<S> {
-    rank: Rank,
     batch: Batch,
     saved: Saved<S>,
+    answerer: Answerer,
     /// An earlier run began it.
     is_left: bool,
 }
@@ -152,21 +151,13 @@ pub struct Runner<'a, H: Host> {
     /// How many parts the batch under way has, once it is asked about.
     parts: usize,
     /// The batches that take turns.
-    open: Vec<OpenBatch<State<H>>>,
+    open: Vec<(Rank, OpenBatch<HostState<H>>)>,
     /// A batch that could not be carried on, and why.
     stuck: Option<Error>,
 }
 
 /// A batch that has ended so many runs before it had an answer is not taken up once more.
 const TAKEN_UP: u32 = 2;
-
-/// The part that is to be asked about next, if other batches may have their turn before it.
-fn next_turn<H: Host>(state: &State<H>) -> Option<usize> {
-    state.next_turn().filter(|_| H::Pipeline::TAKES_TURNS)
-}
-
-/// A batch to carry on, and who answers it.
-type LeftBehind<S> = (Batch, Saved<S>, Answerer);
 
 impl<'a, H: Host> Runner<'a, H> {
     pub fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
@@ -176,95 +167,89 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// From a state to where the walk ends, or to a question that nobody here answers.
-    fn walk(&mut self, mut state: State<H>, mut event: Event<H::Pipeline>) -> Result<Stop> {
-        let takes_turns = self.progress.kind == Kind::Run && matches!(self.answerer, Answerer::Command);
-        let mut is_first = true;
+    fn walk(&mut self, mut state: HostState<H>) -> Result<Stop> {
+        let takes_turns = H::Pipeline::TAKES_TURNS
+            && self.progress.kind == Kind::Run
+            && matches!(self.answerer, Answerer::Command);
+        let mut event = Event::Resumed;
+        let mut may_yield = false;
         loop {
-            let (next, effect) = self.host.pipeline().step(state, event);
-            state = next;
-            self.before(&effect, &state)?;
-            if takes_turns
-                && !std::mem::take(&mut is_first)
-                && let Some(part) = next_turn::<H>(&state)
-                && matches!(effect, Effect::Perform(_))
-            {
+            state = self.host.pipeline().step(state, event);
+            self.before(&state)?;
+            if let (true, State::Gather { .. }, Some(part)) = (may_yield, &state, state.next_turn()) {
                 return self.yields(part, state);
             }
-            event = match effect {
-                Effect::Ask(question) => match self.answer(&question)? {
+            may_yield = takes_turns;
+            let (host, run) = (&mut self.host, &mut self.run);
+            event = match &state {
+                State::Begin => Event::Begun(host.begin(run)?),
+                State::Divide { work } => Event::Divided(host.divide(work.clone(), run)?),
+                State::Gather { work } => Event::Gathered(host.gather(work, run)?),
+                State::Ask { question, .. } => match self.answer(question)? {
                     Some(answer) => Event::Answered(answer),
-                    None => return Ok(Stop::Asked(question)),
+                    None => return Ok(Stop::Asked(question.clone())),
                 },
-                Effect::Perform(task) => Event::Done(self.perform(task)?),
-                Effect::End(ending) => {
-                    self.end(&ending, &state)?;
-                    return Ok(Stop::End(ending));
+                State::Check { work, .. } => Event::Found(host.look_up(work, run)?),
+                State::Apply { work, plan, done } => {
+                    Event::Applied(host.apply(work, plan.clone(), *done, run)?)
+                }
+                State::Close { work, failure } => {
+                    host.close(work, failure.as_ref(), run)?;
+                    Event::Done
+                }
+                State::Refresh { .. } => {
+                    host.refresh(run)?;
+                    Event::Done
+                }
+                State::Commit { work, .. } => {
+                    host.commit(work, run)?;
+                    Event::Done
+                }
+                State::Paused { failure, .. } => return Ok(Stop::End(Ending::Paused(failure.clone()))),
+                State::Ended { ending } => {
+                    self.end(ending, &state)?;
+                    return Ok(Stop::End(ending.clone()));
                 }
             };
         }
     }
 
-    fn perform(&mut self, task: TaskOf<H::Pipeline>) -> Result<Done<H::Pipeline>> {
-        let (host, run) = (&mut self.host, &mut self.run);
-        Ok(match task {
-            Task::Begin => Done::Begun(host.begin(run)?),
-            Task::Divide(work) => Done::Divided(host.divide(work, run)?),
-            Task::Gather(work) => Done::Gathered(host.gather(&work, run)?),
-            Task::LookUp(work) => Done::Found(host.look_up(&work, run)?),
-            Task::Apply { work, plan, step } => Done::Applied(host.apply(&work, plan, step, run)?),
-            Task::Close { work, failure } => {
-                host.close(&work, failure.as_ref(), run)?;
-                Done::Closed
-            }
-            Task::Refresh => {
-                host.refresh(run)?;
-                Done::Refreshed
-            }
-            Task::Commit(work) => {
-                host.commit(&work, run)?;
-                Done::Committed
-            }
-        })
-    }
-
     /// Lets others have their turn. What is to be done next is saved.
-    fn yields(&mut self, part: usize, state: State<H>) -> Result<Stop> {
+    fn yields(&mut self, part: usize, state: HostState<H>) -> Result<Stop> {
         let Some(batch) = self.run.batch.take() else { return Ok(Stop::Turn) };
         let saved = Saved { progress: self.progress.clone(), state };
         batch.save(&saved)?;
-        self.take_in(part, batch, saved, false)?;
+        self.take_in(part, OpenBatch { batch, saved, answerer: Answerer::Command, is_left: false })?;
         Ok(Stop::Turn)
     }
 
     /// From now on this batch takes turns.
-    fn take_in(&mut self, part: usize, batch: Batch, saved: Saved<State<H>>, is_left: bool) -> Result<()> {
-        if let Some(rank) = self.host.rank(&batch, part)? {
-            self.open.push(OpenBatch { rank, batch, saved, is_left });
-        }
+    fn take_in(&mut self, part: usize, open: OpenBatch<HostState<H>>) -> Result<()> {
+        let rank = self.host.rank(&open.batch, part)?;
+        self.open.extend(rank.map(|rank| (rank, open)));
         Ok(())
     }
 
-    /// Saves the state before an effect, from the moment a batch exists.
-    fn before(&mut self, effect: &EffectOf<H::Pipeline>, state: &State<H>) -> Result<()> {
+    /// Saves the state before what it wants is done, from the moment a batch exists.
+    fn before(&mut self, state: &HostState<H>) -> Result<()> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
-        match effect {
-            Effect::End(ending) if !matches!(ending, Ending::Paused(_)) => return Ok(()),
+        let mut is_second_look = false;
+        match state {
             // After a crash, what was done before it is done once more, and then it is read again.
-            Effect::Perform(Task::Gather(_) | Task::LookUp(_)) => return Ok(()),
-            Effect::Ask(question) if self.is_on_trial && question.is_follow_up() => return Ok(()),
+            State::Ended { .. } | State::Gather { .. } | State::Check { .. } => return Ok(()),
+            State::Ask { question, .. } if self.is_on_trial && question.is_follow_up() => return Ok(()),
             // The answer is at hand: until it is taken in, the batch still waits for it.
-            Effect::Ask(_) if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),
-            Effect::Ask(question) => {
+            State::Ask { .. } if matches!(self.answerer, Answerer::Reply(Some(_))) => return Ok(()),
+            State::Ask { question, .. } => {
                 let is_by_hand = self.progress.kind == Kind::Hand;
                 self.progress.awaits = Some(question.reply_name());
                 self.progress.is_with_person = is_by_hand && matches!(self.answerer, Answerer::Reply(None));
+                is_second_look = question.is_second_look && question.part == 0;
             }
             _ => self.progress.is_with_person = false,
         }
         self.is_on_trial = false;
         // A dry run is taken up nowhere but at its first question, by --apply, as its reply was given to it.
-        let is_second_look =
-            matches!(effect, Effect::Ask(question) if question.is_second_look && question.part == 0);
         if self.progress.kind == Kind::DryRun && self.progress.answers > 0 && !is_second_look {
             return Ok(());
         }
@@ -290,7 +275,7 @@ impl<'a, H: Host> Runner<'a, H> {
                     None => return Ok(None),
                 }
             }
-            Answerer::Nobody(failure) => Answer::Failed(failure.clone()),
+            Answerer::Nobody => Answer::Failed(Failure::Expired),
         };
         if matches!(answer, Answer::Reply(_)) {
             self.progress.answers += 1;
@@ -299,19 +284,18 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok(Some(answer))
     }
 
-    fn end(&mut self, ending: &Ending, state: &State<H>) -> Result<()> {
+    fn end(&mut self, ending: &Ending, state: &HostState<H>) -> Result<()> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
-        let is_shown = self.progress.kind == Kind::DryRun && self.progress.answers > 0;
-        match ending {
-            Ending::Paused(_) => Ok(()),
+        let is_good = matches!(ending, Ending::Completed | Ending::Stopped(_));
+        if is_good && self.progress.kind == Kind::DryRun && self.progress.answers > 0 {
             // Somebody may apply it.
-            Ending::Completed | Ending::Stopped(_) if is_shown => Ok(()),
-            Ending::Completed | Ending::Stopped(_) if self.host.keeps(&self.run, &self.progress)? => {
-                let progress = Progress { is_over: true, ..self.progress.clone() };
-                batch.save(&Saved { progress, state: state.clone() })
-            }
-            Ending::Idle | Ending::Completed | Ending::Stopped(_) | Ending::Failed(_) => batch.end(),
+            return Ok(());
         }
+        if is_good && self.host.keeps(&self.run, &self.progress)? {
+            let progress = Progress { is_over: true, ..self.progress.clone() };
+            return batch.save(&Saved { progress, state: state.clone() });
+        }
+        batch.end()
     }
 
     /// A walk from the beginning.
@@ -319,15 +303,15 @@ impl<'a, H: Host> Runner<'a, H> {
         self.run.batch = None;
         self.progress = Progress::new(self.run.kind, self.run.env.now());
         self.answerer = answerer;
-        self.walk(StateOf::<H::Pipeline>::Begin, Event::Resumed)
+        self.walk(State::Begin)
     }
 
     /// A walk from where a batch was left.
-    fn resume(&mut self, batch: Batch, saved: Saved<State<H>>, answerer: Answerer) -> Result<Stop> {
+    fn resume(&mut self, batch: Batch, saved: Saved<HostState<H>>, answerer: Answerer) -> Result<Stop> {
         self.run.batch = Some(batch);
         self.progress = saved.progress;
         self.answerer = answerer;
-        self.walk(saved.state, Event::Resumed)
+        self.walk(saved.state)
     }
 
     /// Everything that may be done now: what earlier runs left half done, then what is new, and the further parts of
@@ -343,25 +327,22 @@ impl<'a, H: Host> Runner<'a, H> {
             last = Ending::Idle;
         }
         // Whoever begins one batch a run has had it.
-        if !self.host.begins_again() && last.failure().is_some() {
-            return self.unless_stuck(last);
-        }
+        let mut may_begin = self.host.begins_again() || last.failure().is_none();
         let ends_the_run =
             |failure: &Failure| failure.is_of_the_command() || matches!(failure, Failure::Spent(_));
-        let mut may_begin = true;
         while !last.failure().is_some_and(ends_the_run) {
-            let next = (0..self.open.len()).min_by_key(|index| self.open[*index].rank);
+            let next = (0..self.open.len()).min_by_key(|index| self.open[*index].0);
             let begins = match next {
-                None if may_begin => true,
-                None => break,
-                Some(index) => may_begin && self.host.queue_goes_first(&self.open[index].rank, &self.run)?,
+                None => may_begin,
+                Some(index) => may_begin && self.host.queue_goes_first(&self.open[index].0, &self.run)?,
             };
-            let stop = match next.filter(|_| !begins) {
-                None => self.begin(Answerer::Command)?,
+            let stop = match next {
+                _ if begins => self.begin(Answerer::Command)?,
                 Some(index) => {
-                    let OpenBatch { batch, saved, is_left, .. } = self.open.swap_remove(index);
-                    self.continued(batch, saved, Answerer::Command, is_left)?
+                    let (_, open) = self.open.swap_remove(index);
+                    self.continued(open)?
                 }
+                None => break,
             };
             may_begin &= self.host.begins_again();
             match stop {
@@ -385,22 +366,21 @@ impl<'a, H: Host> Runner<'a, H> {
     /// no call is needed.
     fn carry_on(&mut self, asks: bool) -> Result<Ending> {
         let mut last = Ending::Idle;
-        for (batch, saved, answerer) in self.left_behind(asks)? {
+        for mut left in self.left_behind(asks)? {
             if last.failure().is_some_and(Failure::is_of_the_command) {
                 break;
             }
-            if saved.progress.kind == Kind::Run
-                && matches!(answerer, Answerer::Command)
-                && let Some(part) = next_turn::<H>(&saved.state)
-            {
-                self.take_in(part, batch, saved, true)?;
-                continue;
+            if matches!(left.answerer, Answerer::Command) {
+                let turn = left.saved.state.next_turn().filter(|_| H::Pipeline::TAKES_TURNS);
+                if let Some(part) = turn.filter(|_| left.saved.progress.kind == Kind::Run) {
+                    self.take_in(part, left)?;
+                    continue;
+                }
+                if !asks {
+                    left.answerer = Answerer::Reply(None);
+                }
             }
-            let answerer = match answerer {
-                Answerer::Command if !asks => Answerer::Reply(None),
-                answerer => answerer,
-            };
-            match self.continued(batch, saved, answerer, asks)? {
+            match self.continued(left)? {
                 Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_))) => return Ok(ending),
                 Stop::End(ending @ Ending::Failed(_)) => last = ending,
                 Stop::End(_) | Stop::Asked(_) | Stop::Turn => {}
@@ -410,20 +390,14 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// A walk from where a batch was left. One that cannot be carried on is reported, and is in nobody's way.
-    fn continued(
-        &mut self,
-        batch: Batch,
-        saved: Saved<State<H>>,
-        answerer: Answerer,
-        is_told: bool,
-    ) -> Result<Stop> {
+    fn continued(&mut self, open: OpenBatch<HostState<H>>) -> Result<Stop> {
+        let OpenBatch { batch, mut saved, answerer, is_left } = open;
         let (id, dir) = (batch.id.clone(), batch.dir.clone());
-        let mut saved = saved;
         if saved.progress.kind == Kind::Run && saved.progress.answers == 0 {
             saved.progress.taken_up = saved.progress.taken_up.saturating_add(1);
             batch.save(&saved)?;
         }
-        if is_told && !self.run.is_quiet {
+        if is_left && !self.run.is_quiet {
             let state = H::Pipeline::name(&saved.state);
             self.run.reporter.warn(&format!("continuing {id}, which an earlier run left in state {state}"));
         }
@@ -443,78 +417,76 @@ impl<'a, H: Host> Runner<'a, H> {
         }
     }
 
-    /// The batches to carry on, each with who answers it. Those without a future are ended. With `asks`, the command of
-    /// a killed run is waited for.
-    fn left_behind(&self, asks: bool) -> Result<Vec<LeftBehind<State<H>>>> {
+    /// The batches to carry on. Those without a future are ended.
+    fn left_behind(&self, asks: bool) -> Result<Vec<OpenBatch<HostState<H>>>> {
         let mut left = Vec::new();
         self.sweep();
         for batch in H::batches(self.run.root).0.all()? {
             file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
-            let saved: Saved<State<H>> = match Saved::load(&batch) {
-                Ok(Some(saved)) => saved,
-                Ok(None) => {
-                    batch.end()?;
-                    continue;
-                }
-                Err(error) => {
-                    self.run.reporter.warn(&error.line());
-                    continue;
-                }
-            };
-            let progress = &saved.progress;
-            let is_old = progress.is_old(self.run.env.now());
-            if progress.is_over || (progress.is_with_person && !is_old) {
-                continue;
-            }
-            let (take_up, answerer) = match progress.kind {
-                Kind::Run => {
-                    let is_there = |name: &str| match asks {
-                        true => self.run.is_there(&batch, name),
-                        false => Ok(batch.file(name).exists()),
-                    };
-                    let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
-                        Ok(has_reply) => has_reply.unwrap_or(false),
-                        Err(error) => {
-                            self.run.reporter.warn(&format!("{}: {error}", batch.id));
-                            continue;
-                        }
-                    };
-                    if asks && progress.answers == 0 && !has_reply && progress.taken_up >= TAKEN_UP {
-                        let why =
-                            "has ended every run that took it up; its entries are asked about one by one";
-                        self.run.reporter.warn(&format!("{} {why}", batch.id));
-                        self.host.split(&batch, &self.run)?;
-                        batch.end()?;
-                        continue;
+            match Saved::load(&batch) {
+                Ok(None) => batch.end()?,
+                Ok(Some(saved)) => {
+                    if let Some(answerer) = self.answerer_of(&batch, &saved.progress, asks)? {
+                        left.push(OpenBatch { batch, saved, answerer, is_left: asks });
                     }
-                    (self.host.take_up(progress, has_reply, &self.run), Answerer::Command)
                 }
-                // Its reply was brought, and a crash came before all of it was done.
-                Kind::Hand if progress.answers > 0 && !progress.is_with_person => {
-                    (TakeUp::CarryOn, Answerer::Reply(None))
-                }
-                Kind::Hand if progress.answers > 0 => (TakeUp::Close, Answerer::Command),
-                Kind::DryRun if !is_old => continue,
-                Kind::Hand | Kind::DryRun => (TakeUp::Drop, Answerer::Command),
-            };
-            match take_up {
-                TakeUp::CarryOn => left.push((batch, saved, answerer)),
-                TakeUp::Close => left.push((batch, saved, Answerer::Nobody(Failure::Expired))),
-                TakeUp::Drop => batch.end()?,
+                Err(error) => self.run.reporter.warn(&error.line()),
             }
         }
         Ok(left)
+    }
+
+    /// Who answers a batch that an earlier run left; `None`: it is left where it is, or ended. With `asks`, the command of
+    /// a killed run is waited for.
+    fn answerer_of(&self, batch: &Batch, progress: &Progress, asks: bool) -> Result<Option<Answerer>> {
+        let is_old = progress.is_old(self.run.env.now());
+        if progress.is_over || (progress.is_with_person && !is_old) {
+            return Ok(None);
+        }
+        let take_up = match progress.kind {
+            Kind::Run => {
+                let is_there = |name: &str| match asks {
+                    true => self.run.is_there(batch, name),
+                    false => Ok(batch.file(name).exists()),
+                };
+                let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
+                    Ok(has_reply) => has_reply.unwrap_or(false),
+                    Err(error) => {
+                        self.run.reporter.warn(&format!("{}: {error}", batch.id));
+                        return Ok(None);
+                    }
+                };
+                if asks && progress.answers == 0 && !has_reply && progress.taken_up >= TAKEN_UP {
+                    let why = "has ended every run that took it up; its entries are asked about one by one";
+                    self.run.reporter.warn(&format!("{} {why}", batch.id));
+                    self.host.split(batch, &self.run)?;
+                    TakeUp::Drop
+                } else {
+                    self.host.take_up(progress, has_reply, &self.run)
+                }
+            }
+            // Its reply was brought, and a crash came before all of it was done.
+            Kind::Hand if progress.answers > 0 && !progress.is_with_person => {
+                return Ok(Some(Answerer::Reply(None)));
+            }
+            Kind::Hand if progress.answers > 0 => TakeUp::Close,
+            Kind::DryRun if !is_old => return Ok(None),
+            Kind::Hand | Kind::DryRun => TakeUp::Drop,
+        };
+        Ok(match take_up {
+            TakeUp::CarryOn => Some(Answerer::Command),
+            TakeUp::Close => Some(Answerer::Nobody),
+            TakeUp::Drop => {
+                batch.end()?;
+                None
+            }
+        })
     }
 
     /// Is there a reply to the question that the batch under way waits for?
     fn has_reply(&self) -> Result<bool> {
         let batch = self.run.batch()?;
         Ok(self.progress.awaits.as_deref().is_some_and(|name| batch.file(name).exists()))
-    }
-
-    /// Is a question what is to be answered next in this state?
-    fn is_asking(&self, state: &State<H>) -> bool {
-        matches!(self.host.pipeline().step(state.clone(), Event::Resumed).1, Effect::Ask(_))
     }
 
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
@@ -579,24 +551,23 @@ impl<'a, H: Host> Runner<'a, H> {
         let batch = batch_for(text, &ours, (theirs, program))?;
         self.sweep();
         file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
-        let saved: Saved<State<H>> = Saved::load(&batch)?.ok_or_else(|| no_such_batch(&batch.id))?;
-        let progress = &saved.progress;
-        if progress.is_over {
+        let mut saved: Saved<HostState<H>> = Saved::load(&batch)?.ok_or_else(|| no_such_batch(&batch.id))?;
+        if saved.progress.is_over {
             return Err(no_such_batch(&batch.id));
         }
-        let is_asking = self.is_asking(&saved.state);
-        let is_dry = progress.kind == Kind::DryRun;
-        let progress = Progress { kind: Kind::Hand, ..progress.clone() };
-        let saved = Saved { progress, state: saved.state };
-        if is_dry {
-            if let Some(work) = saved.state.work() {
-                self.host.claim(&batch, work, &self.run)?;
-            }
+        let was_dry = saved.progress.kind == Kind::DryRun;
+        saved.progress.kind = Kind::Hand;
+        let asks_about = match &saved.state {
+            State::Ask { work, .. } | State::Paused { work, .. } => Some(work),
+            _ => None,
+        };
+        if let Some(work) = asks_about.filter(|_| was_dry) {
+            self.host.claim(&batch, work, &self.run)?;
             let progress = Progress { is_with_person: true, ..saved.progress.clone() };
             batch.save(&Saved { progress, state: saved.state.clone() })?;
         }
         // It was brought before, and a crash came between: what it asked for is done first.
-        let was_brought = saved.progress.answers > 0 && !is_asking;
+        let was_brought = saved.progress.answers > 0 && asks_about.is_none();
         let reply = (!was_brought).then(|| text.to_owned());
         self.is_on_trial = !was_brought;
         match self.resume(batch, saved, Answerer::Reply(reply))? {
@@ -623,9 +594,7 @@ impl<'a, H: Host> Runner<'a, H> {
             }
             _ => None,
         };
-        match stop {
-            Stop::End(ending) => Ok((ending, Previewed { reply, parts: self.parts })),
-            Stop::Asked(_) | Stop::Turn => Ok((Ending::Idle, Previewed { reply, parts: self.parts })),
-        }
+        let ending = if let Stop::End(ending) = stop { ending } else { Ending::Idle };
+        Ok((ending, Previewed { reply, parts: self.parts }))
     }
 }

@@ -1,6 +1,11 @@
 //! Sessions that go on, are rewound and forked: what is new in each.
 
 use super::*;
+use crate::base::cli::Reporter;
+use crate::config::memory::MemoryConfig;
+use crate::memory::budget::CallBudget;
+use crate::memory::pipeline::saved::Kind;
+use crate::memory::redact::Redactor;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
 use serde_json::json;
@@ -39,30 +44,35 @@ impl Bench {
             "retrieval": {"method": "transcript", "path": path, "format": "claude-code", "sessionId": session},
             "context": {"cwd": "/w", "repo": null}});
         let entry = QueueEntry::parse(entry.to_string().as_bytes()).unwrap();
-        let batch = Batches::of_queue(&Root::at(self.dir.path())).begin().unwrap();
-        let gatherer = Gatherer {
+        let root = Root::at(self.dir.path());
+        let batch = Batches::of_queue(&root).begin().unwrap();
+        let history = batch.file(&history_name("q"));
+        let run = Run {
+            program: "memory-consolidate",
             config: &self.config,
-            redactor: &self.redactor,
-            sessions: &self.sessions,
-            reporter: &Reporter::new(false),
-            facts: &|| Facts::new().into(),
-            earlier: 4000,
-            longest: 16 << 10,
-            vars: Vec::new(),
+            root: &root,
             env: &crate::base::env::pretend(&[]),
+            reporter: &Reporter::new(false),
+            redactor: &self.redactor,
+            budget: CallBudget::of(&root, 1, 1),
+            level: 0,
+            is_quiet: true,
+            kind: Kind::Run,
+            batch: Some(batch),
         };
-        match gatherer.gather(&entry, &batch, "q").unwrap() {
-            Gathered::History(history) => {
+        let room = Room { sessions: 100_000, earlier: 4000, related: 0 };
+        let (sessions, facts) = (&self.sessions, &|| Facts::new().into());
+        match (Gatherer { run: &run, sessions, room, facts }).gather(&entry, "q").unwrap() {
+            Gathered::History(known) => {
                 let mut texts = Vec::new();
-                let path = batch.file(&history_name("q"));
-                let span = history.span(0, usize::MAX);
+                let span = known.span(0, usize::MAX);
                 let each = |passage: Passage, is_shown: bool| texts.extend(is_shown.then_some(passage.text));
-                history.read(&path, span, each).unwrap();
-                assert_eq!(texts.len(), history.lengths().passages.len());
-                Ok(Some((history, texts)))
+                known.read(&history, span, each).unwrap();
+                assert_eq!(texts.len(), known.lengths().len());
+                Ok(Some((known, texts)))
             }
+            Gathered::Nothing(Verdict::Failed(why)) => Err(why),
             Gathered::Nothing(_) => Ok(None),
-            Gathered::Unreadable(why) => Err(why.line()),
         }
     }
 
@@ -70,7 +80,7 @@ impl Bench {
     fn read(&mut self, session: &str, lines: &[String]) -> String {
         let Some((history, texts)) = self.gather(session, lines).unwrap() else { return String::new() };
         let key = history.session.clone().unwrap();
-        let shown = history.lengths().passages.len();
+        let shown = history.lengths().len();
         // In two steps, as two calls would take note of it.
         for (from, to) in [(0, shown / 2), (shown / 2, shown)] {
             self.sessions.read(&key, history.parent.as_deref(), &history.turns_ending_in(from, to));
@@ -170,7 +180,7 @@ fn a_huge_turn_is_shown_in_passages_and_is_consumed_with_its_last() {
     let huge = "ä".repeat(300_000) + &"line\n".repeat(5000);
     let (history, texts) = bench.gather("s", &[turn("s", "s", &huge)]).unwrap().unwrap();
     assert!(texts.len() > 100 && texts.concat() == huge);
-    assert!(history.lengths().passages.iter().all(|length| *length <= 16 << 10));
+    assert!(history.lengths().iter().all(|(bytes, _)| *bytes <= 16 << 10));
     assert_eq!(history.turns_ending_in(0, texts.len() - 1), Vec::<String>::new());
     assert_eq!(history.turns_ending_in(3, texts.len()), history.turns);
 }

@@ -44,7 +44,9 @@ impl Scene {
     }
 
     fn judge(&self) -> Judge<'_> {
-        let known = |entry: &Entry| (the_id(), KnownNote { entry: entry.clone(), is_archived: false });
+        let known = |entry: &Entry| {
+            (the_id(), Note { place: Place::Topics, path: "topics/x.md".into(), entry: entry.clone() })
+        };
         let entry = json!({"version": 1, "timestamp": "2026-02-13T16:26:40Z", "harness": "codex",
             "retrieval": {"method": "transcript", "path": "/t.jsonl", "format": "codex", "sessionId": "s"},
             "context": {"cwd": "/w", "repo": self.repo}});
@@ -68,16 +70,16 @@ impl Scene {
     }
 }
 
-fn told(changes: Vec<Change>) -> (Vec<String>, String) {
+fn told(changes: Vec<PlannedChange>) -> (Vec<String>, String) {
     let mut reasons = String::new();
     let words = changes.into_iter().map(|change| match change {
-        Change::Note(note) => {
+        PlannedChange::Note(note) => {
             let what = if note.update.is_some() { "update" } else { "new" };
-            format!("{what} {} by {}", note.scope, note.by)
+            format!("{what} {} by {}", note.draft.scope, note.by)
         }
-        Change::Retire(_) => "retire".to_owned(),
-        Change::Withdraw(_) => "withdraw".to_owned(),
-        Change::Propose(proposal) => {
+        PlannedChange::Retire(_) => "retire".to_owned(),
+        PlannedChange::Withdraw(_) => "withdraw".to_owned(),
+        PlannedChange::Propose(proposal) => {
             reasons.push_str(&proposal.reasons.join(" "));
             format!("wait {}", proposal.op)
         }
@@ -133,7 +135,7 @@ fn a_new_note_lands_in_the_session_s_repository_and_everywhere_only_as_a_person_
         let changes = scene.judge().decide(&global(own)).changes;
         // A tag that nobody uses yet would be the model's word.
         assert!(
-            matches!(&changes[..], [Change::Note(note)] if !note.tags.contains(&"topic__new".to_owned()))
+            matches!(&changes[..], [PlannedChange::Note(note)] if !note.draft.tags.contains(&"topic__new".to_owned()))
         );
         assert_eq!(told(changes).0, ["new global by person"]);
     }
@@ -254,7 +256,7 @@ fn a_quote_that_stands_nowhere_is_left_out_and_told() {
     let mut judge = scene.judge();
     let waits = Proposed { evidence: quotes, ..entry("Setup", "See https://evil.example/x.") };
     let decision = judge.decide(&waits);
-    let [Change::Propose(proposal)] = &decision.changes[..] else { panic!("nothing waits") };
+    let [PlannedChange::Propose(proposal)] = &decision.changes[..] else { panic!("nothing waits") };
     assert_eq!((proposal.evidence.len(), proposal.evidence[0].said), (1, Some(By::Person)));
     assert_eq!(judge.warnings.len(), 2, "{:?}", judge.warnings);
 }
@@ -271,7 +273,7 @@ fn a_note_s_last_day_is_kept_changed_and_removed() {
     ] {
         let changed = Proposed { until, ..update("The dev server still listens on 4310.", &[]) };
         let decision = scene.judge().decide(&changed);
-        let [Change::Note(note)] = &decision.changes[..] else { panic!("it waits") };
-        assert_eq!(note.until, wanted);
+        let [PlannedChange::Note(note)] = &decision.changes[..] else { panic!("it waits") };
+        assert_eq!(note.draft.until, wanted);
     }
 }
