@@ -28,11 +28,6 @@ pub mod pipeline {
     pub use crate::memory::redact::Redactor;
 }
 
-/// Changes that wait for a person.
-pub mod waiting {
-    pub use crate::memory::waiting::propose;
-}
-
 /// From queue entries to notes.
 pub mod consolidate {
     pub use crate::harness::turn::Role;

@@ -151,7 +151,7 @@ fn planned(reply: &Reply, part: &Part) -> Plan {
     let mut ids: BTreeSet<EntryId> = shown.keys().cloned().collect();
     ids.insert(id("id__Zz9yX1"));
     let at = "2026-02-28T15:04:05Z".parse().unwrap();
-    let inventory = Inventory { at, ids, notes, waiting: BTreeSet::new(), paths };
+    let inventory = Inventory { at, ids, notes, proposed: BTreeSet::new(), paths };
     let own = Scanned { total: TOTAL, ..Scanned::default() };
     let work = Work { shown, parts: vec![part.clone()], ..Work::new(BATCH.to_owned(), own) };
     let (max_prompt_bytes, max_hot_tokens) = (0, 0);

@@ -110,21 +110,21 @@ fn in_rows(items: &[Item<'_>], units: Vec<Unit>) -> Vec<Unit> {
 fn fill(row: &[Unit], room: usize) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     // Those that are in no group yet: in their order, and by size.
-    let mut waiting: BTreeSet<usize> = (0..row.len()).collect();
+    let mut left_over: BTreeSet<usize> = (0..row.len()).collect();
     let mut by_size: BTreeSet<(usize, usize)> =
         row.iter().enumerate().map(|(number, unit)| (unit.bytes, number)).collect();
-    while !waiting.is_empty() {
+    while !left_over.is_empty() {
         let mut group = Vec::new();
         let mut left = room;
         loop {
-            let next = waiting.first().copied().filter(|number| row[*number].bytes <= left);
+            let next = left_over.first().copied().filter(|number| row[*number].bytes <= left);
             let is_full = left <= room - room / 100 * FULL_PERCENT;
             let next = next.or_else(|| {
                 let fitting = by_size.range(..=(left, usize::MAX)).next_back().filter(|_| !is_full);
                 fitting.map(|(_, number)| *number)
             });
             let Some(number) = next else { break };
-            waiting.remove(&number);
+            left_over.remove(&number);
             by_size.remove(&(row[number].bytes, number));
             left -= row[number].bytes;
             group.extend(&row[number].notes);

@@ -217,6 +217,6 @@ pub fn look_up<P: Persistence>(notes: &P, work: &Work, at: Timestamp) -> Result<
     shown.retain(|note| wanted.contains(id(note)));
     let (ids, paths) = notes.ids_and(|note| note.place.path(&note.name()))?;
     let (proposals, _) = notes.proposals()?;
-    let waiting = proposals.into_iter().filter_map(|proposal| proposal.note).collect();
-    Ok(Inventory { at, notes: shown, ids, waiting, paths: paths.into_iter().collect() })
+    let proposed = proposals.into_iter().filter_map(|proposal| proposal.note).collect();
+    Ok(Inventory { at, notes: shown, ids, proposed, paths: paths.into_iter().collect() })
 }

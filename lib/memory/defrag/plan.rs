@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     pub at: Timestamp,
@@ -68,7 +68,7 @@ pub struct Inventory {
     /// Every id in use, aliases too.
     pub ids: BTreeSet<EntryId>,
     /// The notes of which a change waits for a person.
-    pub waiting: BTreeSet<EntryId>,
+    pub proposed: BTreeSet<EntryId>,
     /// The paths of all notes below the store.
     pub paths: BTreeSet<PathBuf>,
 }

@@ -4,15 +4,16 @@
 use crate::base::error::{Error, Result};
 use crate::base::text::{one_line, whole_lines};
 use crate::memory::defrag::corpus::{id, reach};
+use crate::memory::defrag::front_matter::{cool, fill, in_archive, join, part_of};
+use crate::memory::defrag::loss::{LostFacts, holds_no_secret};
 use crate::memory::defrag::own;
 use crate::memory::defrag::plan::{Inventory, NoteBrief, Plan, Planned};
-use crate::memory::defrag::reply::{Dropped, NAMED, Operation, Reply, Verb};
+use crate::memory::defrag::reply::{Dropped, Operation, Reply, Verb};
 use crate::memory::defrag::work::{Defrag, Part, Work};
-use crate::memory::facts::{emptied, lost};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::memory::pipeline::reply::Text;
 use crate::store::change::old_text;
-use crate::store::entry::{Entry, EntryId, Meta, Status, Tier, add_missing, one_line as line};
+use crate::store::entry::{Entry, EntryId, Tier, add_missing, one_line as line};
 use crate::store::persistence::{Note, Place};
 use crate::store::revision::{Revision, Version};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,17 +63,6 @@ struct Replacement {
     lost: LostFacts,
 }
 
-/// What notes said that is in none of the texts that replace them.
-#[derive(Default)]
-struct LostFacts {
-    /// Facts that should be there.
-    facts: Vec<String>,
-    /// Facts that no longer hold.
-    gone: Vec<String>,
-    /// The first of the notes had one of the latter.
-    is_first_outdated: bool,
-}
-
 impl<'a> Planner<'a> {
     fn of(settings: &'a Defrag<'a>, work: &'a Work, mut inventory: Inventory) -> Planner<'a> {
         let mut notes = BTreeMap::new();
@@ -84,14 +74,7 @@ impl<'a> Planner<'a> {
                 notes.insert(id, NoteSoFar { note, done: BTreeSet::new() });
             }
         }
-        let plan = Plan {
-            at: inventory.at,
-            operations: Vec::new(),
-            dropped: Vec::new(),
-            proposals: Vec::new(),
-            warnings: Vec::new(),
-            remark: String::new(),
-        };
+        let plan = Plan { at: inventory.at, ..Plan::default() };
         Planner { settings, work, inventory, notes, changed, archived: work.own.archived, plan }
     }
 
@@ -106,10 +89,10 @@ impl<'a> Planner<'a> {
         let op = operation.op;
         let part = self.work.part();
         if op == Verb::Tier && !part.is_none_or(Part::decides_tiers) {
-            return Err(Error::refused("tiers are decided in the last call, when all notes are seen"));
+            return refused("tiers are decided in the last call, when all notes are seen");
         }
         if op != Verb::Tier && part.is_none_or(|part| part.whole().is_empty()) {
-            return Err(Error::refused("this call is about tiers alone"));
+            return refused("this call is about tiers alone");
         }
         let mut ids = Vec::new();
         for said in &operation.ids {
@@ -119,8 +102,7 @@ impl<'a> Planner<'a> {
         ids.sort_by_key(|id| self.notes.get(id).is_some_and(|there| there.note.entry.kept().is_none()));
         let there = ids.iter().filter_map(|id| self.notes.get(id));
         let old: Vec<Entry> = there.map(|there| there.note.entry.clone()).collect();
-        let Some(first) = old.first() else { return Err(Error::refused("it names no note")) };
-        let reason = line(&self.settings.cleaned(&operation.reason));
+        let Some(first) = old.first() else { return refused("it names no note") };
         let replacement = match op {
             Verb::Merge => self.merged(&old, operation)?,
             Verb::Split => self.split(first, operation)?,
@@ -136,7 +118,8 @@ impl<'a> Planner<'a> {
             // How much a note is shown is no change of what it says.
             Verb::Tier => Vec::new(),
             Verb::Archive if first.kept().is_some() => {
-                let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                let reason = self.reason(operation);
+                let because = if reason.is_empty() { reason } else { format!(": {reason}") };
                 vec![format!("it archives the person's own note{because}")]
             }
             Verb::Archive => Vec::new(),
@@ -144,11 +127,11 @@ impl<'a> Planner<'a> {
             _ => own::reasons(&old, &texts).iter().map(|reason| self.settings.cleaned(reason)).collect(),
         };
         if reasons.is_empty() {
-            return self.make(operation, &ids, &old, replacement, reason);
+            return self.make(operation, &ids, &old, replacement);
         }
         // One question about a note is enough, however many ways a model has to put it.
-        if let Some(id) = ids.iter().find(|id| self.inventory.waiting.contains(id)) {
-            return Err(Error::refused(format!("a change of {id} waits for memory-review already")));
+        if let Some(id) = ids.iter().find(|id| self.inventory.proposed.contains(id)) {
+            return refused(format!("a change of {id} waits for memory-review already"));
         }
         self.plan.proposals.extend(own::proposals(&old, &texts, &reasons, self.at()));
         // What a person decides about is not decided about twice.
@@ -158,24 +141,30 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Why a note is archived.
+    fn reason(&self, operation: &Operation) -> String {
+        line(&self.settings.cleaned(&operation.reason))
+    }
+
     /// The note that is meant, if `op` may be done with it.
     fn resolved(&self, said: &str, op: Verb) -> Result<EntryId> {
         let id = EntryId::parse(said)
             .ok_or_else(|| Error::refused(format!("\"{}\" is not a note's id", one_line(said, 40))))?;
         if self.changed.contains(&id) {
-            return Err(Error::refused(format!("{id} has been changed since it was shown")));
+            return refused(format!("{id} has been changed since it was shown"));
         }
         let Some(there) = self.notes.get(&id) else {
-            return Err(Error::refused(format!("no note with the id {id} was shown")));
+            return refused(format!("no note with the id {id} was shown"));
         };
         if op != Verb::Tier && !self.work.shown.contains_key(&id) {
-            return Err(Error::refused(format!("only a line of {id} was shown")));
+            return refused(format!("only a line of {id} was shown"));
         }
         if there.note.place == Place::Archive {
-            return Err(Error::refused(format!("{id} goes to the archive in this reply")));
+            return refused(format!("{id} goes to the archive in this reply"));
         }
-        match there.done.iter().find(|done| !go_together(**done, op)) {
-            Some(done) => Err(Error::refused(format!("{id} is in a {} already", done.name()))),
+        let is_decided = |done: &&Verb| decides(**done).iter().any(|what| decides(op).contains(what));
+        match there.done.iter().find(is_decided) {
+            Some(done) => refused(format!("{id} is in a {} already", done.name())),
             None => Ok(id),
         }
     }
@@ -183,17 +172,15 @@ impl<'a> Planner<'a> {
     fn merged(&mut self, old: &[Entry], operation: &Operation) -> Result<Replacement> {
         let [first, others @ ..] = old else { return Ok(Replacement::default()) };
         if others.is_empty() {
-            return Err(Error::refused("it names one note alone"));
+            return refused("it names one note alone");
         }
         for other in others.iter().map(Entry::meta) {
             let (one, two) = (&first.meta().id, &other.id);
             if reach(other) != reach(first.meta()) {
-                return Err(Error::refused(format!(
-                    "{one} and {two} reach differently far: scope or repository differ"
-                )));
+                return refused(format!("{one} and {two} reach differently far: scope or repository differ"));
             }
             if other.until != first.meta().until {
-                return Err(Error::refused(format!("{one} and {two} hold until different days")));
+                return refused(format!("{one} and {two} hold until different days"));
             }
             self.is_free_in_archive(two)?;
         }
@@ -216,7 +203,7 @@ impl<'a> Planner<'a> {
     /// The first part keeps the id.
     fn split(&mut self, old: &Entry, Operation { texts, gone, .. }: &Operation) -> Result<Replacement> {
         if texts.len() < 2 {
-            return Err(Error::refused("it makes fewer than two notes"));
+            return refused("it makes fewer than two notes");
         }
         let at = self.at();
         let titles: Vec<String> =
@@ -242,7 +229,7 @@ impl<'a> Planner<'a> {
         let mut lost = LostFacts::default();
         match operation.op {
             Verb::Rename => {
-                self.holds_no_secret(&meta.id, &meta.title)?;
+                holds_no_secret(self.settings, &meta.id, &meta.title)?;
                 let title = line(&self.settings.cleaned(&text.title));
                 if title != meta.title {
                     entry.update(|meta| (meta.title, meta.updated_at) = (title, at))?;
@@ -269,15 +256,13 @@ impl<'a> Planner<'a> {
 
     fn may_archive(&self, entry: &Entry) -> Result<()> {
         if entry.meta().pinned {
-            return Err(Error::refused(format!("{} is pinned", entry.meta().id)));
+            return refused(format!("{} is pinned", entry.meta().id));
         }
         let total = self.work.own.total;
         let most = total / ONE_IN;
         // A person may archive as many as they like.
         if entry.kept().is_none() && self.archived >= most && !self.settings.allows_loss {
-            return Err(Error::refused(format!(
-                "a run archives at most {most} of {total} notes (--allow-loss: more)"
-            )));
+            return refused(format!("a run archives at most {most} of {total} notes (--allow-loss: more)"));
         }
         Ok(())
     }
@@ -285,7 +270,7 @@ impl<'a> Planner<'a> {
     fn is_free_in_archive(&self, id: &EntryId) -> Result<()> {
         let name = self.notes.get(id).map(|there| there.note.name()).unwrap_or_default();
         match self.inventory.paths.contains(&Place::Archive.path(&name)) {
-            true => Err(Error::refused(format!("archive/{} exists already", name.to_string_lossy()))),
+            true => refused(format!("archive/{} exists already", name.to_string_lossy())),
             false => Ok(()),
         }
     }
@@ -301,60 +286,10 @@ impl<'a> Planner<'a> {
         Text { body: whole_lines(&body), ..text }
     }
 
-    /// What of these notes is in none of the texts that replace them; an error if that is too much. `gone` may go: of
-    /// several notes what stands in an older one, because the newest is what contradicts it.
     fn lost(&mut self, old: &[Entry], texts: &[Text], gone: &[String]) -> Result<LostFacts> {
-        let mut said = Vec::new();
-        for Text { title, summary, body, .. } in old.iter().map(Text::of) {
-            let whole = format!("{title}\n{summary}\n{body}");
-            self.holds_no_secret(&old[said.len()].meta().id, &whole)?;
-            // What is missed is named, and a secret must not be.
-            said.push(self.settings.cleaned(&whole));
-        }
-        let age = |entry: &Entry| (entry.meta().updated_at, entry.meta().created_at);
-        let newest = old.iter().map(age).max();
-        let is_older = |entry: &Entry| old.len() == 1 || Some(age(entry)) != newest;
-        let older = old.iter().zip(&said).filter(|(entry, _)| is_older(entry));
-        let older: String = older.map(|(_, text)| format!("{text}\n")).collect();
-        let is_said = |item: &String| lost(&older, "", from_ref(item), |_| true).unmatched.is_empty();
-        let (gone, unknown): (Vec<String>, Vec<String>) = gone.iter().cloned().partition(is_said);
-        let new: String =
-            texts.iter().map(|text| format!("{}\n{}\n{}\n", text.title, text.summary, text.body)).collect();
-        // A link to what it is merged with would lead to itself, and one to nowhere is none.
-        let is_one = |id: &EntryId| old.iter().any(|entry| entry.meta().id == *id);
-        let exists = |id: &EntryId| !is_one(id) && self.inventory.ids.contains(id);
-        let mut all = LostFacts::default();
-        for (at, old_text) in said.iter().enumerate() {
-            let loss = lost(old_text, &new, &gone, exists);
-            if !self.settings.allows_loss {
-                let missing = loss.is_too_much().then_some(&loss.missing[..]);
-                is_kept_enough(&old[at].meta().id, missing, emptied(old_text, &new))?;
-            }
-            let without_gone = lost(old_text, &new, &[], exists).missing.into_iter();
-            let outdated: Vec<String> =
-                without_gone.filter(|fact| !loss.missing.contains(fact)).map(line).collect();
-            all.is_first_outdated |= at == 0 && !outdated.is_empty();
-            all.gone.extend(outdated);
-            all.facts.extend(loss.missing.iter().map(|fact| line(fact)));
-        }
-        let ids: Vec<&str> = old.iter().map(|entry| entry.meta().id.as_str()).collect();
-        for item in unknown.iter().take(NAMED) {
-            let item = one_line(&self.settings.cleaned(item), 80);
-            let ids = ids.join(" ");
-            self.plan.warnings.push(format!("\"{item}\" is named as gone, and is in no older note of {ids}"));
-        }
-        Ok(all)
-    }
-
-    /// A model is not shown the secrets of a note, so that none is in the text that it writes instead.
-    fn holds_no_secret(&self, id: &EntryId, text: &str) -> Result<()> {
-        if self.settings.allows_loss || self.settings.cleaned(text) == text {
-            return Ok(());
-        }
-        Err(Error::refused(format!(
-            "{id} holds a secret, which no model is shown, and which would be lost: take it out by hand first \
-             (--allow-loss overrides this)"
-        )))
+        let mut lost = LostFacts::of(self.settings, old, texts, gone, &self.inventory.ids)?;
+        self.plan.warnings.append(&mut lost.warnings);
+        Ok(lost)
     }
 
     /// Takes the revisions into the plan that put an replacement in the place of the notes `ids`, which are `old`.
@@ -364,7 +299,6 @@ impl<'a> Planner<'a> {
         ids: &[EntryId],
         old: &[Entry],
         replacement: Replacement,
-        reason: String,
     ) -> Result<()> {
         let (op, Replacement { mut entries, lost }) = (operation.op, replacement);
         link_parts(&mut entries);
@@ -396,6 +330,7 @@ impl<'a> Planner<'a> {
         );
         let from = old.iter().map(|entry| NoteBrief::of(entry, Place::Topics)).collect();
         let LostFacts { facts: lost, gone, .. } = lost;
+        let reason = self.reason(operation);
         self.plan.operations.push(Planned { op, from, into, reason, lost, gone, revisions });
         Ok(())
     }
@@ -425,34 +360,20 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// May both be done with one note? A merge, a split, an archive and a rewrite each decide what becomes of its text.
-fn go_together(done: Verb, op: Verb) -> bool {
-    let is_whole = |op| matches!(op, Verb::Merge | Verb::Split | Verb::Archive);
-    let is_structural = |op| is_whole(op) || op == Verb::Rewrite;
-    match (done, op) {
-        (Verb::Archive, _) | (_, Verb::Archive) => false,
-        (one, other) if one == other => false,
-        (one, other) if is_structural(one) && is_structural(other) => false,
-        // A merge and a split say titles and tags themselves.
-        (one, Verb::Rename | Verb::Retag) | (Verb::Rename | Verb::Retag, one) if is_whole(one) => false,
-        _ => true,
+/// What an operation decides about a note: two that decide the same do not go together.
+fn decides(op: Verb) -> &'static [&'static str] {
+    match op {
+        Verb::Merge | Verb::Split => &["title", "tags", "text"],
+        Verb::Rename => &["title"],
+        Verb::Retag => &["tags"],
+        Verb::Rewrite => &["text"],
+        Verb::Archive => &["title", "tags", "text", "tier"],
+        Verb::Tier => &["tier"],
     }
 }
 
-/// An error if too many facts are missing, or if of all the different words too few are left.
-fn is_kept_enough(id: &EntryId, missing: Option<&[&str]>, words: Option<(usize, usize)>) -> Result<()> {
-    let why = match (missing, words) {
-        (Some(missing), _) => {
-            let some: Vec<String> = missing.iter().take(NAMED).map(|fact| line(fact)).collect();
-            let more = if missing.len() > NAMED { ", …" } else { "" };
-            format!("it would remove {} facts from {id} ({}{more})", missing.len(), some.join(", "))
-        }
-        (None, Some((kept, all))) => {
-            format!("it would leave {kept} of the {all} different words of {id}")
-        }
-        (None, None) => return Ok(()),
-    };
-    Err(Error::refused(format!("{why} (--allow-loss overrides this)")))
+fn refused<T>(why: impl Into<String>) -> Result<T> {
+    Err(Error::refused(why))
 }
 
 /// How much a note is shown is no change of what it says: it stays as old as it was, and whose it was.
@@ -460,7 +381,7 @@ fn tiered(old: &Entry, operation: &Operation) -> Result<Replacement> {
     let mut entry = old.clone();
     let tier = operation.tier.unwrap_or(old.meta().tier);
     if old.meta().pinned && tier != Tier::Hot {
-        return Err(Error::refused(format!("{} is pinned, and stays hot", old.meta().id)));
+        return refused(format!("{} is pinned, and stays hot", old.meta().id));
     }
     entry.update(|meta| {
         cool(meta, tier);
@@ -482,83 +403,6 @@ fn link_parts(entries: &mut [Entry]) {
 
 fn new_file(place: Place, entry: &Entry) -> Revision {
     Revision { before: None, after: Some(Version::new(place, &entry.meta().file_name(), entry)) }
-}
-
-/// A note as it lies in the archive, for the sake of `successor` if there is one.
-fn in_archive(entry: &Entry, successor: Option<&EntryId>) -> Result<Entry> {
-    let mut entry = entry.clone();
-    entry.update(|meta| {
-        if let Some(successor) = successor {
-            meta.superseded_by = Some(successor.clone());
-        }
-        if meta.tier == Tier::Hot {
-            cool(meta, Tier::Cold);
-        }
-    })?;
-    Ok(entry)
-}
-
-/// A part of a split that is a note of its own.
-fn part_of(old: &Meta, id: &EntryId, part: &Text, at: i64) -> Entry {
-    let mut meta = Meta {
-        scope: old.scope,
-        pinned: old.pinned,
-        tier: old.tier,
-        rank: old.rank,
-        until: old.until,
-        status: old.status,
-        tags: if part.tags.is_empty() { old.tags.clone() } else { Vec::new() },
-        sources: old.sources.clone(),
-        outside: old.outside.clone(),
-        created_at: at,
-        ..Meta::new(id.clone())
-    };
-    fill(&mut meta, part, at);
-    Entry::new(meta, part.body.as_bytes())
-}
-
-/// What a note says now, in its front matter.
-fn fill(meta: &mut Meta, text: &Text, at: i64) {
-    meta.title.clone_from(&text.title);
-    if !text.summary.is_empty() {
-        meta.summary.clone_from(&text.summary);
-    }
-    add_missing(&mut meta.tags, text.tags.iter().cloned());
-    if meta.status == Status::Captured {
-        meta.status = Status::Consolidated;
-    }
-    meta.updated_at = at;
-}
-
-/// `meta` takes in what another note's says. If nothing of its text is taken over (`is_said`), it is no source, either.
-fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
-    if is_said {
-        add_missing(&mut meta.tags, other.tags.iter().cloned());
-        add_missing(&mut meta.outside, other.outside.iter().cloned());
-        add_missing(&mut meta.sources, other.sources.iter().cloned());
-    }
-    let ids = std::iter::once(&other.id).chain(&other.aliases).filter(|id| **id != meta.id);
-    add_missing(&mut meta.aliases, ids.cloned());
-    meta.pinned |= other.pinned;
-    meta.rank = meta.rank.max(other.rank);
-    meta.used = meta.used.saturating_add(other.used);
-    meta.last_used = meta.last_used.max(other.last_used);
-    meta.created_at = meta.created_at.min(other.created_at);
-    // The most shown of them says how much it is shown.
-    let warmth = |tier| [Tier::Cold, Tier::Warm, Tier::Hot].iter().position(|one| *one == tier);
-    if warmth(other.tier) > warmth(meta.tier) {
-        cool(meta, other.tier);
-    }
-}
-
-/// Promoted exactly while hot.
-fn cool(meta: &mut Meta, tier: Tier) {
-    meta.tier = tier;
-    meta.status = match (tier, meta.status) {
-        (Tier::Hot, _) => Status::Promoted,
-        (Tier::Warm | Tier::Cold, Status::Promoted) => Status::Consolidated,
-        (Tier::Warm | Tier::Cold, status) => status,
-    };
 }
 
 #[cfg(test)]

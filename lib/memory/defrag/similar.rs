@@ -63,7 +63,7 @@ struct Cost {
 }
 
 fn search(texts: &[impl AsRef<str>]) -> (Vec<Pair>, Cost) {
-    let Features { lists, notes } = Features::read(texts);
+    let Shared { lists, notes } = Shared::read(texts);
     let mut cost = Cost::default();
     let mut found = Vec::new();
     // What a note shares with each other, as far as it was seen; and those with which it shares anything.
@@ -118,37 +118,37 @@ fn enough(mut pairs: Vec<Pair>, notes: usize) -> Vec<Pair> {
 }
 
 /// The words and shingles of all notes, small notes first.
-struct Features {
-    lists: Vec<List>,
-    notes: Vec<Note>,
+struct Shared {
+    lists: Vec<Owners>,
+    notes: Vec<Features>,
 }
 
 /// Who has a word or a shingle that several have, in order of size.
-struct List {
+struct Owners {
     notes: Vec<u32>,
     /// What being in it weighs.
     weight: u8,
 }
 
 #[derive(Default)]
-struct Note {
+struct Features {
     /// Which of the texts it was.
     index: usize,
-    words: Set,
-    shingles: Set,
+    words: FeatureSet,
+    shingles: FeatureSet,
 }
 
 /// A note's words, or its shingles.
 #[derive(Default)]
-struct Set {
+struct FeatureSet {
     /// The lists of those that others have too, ascending.
     shared: Vec<u32>,
     /// Of all.
     weight: u64,
 }
 
-impl Features {
-    fn read(texts: &[impl AsRef<str>]) -> Features {
+impl Shared {
+    fn read(texts: &[impl AsRef<str>]) -> Shared {
         let all: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let room = if all <= READ_IN_ALL { READ } else { (READ_IN_ALL / texts.len()).clamp(1 << 10, READ) };
         let mut order: Vec<usize> = (0..texts.len()).collect();
@@ -162,8 +162,8 @@ impl Features {
         }
         having.sort_unstable();
         having.dedup();
-        let (mut notes, mut lists): (Vec<Note>, Vec<List>) =
-            (order.into_iter().map(|index| Note { index, ..Note::default() }).collect(), Vec::new());
+        let (mut notes, mut lists): (Vec<Features>, Vec<Owners>) =
+            (order.into_iter().map(|index| Features { index, ..Features::default() }).collect(), Vec::new());
         for list in having.chunk_by(|a, b| a >> 32 == b >> 32) {
             let weight = weight(notes.len(), list.len());
             let owners: Vec<u32> = list.iter().map(|entry| *entry as u32).collect();
@@ -174,14 +174,14 @@ impl Features {
                 set.shared.extend((owners.len() > 1).then_some(lists.len() as u32));
             }
             if owners.len() > 1 {
-                lists.push(List { notes: owners, weight });
+                lists.push(Owners { notes: owners, weight });
             }
         }
-        Features { lists, notes }
+        Shared { lists, notes }
     }
 }
 
-impl List {
+impl Owners {
     /// Those behind a note that it is looked at with: all of a short list, the next few of a long one.
     fn beside(&self, rank: usize) -> &[u32] {
         let behind = &self.notes[self.notes.partition_point(|other| *other as usize <= rank)..];
@@ -190,12 +190,12 @@ impl List {
     }
 }
 
-impl Note {
+impl Features {
     fn weight(&self) -> u64 {
         self.words.weight + self.shingles.weight
     }
 
-    fn compare(&self, other: &Note, lists: &[List]) -> u8 {
+    fn compare(&self, other: &Features, lists: &[Owners]) -> u8 {
         let words = self.words.common(&other.words, lists);
         let alike = percent(2 * words, self.words.weight + other.words.weight);
         let smaller = self.shingles.weight.min(other.shingles.weight);
@@ -206,9 +206,9 @@ impl Note {
     }
 }
 
-impl Set {
+impl FeatureSet {
     /// The weight of what both have.
-    fn common(&self, other: &Set, lists: &[List]) -> u64 {
+    fn common(&self, other: &FeatureSet, lists: &[Owners]) -> u64 {
         let (few, many) = if self.shared.len() <= other.shared.len() { (self, other) } else { (other, self) };
         let both = few.shared.iter().filter(|list| many.shared.binary_search(list).is_ok());
         both.map(|list| u64::from(lists[*list as usize].weight)).sum()

@@ -42,7 +42,7 @@ fn perform<'a>(task: Task<Work, Plan>, parts: usize, log: &mut Vec<String>) -> D
                 at: Timestamp::UNIX_EPOCH,
                 notes: vec![note()],
                 ids: work.notes().cloned().collect(),
-                waiting: BTreeSet::new(),
+                proposed: BTreeSet::new(),
                 paths: BTreeSet::new(),
             })
         }

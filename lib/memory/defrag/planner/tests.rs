@@ -3,7 +3,7 @@
 use super::*;
 use crate::memory::defrag::work::Scanned;
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, Scope, Source};
+use crate::store::entry::{By, Meta, Scope, Source, Status};
 use jiff::Timestamp;
 
 const AT: i64 = 1_772_000_000_000;
@@ -51,7 +51,7 @@ fn planned_for(work: &Work, notes: Vec<Note>, operations: Vec<Operation>, allows
     let inventory = Inventory {
         at: Timestamp::from_millisecond(AT).unwrap(),
         ids: marks(&notes).into_keys().collect(),
-        waiting: BTreeSet::new(),
+        proposed: BTreeSet::new(),
         paths: taken.map(|name| Place::Archive.path(&name)).collect(),
         notes,
     };
