@@ -13,7 +13,7 @@ use axe::consolidate::{
     self, Claimed, Consolidate, Known, Made, Material, Passage, Record, RelatedLimits, Role, Session, Slice,
     Speaker,
 };
-use axe::defrag::{self, Defrag, Limits, Scanned, Structure, Wanted};
+use axe::defrag::{self, Corpus, Defrag, Scanned};
 use axe::notes::{Broken, Entry, EntryId, Persistence, Revision, Version};
 use axe::pipeline::{Answer, Begun, Ending, Event, Pipeline, Redactor, State, Work};
 use axe::queue::{QueueEntry, Retrieval};
@@ -172,11 +172,11 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
 
 /// Puts the notes in order.
 fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
-    let pipeline = Defrag { redactor, max_prompt_bytes: MAX_PROMPT, allows_loss: false };
-    let limits = Limits { max_prompt_bytes: MAX_PROMPT, max_hot_tokens: 2500 };
+    let (max_prompt_bytes, max_hot_tokens) = (MAX_PROMPT, 2500);
+    let pipeline = Defrag { redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
     let now = Timestamp::now();
     let today = now.to_zoned(TimeZone::system()).date();
-    let mut structure = Structure::default();
+    let mut structure = Default::default();
     let mut state = pipeline.step(State::Begin, Event::Resumed);
     loop {
         println!("defrag: {}", Defrag::name(&state));
@@ -185,31 +185,25 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
             State::Paused { failure, .. } => return Ok(Ending::Paused(failure)),
             State::Ask { question, .. } => Event::Answered(Answer::Reply(model(&question.prompt))),
             State::Begin => {
-                let total = defrag::read(notes, |_| true)?.0.len();
+                let total = defrag::read(notes)?.0.len();
                 let scanned = Scanned { is_forced: true, total, ..Scanned::default() };
                 let work = || Work::new("batch__embed2embed2".to_owned(), scanned);
                 Event::Begun(if total == 0 { Begun::Nothing } else { Begun::Work(work()) })
             }
             State::Divide { work } => {
-                let (all, _) = defrag::read(notes, |_| true)?;
-                let is_forced = work.own.is_forced;
-                let wanted = Wanted { is_news: &|_| true, are_tiers_wanted: &|_| true, is_forced };
-                let shared = defrag::share_out(&all, &wanted, limits, redactor)?;
-                structure = shared.structure;
-                Event::Divided(Work { parts: shared.parts, ..work })
+                let (all, _) = defrag::read(notes)?;
+                let divided = defrag::divide(&pipeline, &all, &|_| true, &|_| true)?;
+                structure = divided.structure;
+                Event::Divided(Work { parts: divided.parts, ..work })
             }
-            State::Gather { work } => {
-                let (all, _) = defrag::read(notes, |_| true)?;
-                let part = work.part().ok_or_else(|| Error::new(ErrorKind::Corrupt, "no such part"))?;
-                Event::Gathered(defrag::Material::of(part, all, &structure, limits, redactor, today)?)
+            State::Gather { .. } => {
+                let (notes, _) = defrag::read(notes)?;
+                Event::Gathered(Corpus { notes, structure: structure.clone(), today })
             }
             State::Check { work, .. } => Event::Found(defrag::look_up(notes, &work, now)?),
             State::Apply { plan, .. } => {
-                let (made, dropped) = defrag::carry_out(notes, &plan.operations)?;
-                for proposal in plan.proposals {
-                    axe::waiting::propose(notes, proposal)?;
-                }
-                println!("{} operations made, {} dropped", made.len(), plan.dropped.len() + dropped.len());
+                let done = defrag::carry_out(notes, plan)?;
+                println!("{} operations made, {} dropped", done.operations.len(), done.dropped.len());
                 Event::Applied(0)
             }
             State::Close { failure, .. } => {

@@ -28,11 +28,6 @@ pub mod pipeline {
     pub use crate::memory::redact::Redactor;
 }
 
-/// Changes that wait for a person.
-pub mod waiting {
-    pub use crate::memory::waiting::propose;
-}
-
 /// From queue entries to notes.
 pub mod consolidate {
     pub use crate::harness::turn::Role;
@@ -51,18 +46,13 @@ pub mod consolidate {
 
 /// From notes to notes in order.
 pub mod defrag {
-    pub use crate::memory::defrag::apply::carry_out;
-    pub use crate::memory::defrag::corpus::{CorpusNote, read};
-    pub use crate::memory::defrag::dropped::Dropped;
+    pub use crate::memory::defrag::State;
+    pub use crate::memory::defrag::applied::carry_out;
+    pub use crate::memory::defrag::corpus::{Corpus, read};
+    pub use crate::memory::defrag::divide::divide;
     pub use crate::memory::defrag::host::look_up;
-    pub use crate::memory::defrag::limits::Limits;
-    pub use crate::memory::defrag::material::Material;
-    pub use crate::memory::defrag::plan::{Found, NoteBrief, Plan, Planned};
-    pub use crate::memory::defrag::reach::Reach;
-    pub use crate::memory::defrag::reply::Op;
-    pub use crate::memory::defrag::structure::{Structure, Wanted, share_out};
-    pub use crate::memory::defrag::work::{Part, Scanned, Work};
-    pub use crate::memory::defrag::{Defrag, State};
+    pub use crate::memory::defrag::plan::Plan;
+    pub use crate::memory::defrag::work::{Defrag, Scanned};
 }
 
 /// Notes and where they are kept.

@@ -1,14 +1,15 @@
 //! What a model answers memory-defrag: whatever it says, no note is lost, no link leads nowhere, nothing pinned cools.
 
 use crate::fuzz::{choice, is_told, text};
-use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::plan::{Allows, Found, Plan, plan};
-use crate::memory::defrag::reply::{Op, Reply, parse};
-use crate::memory::defrag::show::lines;
-use crate::memory::defrag::work::{Scanned, Work};
+use crate::memory::defrag::plan::{Inventory, Plan};
+use crate::memory::defrag::planner::plan;
+use crate::memory::defrag::reply::{Reply, Verb, parse};
+use crate::memory::defrag::show::Summary;
+use crate::memory::defrag::work::{Defrag, Part, Scanned, Work};
 use crate::memory::facts::lost;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
+use crate::store::persistence::Note;
 use crate::store::revision::{Place, Version};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ const TOTAL: usize = 20;
 type Files = BTreeMap<(Place, String), Vec<u8>>;
 
 pub fn holds(bytes: &[u8]) {
-    let (allows, bytes) = choice(bytes, 3);
+    let (which, bytes) = choice(bytes, 3);
     let reply = match parse(&text(bytes), BATCH) {
         Ok(parsed) => parsed,
         Err(faults) => {
@@ -28,23 +29,22 @@ pub fn holds(bytes: &[u8]) {
         }
     };
     reply.dropped.iter().for_each(|one| is_told(&one.to_string()));
-    let allows = Allows { tiers: allows != 1, texts: allows != 2, loss: false };
-    let made = planned(&reply, allows);
-    assert_eq!(planned(&reply, allows), made);
+    let ids = corpus().iter().map(|note| note.entry.meta().id.clone()).collect();
+    let reach = "repo github.com/o/r".to_owned();
+    let part = match which {
+        0 => Part::Whole(reach, ids),
+        1 => Part::Group(reach, ids),
+        _ => Part::Tiers(reach),
+    };
+    let made = planned(&reply, &part);
+    assert_eq!(planned(&reply, &part), made);
     let json = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
-    lines(
-        &made.operations,
-        &made.dropped,
-        &made.proposals,
-        &made.warnings,
-        std::slice::from_ref(&made.remark),
-        TOTAL,
-    )
-    .iter()
-    .for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
+    let mut summary = Summary { total: TOTAL, ..Summary::default() };
+    summary.add(made.clone());
+    summary.lines().iter().for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
     assert!(made.operations.len() + made.dropped.len() <= reply.operations.len() + reply.dropped.len());
-    is_safe(&made, allows);
+    is_safe(&made, &part);
 }
 
 fn name_of(version: &Version) -> String {
@@ -52,15 +52,21 @@ fn name_of(version: &Version) -> String {
 }
 
 /// Carried out step by step: what is replaced is what is there, and what is there afterwards is all that was.
-fn is_safe(plan: &Plan, allows: Allows) {
+fn is_safe(plan: &Plan, part: &Part) {
     let notes = corpus();
-    let mut files: Files =
-        notes.iter().map(|note| ((Place::Topics, note.name.clone()), note.entry.bytes().to_vec())).collect();
-    let shown: BTreeSet<EntryId> = notes.iter().map(|note| note.id().clone()).collect();
+    let mut files: Files = notes
+        .iter()
+        .map(|note| ((Place::Topics, name_of(&note.version())), note.entry.bytes().to_vec()))
+        .collect();
+    let shown: BTreeSet<EntryId> = notes.iter().map(|note| note.entry.meta().id.clone()).collect();
     let mut archived = 0;
     for planned in &plan.operations {
-        assert!(if planned.op == Op::Tier { allows.tiers } else { allows.texts });
-        archived += usize::from(planned.op == Op::Archive);
+        match part {
+            Part::Whole(..) => {}
+            Part::Group(..) => assert_ne!(planned.op, Verb::Tier),
+            Part::Tiers(_) => assert_eq!(planned.op, Verb::Tier),
+        }
+        archived += usize::from(planned.op == Verb::Archive);
         let (mut old, mut new) = (Vec::new(), String::new());
         for revision in &planned.revisions {
             let is_new = revision.before.is_none();
@@ -80,7 +86,7 @@ fn is_safe(plan: &Plan, allows: Allows) {
             let (place, name) = (after.place().unwrap(), name_of(after));
             assert!(!name.contains(['/', '\0']) && name.ends_with(".md") && name.len() <= 255);
             // An old text, or a part of a split.
-            assert!(!is_new || place == Place::Archive || planned.op == Op::Split);
+            assert!(!is_new || place == Place::Archive || planned.op == Verb::Split);
             let entry = after.entry().unwrap();
             assert_eq!(entry.meta().id, id);
             let old_bytes = files.insert((place, name), after.bytes().to_vec());
@@ -89,8 +95,8 @@ fn is_safe(plan: &Plan, allows: Allows) {
             if let Some(before) = &before {
                 let (was, is) = (before.meta(), entry.meta());
                 assert!(!was.pinned || is.pinned);
-                assert!(!(was.pinned && place == Place::Archive && planned.op == Op::Archive));
-                assert!(!(was.pinned && was.tier == Tier::Hot && planned.op == Op::Tier));
+                assert!(!(was.pinned && place == Place::Archive && planned.op == Verb::Archive));
+                assert!(!(was.pinned && was.tier == Tier::Hot && planned.op == Verb::Tier));
                 assert!(is.used >= was.used && is.created_at <= was.created_at);
                 assert!(was.aliases.iter().all(|id| is.aliases.contains(id)));
                 assert_eq!((was.scope, was.until), (is.scope, is.until));
@@ -111,7 +117,7 @@ fn is_safe(plan: &Plan, allows: Allows) {
             }
         }
         // What a merge, a split or a rewrite makes still says what it was made of.
-        if matches!(planned.op, Op::Merge | Op::Split | Op::Rewrite) {
+        if matches!(planned.op, Verb::Merge | Verb::Split | Verb::Rewrite) {
             for old in &old {
                 assert!(!lost(old, &new, &planned.gone, |_| false).is_too_much(), "{old:?} became {new:?}");
             }
@@ -136,25 +142,28 @@ fn every_id_leads_somewhere(files: &Files, shown: &BTreeSet<EntryId>) {
     assert!(aliases.contains(&id("id__Zz9yX1")), "an alias is gone");
 }
 
-fn planned(reply: &Reply, allows: Allows) -> Plan {
+fn planned(reply: &Reply, part: &Part) -> Plan {
     let notes = corpus();
     let shown: BTreeMap<EntryId, String> =
-        notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
+        notes.iter().map(|note| (note.entry.meta().id.clone(), note.entry.fingerprint())).collect();
     let redactor = Redactor::new(true, &[]).unwrap();
-    let names = notes.iter().map(|note| (Place::Topics, note.name.clone())).collect();
+    let paths = notes.iter().map(|note| note.version().path()).collect();
     let mut ids: BTreeSet<EntryId> = shown.keys().cloned().collect();
     ids.insert(id("id__Zz9yX1"));
     let at = "2026-02-28T15:04:05Z".parse().unwrap();
-    let found = Found { at, ids, notes, waiting: BTreeSet::new(), names };
-    let work = Work { shown, ..Work::new(BATCH.to_owned(), Scanned { total: TOTAL, ..Scanned::default() }) };
-    plan(reply, found, &work, allows, &|text| redactor.cleaned(text))
+    let inventory = Inventory { at, ids, notes, proposed: BTreeSet::new(), paths };
+    let own = Scanned { total: TOTAL, ..Scanned::default() };
+    let work = Work { shown, parts: vec![part.clone()], ..Work::new(BATCH.to_owned(), own) };
+    let (max_prompt_bytes, max_hot_tokens) = (0, 0);
+    let settings = Defrag { redactor: &redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
+    plan(&settings, &work, reply, inventory)
 }
 
 fn id(text: &str) -> EntryId {
     EntryId::parse(text).unwrap()
 }
 
-fn corpus() -> Vec<CorpusNote> {
+fn corpus() -> Vec<Note> {
     let note = |digits: &str, title: &str, body: &[u8], change: fn(&mut Meta)| {
         let mut meta = Meta::new(id(digits));
         meta.title = title.to_owned();
@@ -164,8 +173,7 @@ fn corpus() -> Vec<CorpusNote> {
         let repo = Some("github.com/o/r".to_owned());
         meta.sources = vec![Source { repo, ..Source::default() }];
         change(&mut meta);
-        let entry = Entry::new(meta, body);
-        CorpusNote { name: entry.meta().file_name(), mark: entry.fingerprint(), entry }
+        Note { place: Place::Topics, path: meta.file_name().into(), entry: Entry::new(meta, body) }
     };
     vec![
         note("a1B2c3", "Ports", b"The server listens at 8081.\n", |meta| {

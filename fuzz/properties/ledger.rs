@@ -5,7 +5,7 @@ use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
 use crate::memory::budget::{Call, CallBudget};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::defrag::Defrag;
+use crate::memory::defrag::work::Defrag;
 use crate::memory::pipeline::saved::Saved;
 use crate::memory::pipeline::{Event, Pipeline, StateOf};
 use crate::memory::redact::Redactor;
@@ -120,7 +120,9 @@ fn a_batch(is_consolidate: bool, scratch: &Scratch, root: &Root, bytes: &[u8]) {
         resumes(&Consolidate { redactor: &redactor, max_prompt_bytes: 1000 }, &batch);
     } else {
         let redactor = Redactor::new(true, &[]).unwrap();
-        resumes(&Defrag { redactor: &redactor, max_prompt_bytes: 1000, allows_loss: false }, &batch);
+        let (max_prompt_bytes, max_hot_tokens) = (1000, 100);
+        let machine = Defrag { redactor: &redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
+        resumes(&machine, &batch);
     }
 }
 

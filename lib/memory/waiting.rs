@@ -4,6 +4,7 @@
 use crate::base::error::Result;
 use crate::memory::facts::facts;
 use crate::memory::links;
+use crate::memory::lists::List;
 use crate::memory::search::{language, words};
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, add_missing};
@@ -15,12 +16,8 @@ use std::collections::BTreeSet;
 const SAME_PERCENT: usize = 80;
 /// So many notes are named beside a proposal.
 const BESIDE: usize = 20;
-/// Two texts that differ in one of these say different things, whatever else they share.
-#[rustfmt::skip]
-const TURNS: &[&str] = &[
-    "not", "no", "never", "always", "only", "without", "except", "don't", "nicht", "kein", "keine", "nie", "immer",
-    "nur", "ohne", "nunca", "siempre", "sin", "jamais", "toujours", "sans",
-];
+/// Two texts that differ in one of these words say different things, whatever else they share.
+const TURNS: [List; 3] = [List("negation"), List("condition"), List("quantifier")];
 
 /// Lets a change wait for a person, and returns what waits: where the same change waits already, that one, with the
 /// evidence of both. The same again, as after a crash, changes nothing.
@@ -146,8 +143,8 @@ struct SaidText {
     title_stems: BTreeSet<String>,
     /// The stems of all of it that say something.
     stems: BTreeSet<String>,
-    /// Every word.
-    words: BTreeSet<String>,
+    /// The words that turn what is said.
+    turns: BTreeSet<String>,
     facts: BTreeSet<String>,
 }
 
@@ -164,12 +161,13 @@ impl SaidText {
     fn new(title: &str, summary: &str, body: &str) -> SaidText {
         let all = format!("{title}\n{summary}\n{body}");
         let words = words_of(&all);
+        let is_turn = |word: &str| TURNS.iter().any(|list| list.has(word));
         SaidText {
             title: words_of(title).into_iter().filter(|word| !has_digit(word)).collect(),
             title_stems: stems(&words_of(title)),
             stems: stems(&words),
             facts: facts(&all, |_| true).into_iter().map(str::to_lowercase).collect(),
-            words: words.into_iter().collect(),
+            turns: words.iter().filter(|word| is_turn(word)).cloned().collect(),
         }
     }
 
@@ -189,12 +187,9 @@ impl SaidText {
     }
 
     fn says_no_more_than(&self, old: &SaidText) -> bool {
-        let turns = |said: &SaidText| -> BTreeSet<&str> {
-            TURNS.iter().copied().filter(|word| said.words.contains(*word)).collect()
-        };
         let shared = self.stems.intersection(&old.stems).count() * 100;
         self.facts == old.facts
-            && turns(self) == turns(old)
+            && self.turns == old.turns
             && shared >= self.stems.len().max(old.stems.len()) * SAME_PERCENT
     }
 

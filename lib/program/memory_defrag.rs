@@ -4,11 +4,11 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
-use crate::memory::defrag::Defrag;
-use crate::memory::defrag::host::{DefragHost, Summary};
+use crate::memory::defrag::host::DefragHost;
 use crate::memory::defrag::plan::Planned;
-use crate::memory::defrag::show;
+use crate::memory::defrag::show::{Summary, counts, numbers};
 use crate::memory::defrag::undo::{self, Undone};
+use crate::memory::defrag::work::Defrag;
 use crate::memory::pipeline::runner::Runner;
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
@@ -75,6 +75,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let pipeline = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),
+        max_hot_tokens: opened.config.agents_md.max_hot_tokens,
         allows_loss: args.has("allow-loss"),
     };
     let host = DefragHost { pipeline, notes, is_forced: args.has("force"), summary: Summary::default() };
@@ -108,7 +109,7 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
             0 => String::new(),
             count => format!(", {count} dropped"),
         };
-        cx.stdout.line(&format!("{}{dropped}", show::counts(done.made.iter(), done.proposals.len())))?;
+        cx.stdout.line(&format!("{}{dropped}", counts(&done.made, done.proposals.len())))?;
     }
     match ending.failure() {
         None => targets(&done.targets, cx),
@@ -143,7 +144,7 @@ fn result(done: &Summary, stopped: Option<&str>) -> Value {
     let mut object = changes(done);
     object["agentsMd"] = outcomes(&done.targets);
     object["stopped"] = json!(stopped);
-    for (name, count) in show::numbers(done.made.iter()) {
+    for (name, count) in numbers(&done.made) {
         object[name] = count.into();
     }
     object
@@ -210,9 +211,7 @@ fn dry_run(runner: &mut Defragmentation, args: &Args, cx: &mut Context) -> Resul
         object["stopped"] = json!(failure.map(Failure::to_string));
         cx.stdout.json(&object)?;
     } else if let Some(reply) = &previewed.reply {
-        for line in
-            show::lines(&done.made, &done.dropped, &done.proposals, &done.warnings, &done.remarks, done.total)
-        {
+        for line in done.lines() {
             cx.stdout.line(&line)?;
         }
         // Without them it would not be this.

@@ -2,7 +2,7 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::Result;
-use crate::memory::defrag::forget::forget;
+use crate::memory::defrag::applied::forget;
 use crate::memory::service::RemovalMode;
 use crate::program::notes::{CONFIG, Store, author, ids, up_to_ids};
 use crate::store::entry::EntryId;

@@ -4,7 +4,7 @@
 //! merged or linked stands in one: likely duplicates above all, then notes that link to each other, then those
 //! that share a tag, the rarer the better.
 
-use crate::memory::defrag::family::Rows;
+use crate::memory::defrag::rows::Rows;
 use crate::memory::defrag::similar::Pair;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,69 +17,50 @@ pub struct Item<'a> {
     pub(super) links: Vec<usize>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Groups {
-    /// Each in ascending order.
-    pub(super) groups: Vec<Vec<usize>>,
-    /// Those that no call has room for.
-    pub(super) too_large: Vec<usize>,
-}
-
 /// A group that is full to this share takes nothing from afar to become fuller.
 const FULL_PERCENT: usize = 95;
 
-/// Groups of related notes, each within `room` bytes. Every index comes once; a note larger than `room` comes
-/// apart. Duplicates are parted only if they do not fit into one group together.
-fn groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
+/// Groups of related notes among `members`, each within `room` bytes and both in ascending order; and those that are larger
+/// than that. Duplicates are parted only if they do not fit into one group together.
+pub(super) fn groups(
+    members: &[usize],
+    items: &[Item<'_>],
+    pairs: &[Pair],
+    room: usize,
+) -> (Vec<Vec<usize>>, Vec<usize>) {
     let (fitting, too_large): (Vec<usize>, Vec<usize>) =
-        (0..items.len()).partition(|index| items[*index].bytes <= room);
-    let all = fitting.iter().fold(0, |sum: usize, index| sum.saturating_add(items[*index].bytes));
+        members.iter().partition(|at| items[**at].bytes <= room);
+    let all = fitting.iter().fold(0, |sum: usize, at| sum.saturating_add(items[*at].bytes));
     let groups = match fitting.len() {
         0 => Vec::new(),
         _ if all <= room => vec![fitting],
-        _ => fill(&in_rows(items, units(items, pairs, room)), room),
+        _ => fill(&in_rows(items, units(members, items, pairs, room)), room),
     };
-    Groups { groups, too_large }
-}
-
-/// The same of `members` alone, which are in ascending order.
-pub(super) fn groups_among(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
-    let places: BTreeMap<usize, usize> = members.iter().enumerate().map(|(to, &from)| (from, to)).collect();
-    let place = |from: &usize| places.get(from).copied();
-    let items: Vec<Item<'_>> = members
-        .iter()
-        .filter_map(|&at| items.get(at))
-        .map(|item| Item { links: item.links.iter().filter_map(place).collect(), ..item.clone() })
-        .collect();
-    let pairs: Vec<Pair> = pairs
-        .iter()
-        .filter_map(|pair| Some(Pair { a: place(&pair.a)?, b: place(&pair.b)?, percent: pair.percent }))
-        .collect();
-    let back = |group: Vec<usize>| group.into_iter().filter_map(|at| members.get(at).copied()).collect();
-    let found = groups(&items, &pairs, room);
-    Groups { groups: found.groups.into_iter().map(back).collect(), too_large: back(found.too_large) }
+    (groups, too_large)
 }
 
 /// Notes that are not parted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Unit {
     notes: Vec<usize>,
     bytes: usize,
 }
 
 /// Families of duplicates; those beyond the room are cut, where their members are least alike if possible.
-fn units(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Vec<Unit> {
+fn units(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> Vec<Unit> {
+    let mut is_member = vec![false; items.len()];
+    members.iter().for_each(|at| is_member[*at] = true);
     let mut families = Rows::new(items.len());
-    for pair in pairs {
+    for pair in pairs.iter().filter(|pair| is_member[pair.a] && is_member[pair.b]) {
         families.join(pair.a, pair.b);
     }
     let mut units: Vec<Unit> = Vec::new();
     for family in families.rows() {
-        let mut unit = Unit { notes: Vec::new(), bytes: 0 };
-        for note in family.into_iter().filter(|note| items[*note].bytes <= room) {
+        let mut unit = Unit::default();
+        for note in family.into_iter().filter(|note| is_member[*note] && items[*note].bytes <= room) {
             let bytes = items[note].bytes;
             if bytes > room - unit.bytes {
-                units.push(std::mem::replace(&mut unit, Unit { notes: Vec::new(), bytes: 0 }));
+                units.push(std::mem::take(&mut unit));
             }
             unit.notes.push(note);
             unit.bytes += bytes;
@@ -129,21 +110,21 @@ fn in_rows(items: &[Item<'_>], units: Vec<Unit>) -> Vec<Unit> {
 fn fill(row: &[Unit], room: usize) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     // Those that are in no group yet: in their order, and by size.
-    let mut waiting: BTreeSet<usize> = (0..row.len()).collect();
+    let mut left_over: BTreeSet<usize> = (0..row.len()).collect();
     let mut by_size: BTreeSet<(usize, usize)> =
         row.iter().enumerate().map(|(number, unit)| (unit.bytes, number)).collect();
-    while !waiting.is_empty() {
+    while !left_over.is_empty() {
         let mut group = Vec::new();
         let mut left = room;
         loop {
-            let next = waiting.first().copied().filter(|number| row[*number].bytes <= left);
+            let next = left_over.first().copied().filter(|number| row[*number].bytes <= left);
             let is_full = left <= room - room / 100 * FULL_PERCENT;
             let next = next.or_else(|| {
                 let fitting = by_size.range(..=(left, usize::MAX)).next_back().filter(|_| !is_full);
                 fitting.map(|(_, number)| *number)
             });
             let Some(number) = next else { break };
-            waiting.remove(&number);
+            left_over.remove(&number);
             by_size.remove(&(row[number].bytes, number));
             left -= row[number].bytes;
             group.extend(&row[number].notes);
@@ -175,20 +156,26 @@ mod tests {
         Pair { a, b, percent: 80 }
     }
 
-    fn group_of(groups: &Groups, note: usize) -> Option<usize> {
-        groups.groups.iter().position(|group| group.contains(&note))
+    type Groups = (Vec<Vec<usize>>, Vec<usize>);
+
+    fn all_groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
+        groups(&(0..items.len()).collect::<Vec<_>>(), items, pairs, room)
+    }
+
+    fn group_of((groups, _): &Groups, note: usize) -> Option<usize> {
+        groups.iter().position(|group| group.contains(&note))
     }
 
     /// Every index once, and every group within the room; tells how full they are but for the last.
-    fn check(items: &[Item<'_>], found: &Groups, room: usize) -> f64 {
-        let mut all: Vec<usize> = found.groups.iter().flatten().chain(&found.too_large).copied().collect();
+    fn check(items: &[Item<'_>], (groups, too_large): &Groups, room: usize) -> f64 {
+        let mut all: Vec<usize> = groups.iter().flatten().chain(too_large).copied().collect();
         all.sort_unstable();
         assert_eq!(all, (0..items.len()).collect::<Vec<usize>>());
-        assert!(found.too_large.iter().all(|index| items[*index].bytes > room));
+        assert!(too_large.iter().all(|index| items[*index].bytes > room));
         let sizes: Vec<usize> =
-            found.groups.iter().map(|group| group.iter().map(|index| items[*index].bytes).sum()).collect();
+            groups.iter().map(|group| group.iter().map(|index| items[*index].bytes).sum()).collect();
         assert!(sizes.iter().all(|size| *size <= room), "{sizes:?}");
-        assert!(found.groups.iter().all(|group| !group.is_empty() && group.is_sorted()));
+        assert!(groups.iter().all(|group| !group.is_empty() && group.is_sorted()));
         let full = &sizes[..sizes.len().saturating_sub(1)];
         if full.is_empty() { 1.0 } else { full.iter().sum::<usize>() as f64 / (full.len() * room) as f64 }
     }
@@ -196,26 +183,26 @@ mod tests {
     #[test]
     fn what_fits_into_one_is_one_in_order() {
         let items = [item(10), item(20), item(70)];
-        assert_eq!(groups(&items, &[pair(0, 2)], 100).groups, [[0, 1, 2]]);
-        assert_eq!(groups(&[], &[], 100), Groups::default());
+        assert_eq!(all_groups(&items, &[pair(0, 2)], 100).0, [[0, 1, 2]]);
+        assert_eq!(all_groups(&[], &[], 100), (vec![], vec![]));
     }
 
     #[test]
     fn what_no_call_has_room_for_comes_apart() {
         let items = [item(10), item(101), item(20), item(usize::MAX)];
-        let found = groups(&items, &[pair(0, 1), pair(1, 3)], 100);
-        assert_eq!(found, Groups { groups: vec![vec![0, 2]], too_large: vec![1, 3] });
-        assert_eq!(groups(&items, &[], 0).too_large, [0, 1, 2, 3]);
+        let found = all_groups(&items, &[pair(0, 1), pair(1, 3)], 100);
+        assert_eq!(found, (vec![vec![0, 2]], vec![1, 3]));
+        assert_eq!(all_groups(&items, &[], 0).1, [0, 1, 2, 3]);
     }
 
     #[test]
     fn among_some_only_they_are_grouped_and_tied() {
         let items: Vec<Item<'_>> = (0..40).map(|n| Item { links: vec![(n + 20) % 40], ..item(10) }).collect();
         let members: Vec<usize> = (0..40).filter(|n| n % 2 == 1).collect();
-        let found = groups_among(&members, &items, &[pair(1, 39), pair(3, 4)], 100);
-        let mut all: Vec<usize> = found.groups.concat();
+        let found = groups(&members, &items, &[pair(1, 39), pair(3, 4)], 100);
+        let mut all: Vec<usize> = found.0.concat();
         all.sort_unstable();
-        assert_eq!((all, found.groups.len()), (members, 2));
+        assert_eq!((all, found.0.len()), (members, 2));
         assert_eq!(group_of(&found, 1), group_of(&found, 39));
         assert_eq!(group_of(&found, 7), group_of(&found, 27));
     }
@@ -224,21 +211,21 @@ mod tests {
     fn likely_duplicates_stay_together() {
         let items: Vec<Item<'_>> = (0..40).map(|_| item(10)).collect();
         let pairs = [pair(0, 39), pair(7, 30), pair(30, 22), pair(1, 20)];
-        let found = groups(&items, &pairs, 100);
+        let found = all_groups(&items, &pairs, 100);
         check(&items, &found, 100);
         for Pair { a, b, .. } in pairs {
             assert_eq!(group_of(&found, a), group_of(&found, b));
         }
-        assert_eq!(found.groups.len(), 4);
+        assert_eq!(found.0.len(), 4);
     }
 
     #[test]
     fn a_family_beyond_the_room_is_cut() {
         let items: Vec<Item<'_>> = (0..35).map(|_| item(10)).collect();
         let pairs: Vec<Pair> = (1..35).map(|b| pair(0, b)).collect();
-        let found = groups(&items, &pairs, 100);
+        let found = all_groups(&items, &pairs, 100);
         assert_eq!(check(&items, &found, 100), 1.0);
-        assert_eq!(found.groups.len(), 4);
+        assert_eq!(found.0.len(), 4);
     }
 
     #[test]
@@ -250,7 +237,7 @@ mod tests {
         items[37].tags = &rare;
         items[5].links = vec![25, 5, 99];
         items[25].links = vec![14];
-        let found = groups(&items, &[], 100);
+        let found = all_groups(&items, &[], 100);
         assert_eq!(check(&items, &found, 100), 1.0);
         assert_eq!(group_of(&found, 3), group_of(&found, 37));
         assert_eq!(group_of(&found, 5), group_of(&found, 25));
@@ -268,10 +255,10 @@ mod tests {
                     .filter(|(a, b)| a != b)
                     .map(|(a, b)| pair(a.min(b), a.max(b)))
                     .collect();
-                let found = groups(&items, &pairs, room);
+                let found = all_groups(&items, &pairs, room);
                 let full = check(&items, &found, room);
                 assert!(full >= 0.7, "{room} {largest}: {full}");
-                assert_eq!(found, groups(&items, &pairs, room));
+                assert_eq!(found, all_groups(&items, &pairs, room));
             }
         }
     }
@@ -281,11 +268,11 @@ mod tests {
         let tags: Vec<Vec<String>> = (0..50).map(|tag| vec![format!("topic{tag}")]).collect();
         let mut items: Vec<Item<'_>> =
             (0..1_000).map(|n| Item { tags: &tags[n * 7 % 50], ..item(97) }).collect();
-        let before = groups(&items, &[], 8_000);
+        let before = all_groups(&items, &[], 8_000);
         items.push(item(97));
-        let after = groups(&items, &[], 8_000);
-        let same = before.groups.len() - 1;
+        let after = all_groups(&items, &[], 8_000);
+        let same = before.0.len() - 1;
         assert!(same > 10);
-        assert_eq!(before.groups[..same], after.groups[..same]);
+        assert_eq!(before.0[..same], after.0[..same]);
     }
 }

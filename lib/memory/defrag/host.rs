@@ -1,32 +1,29 @@
 //! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
 
-use crate::base::error::{Error, Result};
-use crate::memory::defrag::Defrag;
-use crate::memory::defrag::apply::applied;
-use crate::memory::defrag::apply::apply;
-use crate::memory::defrag::corpus;
-use crate::memory::defrag::dropped::Dropped;
-use crate::memory::defrag::limits::Limits;
-use crate::memory::defrag::material::Material;
-use crate::memory::defrag::news::{News, remember_use};
-use crate::memory::defrag::plan::{Found, Plan, Planned};
-use crate::memory::defrag::reply::Op;
-use crate::memory::defrag::show;
-use crate::memory::defrag::structure::{STRUCTURE, Structure, Wanted, share_out};
-use crate::memory::defrag::work::{Part, Scanned, Work};
+use crate::base::error::Result;
+use crate::base::text::one_line;
+use crate::memory::defrag::applied::{Applied, applied, applied_name, carry_out};
+use crate::memory::defrag::corpus::{Corpus, id, read};
+use crate::memory::defrag::divide::divide;
+use crate::memory::defrag::news::{News, record, remember_use};
+use crate::memory::defrag::plan::{Inventory, Plan, Planned};
+use crate::memory::defrag::reply::Verb;
+use crate::memory::defrag::show::{Summary, counts, waits};
+use crate::memory::defrag::work::{Defrag, Scanned, Work};
 use crate::memory::pipeline::runner::{Host, Run, TakeUp};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::pipeline::{Begun, Failure};
-use crate::memory::section::{self, Outcome};
+use crate::memory::section;
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
-use crate::store::history;
-use crate::store::persistence::{Note, Persistence, warn_of};
+use crate::store::persistence::{Persistence, warn_of};
 use crate::store::place::Root;
-use crate::store::proposal::Proposal;
 use crate::store::revision::Revision;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
+
+/// The file of a batch with what was found out about all notes.
+const STRUCTURE: &str = "structure.json";
 
 pub struct DefragHost<'a, P> {
     pub pipeline: Defrag<'a>,
@@ -34,21 +31,6 @@ pub struct DefragHost<'a, P> {
     /// Asks about what has not changed, too.
     pub is_forced: bool,
     pub summary: Summary,
-}
-
-/// What a run has come to.
-#[derive(Debug, Default)]
-pub struct Summary {
-    pub made: Vec<Planned>,
-    pub dropped: Vec<Dropped>,
-    /// What waits for a person.
-    pub proposals: Vec<Proposal>,
-    /// Operations that are none, and links that lead nowhere.
-    pub warnings: Vec<String>,
-    pub remarks: Vec<String>,
-    pub targets: Vec<Outcome>,
-    /// How many notes there were.
-    pub total: usize,
 }
 
 impl<'a, P: Persistence> Host for DefragHost<'a, P> {
@@ -64,11 +46,11 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 
     fn begin(&mut self, run: &mut Run) -> Result<Begun<Work>> {
         let news = News::load(run, self.is_forced)?;
-        let notes = corpus::marks(&self.notes)?;
+        let (notes, _) = read(&self.notes)?;
         if !news.is_any(&notes) {
             if run.kind == Kind::Run {
-                news.tell_what_rests(run);
-                remember_use(&notes, run.root)?;
+                news.tell_what_rests();
+                remember_use(&notes, run)?;
                 self.refresh_targets(run)?;
             }
             return Ok(Begun::Nothing);
@@ -92,76 +74,70 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 
     /// Finds what belongs together among all notes.
     fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
-        let is_forced = work.own.is_forced;
-        let mut news = News::load(run, is_forced)?;
-        let (notes, broken) = corpus::read(&self.notes, |_| true)?;
+        let mut news = News::load(run, work.own.is_forced)?;
+        let (notes, broken) = read(&self.notes)?;
         warn_of(&broken, run.reporter);
-        let wanted = Wanted {
-            is_news: &|note| news.is_news(note.id(), &note.mark, note.meta().until),
-            are_tiers_wanted: &|reach| news.are_tiers_wanted(reach),
-            is_forced,
-        };
-        let shared = share_out(&notes, &wanted, self.limits(run), self.pipeline.redactor)?;
-        run.batch()?.write_json(STRUCTURE, &shared.structure)?;
-        for note in &shared.too_large {
+        let is_asked = |note: &_| news.is_asked(note);
+        let divided = divide(&self.pipeline, &notes, &is_asked, &|reach| news.are_tiers_due(reach))?;
+        run.batch()?.write_json(STRUCTURE, &divided.structure)?;
+        for note in &divided.too_large {
             run.reporter.warn(&format!(
                 "{} \"{}\" is larger than a call has room for, and is not asked about: split it by hand, or raise \
                  llm.maxPromptBytes",
-                note.id(),
-                crate::base::text::one_line(&note.meta().title, 80)
+                id(note),
+                one_line(&note.entry.meta().title, 80)
             ));
-            news.seen.see(note.id().clone(), note.mark.clone());
-            news.seen.see_expired(note.id(), note.meta().is_expired(run.env.today()));
         }
-        if !run.is_dry() && !shared.too_large.is_empty() {
-            news.seen.save(run.root)?;
-        }
-        Ok(Work { parts: shared.parts, ..work })
+        news.pass_over(&divided.too_large)?;
+        Ok(Work { parts: divided.parts, ..work })
     }
 
-    fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
-        let Some(part) = work.part() else { return Err(Error::corrupt("the batch has no such part")) };
-        let structure: Structure = run.batch()?.read_json(STRUCTURE)?;
-        let wanted: Option<BTreeSet<&EntryId>> = match part {
-            Part::Group(_, ids) => Some(ids.iter().collect()),
-            Part::Whole(..) | Part::Tiers(_) => None,
-        };
-        let is_wanted = |id: &EntryId| wanted.as_ref().is_none_or(|wanted| wanted.contains(id));
-        let (notes, _) = corpus::read(&self.notes, is_wanted)?;
-        Material::of(part, notes, &structure, self.limits(run), self.pipeline.redactor, run.env.today())
+    fn gather(&mut self, _: &Work, run: &Run) -> Result<Corpus> {
+        // The setting may have been changed since the notes were shared out.
+        self.pipeline.room()?;
+        let structure = run.batch()?.read_json(STRUCTURE)?;
+        Ok(Corpus { notes: read(&self.notes)?.0, structure, today: run.env.today() })
     }
 
-    fn look_up(&mut self, work: &Work, run: &Run) -> Result<Found> {
+    fn look_up(&mut self, work: &Work, run: &Run) -> Result<Inventory> {
         look_up(&self.notes, work, run.env.now())
     }
 
     fn apply(&mut self, work: &Work, plan: Plan, _: usize, run: &Run) -> Result<usize> {
-        let (made, dropped, proposals) = apply(&self.notes, work, &plan, run)?;
+        // Once it is written down what was done, nobody's later change of a note makes it undone.
+        let before = applied(run.batch()?)?.into_iter().nth(work.next);
+        let is_done = before.is_some();
+        let done = match before {
+            Some(before) => Plan { operations: before.made, proposals: Vec::new(), ..plan },
+            None => carry_out(&self.notes, plan)?,
+        };
         // A dry run shows them with its plan.
         if !run.is_dry() {
-            plan.warnings.iter().for_each(|warning| run.reporter.warn(warning));
-            dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
-            proposals.iter().for_each(|one| run.reporter.warn(&show::waits(one)));
+            if !is_done {
+                let (made, proposed) = (done.operations.clone(), done.proposals.len());
+                let one = Applied { made, proposed, ..Applied::default() };
+                run.batch()?.write_json(&applied_name(work.next), &one)?;
+            }
+            News::load(run, false)?.take_in(&self.notes, work, &done.operations)?;
+            done.warnings.iter().for_each(|warning| run.reporter.warn(warning));
+            done.dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
+            done.proposals.iter().for_each(|one| run.reporter.warn(&waits(one)));
         }
-        let archived = made.iter().filter(|planned| planned.op == Op::Archive).count();
-        self.summary.made.extend(made);
-        self.summary.dropped.extend(dropped);
-        self.summary.proposals.extend(proposals);
-        self.summary.warnings.extend(plan.warnings);
-        self.summary.remarks.extend(Some(plan.remark).filter(|remark| !remark.is_empty()));
+        let archived = done.operations.iter().filter(|planned| planned.op == Verb::Archive).count();
+        self.summary.add(done);
         Ok(archived)
     }
 
     fn close(&mut self, work: &Work, failure: Option<&Failure>, run: &Run) -> Result<()> {
         match failure.filter(|_| !run.is_dry()) {
-            Some(failure) => News::load(run, work.own.is_forced)?.take_failure(work, failure, run),
+            Some(failure) => News::load(run, work.own.is_forced)?.take_failure(work, failure),
             None => Ok(()),
         }
     }
 
     fn refresh(&mut self, run: &Run) -> Result<()> {
         if !run.is_dry() {
-            remember_use(&corpus::marks(&self.notes)?, run.root)?;
+            remember_use(&read(&self.notes)?.0, run)?;
         }
         self.refresh_targets(run)
     }
@@ -171,13 +147,12 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
             return Ok(());
         }
         let applied = applied(run.batch()?)?;
-        let made: Vec<&Planned> = applied.iter().flat_map(|applied| &applied.made).collect();
         let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
+        let made: Vec<Planned> = applied.into_iter().flat_map(|applied| applied.made).collect();
         if !made.is_empty() || proposed > 0 {
-            let counts = show::counts(made.iter().copied(), proposed);
             let revisions = made.iter().flat_map(|planned| &planned.revisions);
             let ids: Vec<EntryId> = revisions.filter_map(Revision::id).collect();
-            record(&self.notes, format!("defrag: {counts}"), ids.iter(), proposed, run);
+            record(&self.notes, format!("defrag: {}", counts(&made, proposed)), &ids, proposed, run);
         }
         Ok(())
     }
@@ -223,13 +198,6 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 }
 
 impl<P: Persistence> DefragHost<'_, P> {
-    fn limits(&self, run: &Run) -> Limits {
-        Limits {
-            max_prompt_bytes: self.pipeline.max_prompt_bytes,
-            max_hot_tokens: run.config.agents_md.max_hot_tokens,
-        }
-    }
-
     /// A target may be new, and what people changed by hand is for agents too.
     fn refresh_targets(&mut self, run: &Run) -> Result<()> {
         if !run.is_dry() {
@@ -243,33 +211,12 @@ impl<P: Persistence> DefragHost<'_, P> {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn look_up<P: Persistence>(notes: &P, work: &Work, at: Timestamp) -> Result<Found> {
+pub fn look_up<P: Persistence>(notes: &P, work: &Work, at: Timestamp) -> Result<Inventory> {
     let wanted: BTreeSet<&EntryId> = work.notes().collect();
-    let (shown, _) = corpus::read(notes, |id| wanted.contains(id))?;
-    let (ids, names) = notes.ids_and(|note| (note.place, note.name().to_string_lossy().into_owned()))?;
+    let (mut shown, _) = read(notes)?;
+    shown.retain(|note| wanted.contains(id(note)));
+    let (ids, paths) = notes.ids_and(|note| note.place.path(&note.name()))?;
     let (proposals, _) = notes.proposals()?;
-    let waiting = proposals.into_iter().filter_map(|proposal| proposal.note).collect();
-    Ok(Found { at, notes: shown, ids, waiting, names: names.into_iter().collect() })
-}
-
-/// Takes what became of these notes into the history. What goes wrong is a warning.
-pub(super) fn record<'b, P: Persistence>(
-    notes: &P,
-    message: String,
-    ids: impl Iterator<Item = &'b EntryId>,
-    proposed: usize,
-    run: &Run,
-) {
-    let ids: BTreeSet<&EntryId> = ids.collect();
-    let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
-    let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
-    let count = changed.len() + proposed;
-    if count == 0 {
-        return;
-    }
-    if let Err(error) =
-        history::record(run.root, &run.config.storage, (message, Vec::new()), sources, count, run.env)
-    {
-        run.reporter.warn(&error.line());
-    }
+    let proposed = proposals.into_iter().filter_map(|proposal| proposal.note).collect();
+    Ok(Inventory { at, notes: shown, ids, proposed, paths: paths.into_iter().collect() })
 }

@@ -1,41 +1,28 @@
 //! Notes put in order (US-006): what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
-pub mod apply;
-pub mod ask;
+pub mod applied;
+mod ask;
 pub mod corpus;
-pub mod dropped;
-mod family;
-pub mod forget;
-pub mod group;
+pub mod divide;
+mod front_matter;
+mod group;
 pub mod host;
-pub mod limits;
-pub mod material;
-mod neighbours;
+mod loss;
 mod news;
+mod own;
 pub mod plan;
-pub mod reach;
+pub mod planner;
 pub mod reply;
+mod rows;
 pub mod show;
 pub mod similar;
-pub mod structure;
 pub mod undo;
 pub mod work;
 
-use crate::memory::defrag::material::Material;
-use crate::memory::defrag::plan::{Allows, Found, Plan, plan};
-use crate::memory::defrag::work::{Part, Scanned, Work};
+use crate::memory::defrag::corpus::Corpus;
+use crate::memory::defrag::plan::{Inventory, Plan};
+use crate::memory::defrag::work::{Defrag, Part, Scanned, Work};
 use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};
-use crate::memory::redact::Redactor;
-
-/// The settings are the same for every step of a run.
-pub struct Defrag<'a> {
-    /// Takes secrets out of what the model writes.
-    pub redactor: &'a Redactor,
-    /// How long a prompt may be, in bytes.
-    pub max_prompt_bytes: usize,
-    /// More may be lost than the shares say.
-    pub allows_loss: bool,
-}
 
 pub type State = pipeline::State<Work, Plan>;
 
@@ -43,8 +30,8 @@ impl Pipeline for Defrag<'_> {
     type Part = Part;
     type Own = Scanned;
     type Plan = Plan;
-    type Material = Material;
-    type Known = Found;
+    type Material = Corpus;
+    type Known = Inventory;
     /// How many notes were archived without a successor.
     type Outcome = usize;
 
@@ -68,29 +55,27 @@ impl Pipeline for Defrag<'_> {
         }
     }
 
-    fn prompt(&self, work: &mut Work, material: &Material) -> String {
-        work.shown = material.shown();
-        work.listed = material.listed();
-        work.own.expired = material.expired();
-        material.prompt(&work.batch)
+    fn prompt(&self, work: &mut Work, corpus: &Corpus) -> String {
+        ask::prompt(self, work, corpus)
     }
 
     fn rules(&self, work: &Work) -> String {
-        let allows = self.allows(work);
-        ask::rules(allows.texts, allows.tiers)
+        ask::rules(work.part())
     }
 
-    fn judged(&self, work: &mut Work, reply: Option<&str>, found: Found, may: MayAsk) -> Judgement<Plan> {
-        let reply = match reply::parse(reply.unwrap_or_default(), &work.batch) {
-            Ok(reply) => reply,
-            Err(faults) => return Judgement::Unusable(faults),
-        };
-        // One bad operation costs no second call.
-        if reply.is_useless() && may.repair {
-            return Judgement::Improvable(reply.faults());
+    fn judged(
+        &self,
+        work: &mut Work,
+        reply: Option<&str>,
+        inventory: Inventory,
+        may: MayAsk,
+    ) -> Judgement<Plan> {
+        match reply::parse(reply.unwrap_or_default(), &work.batch) {
+            Err(faults) => Judgement::Unusable(faults),
+            // One bad operation costs no second call.
+            Ok(reply) if reply.is_useless() && may.repair => Judgement::Improvable(reply.faults()),
+            Ok(reply) => Judgement::Plan(planner::plan(self, work, &reply, inventory)),
         }
-        let clean = |text: &str| self.redactor.cleaned(text);
-        Judgement::Plan(plan(&reply, found, work, self.allows(work), &clean))
     }
 
     fn applied(work: &mut Work, archived: usize) {
@@ -114,18 +99,6 @@ impl Pipeline for Defrag<'_> {
     /// All parts at once, at the end.
     fn is_to_show(_: &Work, then: &Then) -> bool {
         !matches!(then, Then::GoOn | Then::End(Ending::Failed(_)))
-    }
-}
-
-impl Defrag<'_> {
-    /// Which operations the call about the part under way is about.
-    fn allows(&self, work: &Work) -> Allows {
-        let (texts, tiers) = match work.part() {
-            Some(Part::Whole(..)) => (true, true),
-            Some(Part::Group(..)) => (true, false),
-            Some(Part::Tiers(_)) | None => (false, true),
-        };
-        Allows { texts, tiers, loss: self.allows_loss }
     }
 }
 

@@ -1,68 +1,58 @@
-//! What is to be asked about: what no call has seen yet, unless calls about it have failed and it rests.
+//! What is to be asked about: what no call has seen yet, unless calls about it have failed and it rests. What becomes of it
+//! is remembered in the ledger and taken into the history.
 
 use crate::base::error::Result;
-use crate::memory::defrag::corpus::{self, Marked};
-use crate::memory::defrag::reach::Reach;
+use crate::memory::defrag::corpus::{id, reach, read};
+use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::work::{Part, Work};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::entry::EntryId;
+use crate::store::history;
 use crate::store::ledger::{DefragLedger, Uses};
-use crate::store::persistence::Persistence;
-use crate::store::place::Root;
-use jiff::Timestamp;
-use jiff::civil::Date;
+use crate::store::persistence::{Note, Persistence};
 use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
-pub struct News {
-    pub(super) seen: DefragLedger,
+pub(super) struct News<'a> {
+    seen: DefragLedger,
+    run: &'a Run<'a>,
     /// Asks about what has not changed, too.
     is_forced: bool,
-    /// What failed night after night is skipped for a while; not when a person asks.
-    skips_failures: bool,
     /// The command's hash: another command may do better.
     command: String,
-    now: Timestamp,
-    today: Date,
 }
 
-impl News {
-    pub(super) fn load(run: &Run, is_forced: bool) -> Result<News> {
-        Ok(News {
-            seen: DefragLedger::load(run.root)?,
-            is_forced,
-            skips_failures: run.kind == Kind::Run && !is_forced,
-            command: hash(run.config.llm.command_line().unwrap_or_default()),
-            now: run.env.now(),
-            today: run.env.today(),
-        })
+impl<'a> News<'a> {
+    pub(super) fn load(run: &'a Run, is_forced: bool) -> Result<News<'a>> {
+        let command = hash(run.config.llm.command_line().unwrap_or_default());
+        Ok(News { seen: DefragLedger::load(run.root)?, run, is_forced, command })
     }
 
-    /// Is there a note that the last defrag has not seen as it is now, or has it left a decision?
-    pub(super) fn is_any(&self, notes: &[Marked]) -> bool {
-        let is_new = |note: &Marked| {
-            self.is_news(&note.id, &note.mark, note.until) || self.are_tiers_wanted(&note.reach)
-        };
-        !notes.is_empty() && (self.is_forced || notes.iter().any(is_new))
+    /// Whether there is a note that the last defrag has not seen as it is now, or a decision that it has left.
+    pub(super) fn is_any(&self, notes: &[Note]) -> bool {
+        notes.iter().any(|note| self.is_asked(note) || self.are_tiers_due(&reach(note.entry.meta())))
     }
 
-    /// Has no call seen this note as it is, and may one be made for it? That its last day is over is news, once.
-    pub(super) fn is_news(&self, id: &EntryId, mark: &str, until: Option<Date>) -> bool {
-        let is_over = until.is_some_and(|until| until < self.today);
-        let is_seen = self.seen.has(id, mark) && (!is_over || self.seen.has_expired(id));
-        !is_seen && !self.rests(id.as_str(), mark)
+    /// Whether no call has seen this note as it is, and one may be made for it. That its last day is over is news, once.
+    pub(super) fn is_asked(&self, note: &Note) -> bool {
+        let (id, mark) = (id(note), note.entry.fingerprint());
+        let is_over = note.entry.meta().is_expired(self.run.env.today());
+        let is_seen = self.seen.has(id, &mark) && (!is_over || self.seen.has_expired(id));
+        self.is_forced || !is_seen && !self.rests(id.as_str(), &mark)
     }
 
-    /// Is it to be decided what is hot among these notes, and may a call be made for that?
-    pub(super) fn are_tiers_wanted(&self, reach: &Reach) -> bool {
-        self.seen.are_tiers_due(reach.name()) && !self.rests(reach.name(), "")
+    /// Whether it is to be decided what is hot among these notes, and a call may be made for that.
+    pub(super) fn are_tiers_due(&self, reach: &str) -> bool {
+        self.seen.are_tiers_due(reach) && !self.rests(reach, "")
     }
 
+    /// What failed night after night is skipped for a while; not when a person asks.
     fn rests(&self, key: &str, mark: &str) -> bool {
-        self.skips_failures && self.seen.is_postponed(key, &self.asked_of(mark), self.now)
+        let skips = self.run.kind == Kind::Run && !self.is_forced;
+        skips && self.seen.is_postponed(key, &self.asked_of(mark), self.run.env.now())
     }
 
     /// What a call was about, and who was asked.
@@ -70,40 +60,75 @@ impl News {
         format!("{mark} {}", self.command)
     }
 
+    /// Remembers what no call will ever see.
+    pub(super) fn pass_over(&mut self, notes: &[&Note]) -> Result<()> {
+        for note in notes {
+            self.seen.see(id(note).clone(), note.entry.fingerprint());
+            self.seen.see_expired(id(note), note.entry.meta().is_expired(self.run.env.today()));
+        }
+        if self.run.is_dry() || notes.is_empty() { Ok(()) } else { self.seen.save(self.run.root) }
+    }
+
+    /// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
+    pub(super) fn take_in<P: Persistence>(mut self, notes: &P, work: &Work, made: &[Planned]) -> Result<()> {
+        for (id, mark) in &work.shown {
+            self.seen.see(id.clone(), mark.clone());
+            self.seen.see_expired(id, work.own.expired.contains(id));
+        }
+        for revision in made.iter().flat_map(|planned| &planned.revisions) {
+            let Some(id) = revision.id() else { continue };
+            // One that somebody else has changed is still to be looked at.
+            let is_known = match &revision.before {
+                Some(before) => self.seen.has(&id, &before.entry()?.fingerprint()),
+                None => true,
+            };
+            if let (true, Some(after)) = (is_known, &revision.after) {
+                self.seen.see(id, after.entry()?.fingerprint());
+            }
+        }
+        match work.part() {
+            Some(Part::Group(reach, _)) => self.seen.put_tiers_due(reach),
+            Some(Part::Whole(reach, _) | Part::Tiers(reach)) => self.seen.tiers_done(reach),
+            None => {}
+        }
+        forget_gone(&mut self.seen, notes)?;
+        self.seen.save(self.run.root)
+    }
+
     /// Remembers that the call about the part under way has failed, where it was about what no call had seen.
-    pub(super) fn take_failure(mut self, work: &Work, failure: &Failure, run: &Run) -> Result<()> {
+    pub(super) fn take_failure(mut self, work: &Work, failure: &Failure) -> Result<()> {
         let (Failure::Command(why) | Failure::Reply(why)) = failure else { return Ok(()) };
         let new = work.shown.iter().filter(|(id, mark)| !self.seen.has(id, mark));
         let mut about: Vec<(&str, &str)> = new.map(|(id, mark)| (id.as_str(), mark.as_str())).collect();
         match work.part() {
-            Some(Part::Tiers(reach)) => about.push((reach.name(), "")),
+            Some(Part::Tiers(reach)) => about.push((reach, "")),
             // It decides about the tiers, too.
-            Some(Part::Whole(reach, _)) if self.seen.are_tiers_due(reach.name()) => {
-                about.push((reach.name(), ""));
-            }
+            Some(Part::Whole(reach, _)) if self.seen.are_tiers_due(reach) => about.push((reach, "")),
             _ => {}
         }
-        let mut until = self.now;
+        let now = self.run.env.now();
+        let mut until = now;
         for (key, mark) in about {
             let of = self.asked_of(mark);
-            until = until.max(self.seen.fail(key, &of, why, &work.batch, self.now));
+            until = until.max(self.seen.fail(key, &of, why, &work.batch, now));
         }
-        self.seen.save(run.root)?;
-        if until > self.now {
+        self.seen.save(self.run.root)?;
+        if until > now {
             let until = until.strftime("%Y-%m-%d %H:%M");
-            run.reporter
+            self.run
+                .reporter
                 .warn(&format!("it has failed before, and is not asked again until {until} UTC or --force"));
         }
         Ok(())
     }
 
     /// Nothing is asked, but there is something that could be.
-    pub(super) fn tell_what_rests(&self, run: &Run) {
-        let Some((count, failure)) = self.seen.postponed(self.now) else { return };
+    pub(super) fn tell_what_rests(&self) {
+        let Some((count, failure)) = self.seen.postponed(self.run.env.now()) else { return };
         let Some(until) = failure.not_before else { return };
         let until = until.strftime("%Y-%m-%d %H:%M");
         let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
-        run.reporter.warn(&format!(
+        self.run.reporter.warn(&format!(
             "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
             failure.tries, failure.error
         ));
@@ -111,18 +136,40 @@ impl News {
 }
 
 /// Remembers how often each note has been read, for AGENTS.md.
-pub(super) fn remember_use(notes: &[Marked], root: &Root) -> Result<()> {
-    let used = Uses::of(notes.iter().map(|note| (note.id.clone(), note.used)));
+pub(super) fn remember_use(notes: &[Note], run: &Run) -> Result<()> {
+    let used = Uses::of(notes.iter().map(|note| (id(note).clone(), note.entry.meta().used)));
     // A damaged one is replaced.
-    match Uses::load(root) {
+    match Uses::load(run.root) {
         Ok(before) if before == used => Ok(()),
-        Ok(_) | Err(_) => used.save(root),
+        Ok(_) | Err(_) => used.save(run.root),
     }
 }
 
 /// Forgets the notes that are gone.
 pub(super) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) -> Result<()> {
-    let there: BTreeSet<EntryId> = corpus::marks(notes)?.into_iter().map(|note| note.id).collect();
+    let (there, _) = read(notes)?;
+    let there: BTreeSet<&EntryId> = there.iter().map(id).collect();
     seen.keep(|id| there.contains(id));
     Ok(())
+}
+
+/// Takes what became of these notes into the history. What goes wrong is a warning.
+pub(super) fn record<P: Persistence>(
+    notes: &P,
+    message: String,
+    ids: &[EntryId],
+    proposed: usize,
+    run: &Run,
+) {
+    let ids: BTreeSet<&EntryId> = ids.iter().collect();
+    let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
+    let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
+    let count = changed.len() + proposed;
+    if count == 0 {
+        return;
+    }
+    let message = (message, Vec::new());
+    if let Err(error) = history::record(run.root, &run.config.storage, message, sources, count, run.env) {
+        run.reporter.warn(&error.line());
+    }
 }

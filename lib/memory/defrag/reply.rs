@@ -2,7 +2,6 @@
 
 use crate::base::error::Fault;
 use crate::base::fields::{Fields, brief, shown};
-use crate::memory::defrag::dropped::Dropped;
 use crate::memory::pipeline::reply::{
     FAULTS_CAP, SUMMARY_CAP, Text, array, element, few, fits, opened, or_empty,
 };
@@ -18,10 +17,13 @@ const IDS_CAP: usize = 20;
 /// The longest remark that is kept, in bytes.
 const REMARK_CAP: usize = 4000;
 
+/// So many ids, facts or sentences are named.
+pub(super) const NAMED: usize = 5;
+
 /// The kinds of operations, as they are called in a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Op {
+pub enum Verb {
     Merge,
     Split,
     Rename,
@@ -31,25 +33,26 @@ pub enum Op {
     Tier,
 }
 
-impl Op {
-    const ALL: [Op; 7] = [Op::Merge, Op::Split, Op::Rename, Op::Retag, Op::Rewrite, Op::Archive, Op::Tier];
+impl Verb {
+    const ALL: [Verb; 7] =
+        [Verb::Merge, Verb::Split, Verb::Rename, Verb::Retag, Verb::Rewrite, Verb::Archive, Verb::Tier];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Op::Merge => "merge",
-            Op::Split => "split",
-            Op::Rename => "rename",
-            Op::Retag => "retag",
-            Op::Rewrite => "rewrite",
-            Op::Archive => "archive",
-            Op::Tier => "tier",
+            Verb::Merge => "merge",
+            Verb::Split => "split",
+            Verb::Rename => "rename",
+            Verb::Retag => "retag",
+            Verb::Rewrite => "rewrite",
+            Verb::Archive => "archive",
+            Verb::Tier => "tier",
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operation {
-    pub(super) op: Op,
+    pub(super) op: Verb,
     /// As the model wrote them: of a merge several, else one.
     pub(super) ids: Vec<String>,
     /// What the notes would say: of a split several texts, of a rename the title alone, of a retag the tags, and of a
@@ -64,6 +67,15 @@ pub struct Operation {
     pub(super) rank: Option<u8>,
 }
 
+/// An operation that is not carried out, and why: its form is wrong, or it failed a check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Both as the model wrote them.
+    pub op: String,
+    pub ids: Vec<String>,
+    pub why: String,
+}
+
 #[derive(Debug, PartialEq)]
 pub struct Reply {
     pub operations: Vec<Operation>,
@@ -74,7 +86,7 @@ pub struct Reply {
 }
 
 impl Operation {
-    pub(super) fn new(op: Op, ids: Vec<String>) -> Operation {
+    pub(super) fn new(op: Verb, ids: Vec<String>) -> Operation {
         let (texts, gone, reason) = (Vec::new(), Vec::new(), String::new());
         Operation { op, ids, texts, gone, reason, tier: None, rank: None }
     }
@@ -91,6 +103,17 @@ impl Reply {
         let all = self.dropped.iter().map(|one| one.why.clone());
         let more = self.dropped.len().saturating_sub(FAULTS_CAP);
         all.take(FAULTS_CAP).chain((more > 0).then(|| format!("and {more} more faults"))).collect()
+    }
+}
+
+impl std::fmt::Display for Dropped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut words = vec![self.op.clone()];
+        words.extend(self.ids.iter().take(NAMED).map(|id| crate::base::text::one_line(id, 40)));
+        words.extend((self.ids.len() > NAMED).then(|| "…".to_owned()));
+        words.retain(|word| !word.is_empty());
+        let operation = if words.is_empty() { String::new() } else { words.join(" ") + ": " };
+        write!(f, "dropped: {operation}{}", self.why)
     }
 }
 
@@ -132,35 +155,35 @@ fn said(value: &Value) -> (String, Vec<String>) {
 }
 
 fn operation(fields: &mut Fields) -> Option<Operation> {
-    let name = fields.one_of("op", &Op::ALL.map(Op::name))?;
-    let op = Op::ALL.into_iter().find(|op| op.name() == name)?;
+    let name = fields.one_of("op", &Verb::ALL.map(Verb::name))?;
+    let op = Verb::ALL.into_iter().find(|op| op.name() == name)?;
     let ids = match op {
-        Op::Merge => strings(fields, "ids", "an id"),
+        Verb::Merge => strings(fields, "ids", "an id"),
         _ => fields.text("id").map(|id| vec![id]),
     };
     let texts = match op {
-        Op::Merge => text(fields).map(|text| vec![text]),
-        Op::Split => parts(fields),
-        Op::Rename => title(fields).map(|title| vec![Text { title, ..Text::default() }]),
-        Op::Retag => all_tags(fields).map(|tags| vec![Text { tags, ..Text::default() }]),
-        Op::Rewrite => {
+        Verb::Merge => text(fields).map(|text| vec![text]),
+        Verb::Split => parts(fields),
+        Verb::Rename => title(fields).map(|title| vec![Text { title, ..Text::default() }]),
+        Verb::Retag => all_tags(fields).map(|tags| vec![Text { tags, ..Text::default() }]),
+        Verb::Rewrite => {
             let (summary, body) = (summary(fields), body(fields));
             summary.zip(body).map(|(summary, body)| vec![Text { summary, body, ..Text::default() }])
         }
-        Op::Archive | Op::Tier => Some(Vec::new()),
+        Verb::Archive | Verb::Tier => Some(Vec::new()),
     };
     let gone = match op {
-        Op::Merge | Op::Split | Op::Rewrite if fields.nullable("gone") => {
+        Verb::Merge | Verb::Split | Verb::Rewrite if fields.nullable("gone") => {
             strings(fields, "gone", "a fact in words")
         }
         _ => Some(Vec::new()),
     };
     let mut operation = Operation::new(op, ids?);
     (operation.texts, operation.gone) = (texts?, gone?);
-    if op == Op::Archive {
+    if op == Verb::Archive {
         operation.reason = or_empty(fields, "reason")?;
     }
-    if op == Op::Tier {
+    if op == Verb::Tier {
         operation.tier = Some(fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word))?);
         operation.rank = if fields.nullable("rank") { Some(rank(fields)?) } else { None };
     }
@@ -263,7 +286,7 @@ mod tests {
         ]))
         .unwrap();
         let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op.name()).collect();
-        assert_eq!(names, Op::ALL.map(Op::name));
+        assert_eq!(names, Verb::ALL.map(Verb::name));
         assert_eq!(reply.operations[4].gone, ["4310"]);
         assert_eq!((reply.dropped.len(), reply.remark.as_str()), (0, "Less to read now."));
         assert_eq!(reply.operations[0].ids, ["id__a1B2c3", "id__a1B2c4"]);
@@ -288,7 +311,7 @@ mod tests {
         .unwrap();
         let tier = |tier, rank| {
             let ids = vec!["a".to_owned()];
-            Operation { tier: Some(tier), rank, ..Operation::new(Op::Tier, ids) }
+            Operation { tier: Some(tier), rank, ..Operation::new(Verb::Tier, ids) }
         };
         assert_eq!(reply.operations, [tier(Tier::Cold, None), tier(Tier::Hot, Some(100))]);
         let all: Vec<String> = reply.dropped.iter().map(ToString::to_string).collect();

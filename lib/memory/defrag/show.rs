@@ -1,31 +1,79 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
 use crate::base::text::in_line;
-use crate::memory::defrag::dropped::Dropped;
-use crate::memory::defrag::plan::{NoteBrief, Planned};
-use crate::memory::defrag::reply::Op;
+use crate::memory::defrag::plan::{NoteBrief, Plan, Planned};
+use crate::memory::defrag::reply::{Dropped, Verb};
+use crate::memory::section::Outcome;
 use crate::store::persistence::Place;
 use crate::store::proposal::Proposal;
 
 /// So many lost facts are named for an operation.
 const NAMED: usize = 20;
 
+/// What a run has come to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub made: Vec<Planned>,
+    pub dropped: Vec<Dropped>,
+    /// What waits for a person.
+    pub proposals: Vec<Proposal>,
+    /// Operations that are none, and links that lead nowhere.
+    pub warnings: Vec<String>,
+    pub remarks: Vec<String>,
+    pub targets: Vec<Outcome>,
+    /// How many notes there were.
+    pub total: usize,
+}
+
+impl Summary {
+    /// Takes in what was made of a plan.
+    pub fn add(&mut self, done: Plan) {
+        self.made.extend(done.operations);
+        self.dropped.extend(done.dropped);
+        self.proposals.extend(done.proposals);
+        self.warnings.extend(done.warnings);
+        self.remarks.extend(Some(done.remark).filter(|remark| !remark.is_empty()));
+    }
+
+    /// What would be done, line by line.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.made.iter().flat_map(operation).collect();
+        lines.extend(self.dropped.iter().map(ToString::to_string));
+        lines.extend(self.proposals.iter().map(waits));
+        lines.extend(self.warnings.iter().cloned());
+        lines.extend(self.remarks.iter().map(|remark| format!("the model says: {remark}")));
+        let sum = |more: fn(&Planned) -> usize| self.made.iter().map(more).sum::<usize>();
+        let more = sum(|planned| if planned.op == Verb::Split { planned.into.len() - 1 } else { 0 });
+        let less = sum(|planned| match planned.op {
+            Verb::Merge => planned.from.len() - 1,
+            Verb::Archive => 1,
+            _ => 0,
+        });
+        let becomes = (self.total + more).saturating_sub(less);
+        let notes = if self.total == 1 { "note becomes" } else { "notes become" };
+        let counts = counts(&self.made, self.proposals.len());
+        lines.push(format!("{counts}; {} {notes} {becomes}", self.total));
+        // Titles, tags and reasons are anybody's.
+        lines.iter().map(|line| in_line(line)).collect()
+    }
+}
+
 /// How many operations of each kind there are, by the word for it.
-pub fn numbers<'a>(made: impl Iterator<Item = &'a Planned> + Clone) -> [(&'static str, usize); 7] {
+pub fn numbers(made: &[Planned]) -> [(&'static str, usize); 7] {
     let words = [
-        ("merged", Op::Merge),
-        ("split", Op::Split),
-        ("renamed", Op::Rename),
-        ("archived", Op::Archive),
-        ("reTiered", Op::Tier),
-        ("rewritten", Op::Rewrite),
-        ("retagged", Op::Retag),
+        ("merged", Verb::Merge),
+        ("split", Verb::Split),
+        ("renamed", Verb::Rename),
+        ("archived", Verb::Archive),
+        ("reTiered", Verb::Tier),
+        ("rewritten", Verb::Rewrite),
+        ("retagged", Verb::Retag),
     ];
-    words.map(|(word, op)| (word, made.clone().filter(|planned| planned.op == op).count()))
+    words.map(|(word, op)| (word, made.iter().filter(|planned| planned.op == op).count()))
 }
 
 /// `M merged, S split, R renamed, A archived, T re-tiered`, and what else there is.
-pub fn counts<'a>(made: impl Iterator<Item = &'a Planned> + Clone, proposed: usize) -> String {
+pub fn counts(made: &[Planned], proposed: usize) -> String {
     let numbers = numbers(made);
     let always = 5;
     let told = numbers.iter().enumerate().filter(|(at, (_, count))| *at < always || *count > 0);
@@ -42,54 +90,21 @@ pub fn waits(proposal: &Proposal) -> String {
     in_line(&format!("waits for memory-review {id}: {op}{note}{title}: {}", reasons.join("; ")))
 }
 
-/// What would be done, line by line, with `total` notes at the beginning.
-pub fn lines(
-    made: &[Planned],
-    dropped: &[Dropped],
-    proposals: &[Proposal],
-    warnings: &[String],
-    remarks: &[String],
-    total: usize,
-) -> Vec<String> {
-    let mut lines = Vec::new();
-    for planned in made {
-        push(planned, &mut lines);
-    }
-    lines.extend(dropped.iter().map(ToString::to_string));
-    lines.extend(proposals.iter().map(waits));
-    lines.extend(warnings.iter().cloned());
-    lines.extend(remarks.iter().map(|remark| format!("the model says: {remark}")));
-    let (less, more) = made.iter().fold((0, 0), |(less, more), planned| match planned.op {
-        Op::Merge => (less + planned.from.len() - 1, more),
-        Op::Archive => (less + 1, more),
-        Op::Split => (less, more + planned.into.len() - 1),
-        Op::Rename | Op::Retag | Op::Rewrite | Op::Tier => (less, more),
-    });
-    let becomes = (total + more).saturating_sub(less);
-    let notes = if total == 1 { "note becomes" } else { "notes become" };
-    lines.push(format!("{}; {total} {notes} {becomes}", counts(made.iter(), proposals.len())));
-    // Titles, tags and reasons are anybody's.
-    lines.iter().map(|line| in_line(line)).collect()
-}
-
-fn push(planned: &Planned, lines: &mut Vec<String>) {
-    let name = planned.op.name();
-    let mut from = planned.from.iter();
-    let Some(first) = from.next() else { return };
-    lines.push(format!("{name:<8} {}", look(first)));
+fn operation(planned: &Planned) -> Vec<String> {
+    let [first, others @ ..] = &planned.from[..] else { return Vec::new() };
+    let mut lines = vec![format!("{:<8} {}", planned.op.name(), look(first))];
+    let into = planned.into.iter().map(|note| format!("      -> {}", look(note)));
     match planned.op {
-        Op::Merge => {
-            lines.extend(from.map(|other| format!("       + {}, which goes to the archive", look(other))));
-            lines.extend(planned.into.iter().map(|note| format!("      -> {}", look(note))));
+        Verb::Merge => {
+            let to_archive = |note| format!("       + {}, which goes to the archive", look(note));
+            lines.extend(others.iter().map(to_archive).chain(into));
         }
-        Op::Archive => lines.push(format!("      -> the archive: {}", planned.reason)),
-        Op::Retag => {
+        Verb::Archive => lines.push(format!("      -> the archive: {}", planned.reason)),
+        Verb::Retag => {
             let into = planned.into.first().map_or(&[][..], |note| &note.tags[..]);
             lines.push(format!("      -> {} (before: {})", into.join(" "), first.tags.join(" ")));
         }
-        Op::Split | Op::Rename | Op::Rewrite | Op::Tier => {
-            lines.extend(planned.into.iter().map(|note| format!("      -> {}", look(note))));
-        }
+        Verb::Split | Verb::Rename | Verb::Rewrite | Verb::Tier => lines.extend(into),
     }
     for (what, facts) in [("lost", &planned.lost), ("gone", &planned.gone)] {
         if !facts.is_empty() {
@@ -99,6 +114,7 @@ fn push(planned: &Planned, lines: &mut Vec<String>) {
             lines.push(format!("         {what}: {}{more}", some.join(", ")));
         }
     }
+    lines
 }
 
 fn look(note: &NoteBrief) -> String {

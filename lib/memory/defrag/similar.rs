@@ -14,7 +14,7 @@
 //! results grow with the text and the number of notes, whatever the notes look like.
 
 use crate::base::text::border;
-use crate::memory::defrag::family::Families;
+use crate::memory::defrag::rows::Rows;
 use crate::memory::search::{language, words};
 use std::cmp::Reverse;
 
@@ -55,36 +55,55 @@ pub fn pairs(texts: &[impl AsRef<str>]) -> Vec<Pair> {
 
 /// What a search cost.
 #[derive(Debug, Default)]
-struct Work {
+struct Cost {
     /// Neighbours in lists.
     looked_at: usize,
     /// Notes compared in full.
     compared: usize,
 }
 
-fn search(texts: &[impl AsRef<str>]) -> (Vec<Pair>, Work) {
-    let corpus = Corpus::read(texts);
-    let mut work = Work::default();
+fn search(texts: &[impl AsRef<str>]) -> (Vec<Pair>, Cost) {
+    let Shared { lists, notes } = Shared::read(texts);
+    let mut cost = Cost::default();
     let mut found = Vec::new();
-    let mut seen = Seen { shared: vec![0; corpus.notes.len()].into(), touched: Vec::new() };
-    for rank in 0..corpus.notes.len() {
-        work.looked_at += corpus.look_around(rank, &mut seen);
-        for other in seen.most_promising(&corpus, rank) {
-            work.compared += 1;
-            let percent = corpus.compare(rank, other);
+    // What a note shares with each other, as far as it was seen; and those with which it shares anything.
+    let mut shared = vec![0u32; notes.len()];
+    let mut touched: Vec<usize> = Vec::new();
+    for (rank, note) in notes.iter().enumerate() {
+        for list in note.words.shared.iter().chain(&note.shingles.shared).map(|list| &lists[*list as usize]) {
+            let beside = list.beside(rank);
+            cost.looked_at += beside.len();
+            for other in beside.iter().map(|other| *other as usize) {
+                if shared[other] == 0 {
+                    touched.push(other);
+                }
+                shared[other] += u32::from(list.weight);
+            }
+        }
+        // What was seen says whether comparing the whole may be of use.
+        let seen = touched.drain(..).map(|other| (Reverse(std::mem::take(&mut shared[other])), other));
+        let mut promising: Vec<(Reverse<u32>, usize)> = seen
+            .filter(|(Reverse(shared), other)| {
+                u64::from(*shared) * 100 >= PROMISING_PERCENT * note.weight().min(notes[*other].weight())
+            })
+            .collect();
+        promising.sort_unstable();
+        for (_, other) in promising.into_iter().take(COMPARED) {
+            cost.compared += 1;
+            let percent = note.compare(&notes[other], &lists);
             if percent >= ALIKE_PERCENT {
-                let (a, b) = (corpus.notes[rank].index, corpus.notes[other].index);
+                let (a, b) = (note.index, notes[other].index);
                 found.push(Pair { a: a.min(b), b: a.max(b), percent });
             }
         }
     }
     found.sort_unstable_by_key(|pair| (u8::MAX - pair.percent, pair.a, pair.b));
-    (enough(found, texts.len()), work)
+    (enough(found, texts.len()), cost)
 }
 
 /// The best pairs of each note, and those that join families.
 fn enough(mut pairs: Vec<Pair>, notes: usize) -> Vec<Pair> {
-    let mut families = Families::new(notes);
+    let mut families = Rows::new(notes);
     let mut kept = vec![0u8; notes];
     pairs.retain(|pair| {
         let joins = families.join(pair.a, pair.b);
@@ -98,46 +117,44 @@ fn enough(mut pairs: Vec<Pair>, notes: usize) -> Vec<Pair> {
     pairs
 }
 
-/// All notes, small ones first, with the words and shingles that they share with others.
-struct Corpus {
-    notes: Vec<Note>,
-    /// Who is in a list, in order of size. The lists stand one after another.
-    owners: Vec<Owner>,
+/// The words and shingles of all notes, small notes first.
+struct Shared {
+    lists: Vec<Owners>,
+    notes: Vec<Features>,
+}
+
+/// Who has a word or a shingle that several have, in order of size.
+struct Owners {
+    notes: Vec<u32>,
+    /// What being in it weighs.
+    weight: u8,
 }
 
 #[derive(Default)]
-struct Note {
+struct Features {
     /// Which of the texts it was.
     index: usize,
-    words: Set,
-    shingles: Set,
+    words: FeatureSet,
+    shingles: FeatureSet,
 }
 
 /// A note's words, or its shingles.
 #[derive(Default)]
-struct Set {
-    /// For each that others have too, ascending: where its list starts in `owners`, and where there the note stands.
-    shared: Vec<(u32, u32)>,
+struct FeatureSet {
+    /// The lists of those that others have too, ascending.
+    shared: Vec<u32>,
     /// Of all.
     weight: u64,
 }
 
-/// A note in a list.
-struct Owner {
-    note: u32,
-    /// What being in this list weighs.
-    weight: u8,
-    /// How many of those that follow are looked at.
-    near: u8,
-}
-
-impl Corpus {
-    fn read(texts: &[impl AsRef<str>]) -> Corpus {
+impl Shared {
+    fn read(texts: &[impl AsRef<str>]) -> Shared {
         let all: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let room = if all <= READ_IN_ALL { READ } else { (READ_IN_ALL / texts.len()).clamp(1 << 10, READ) };
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|index| texts[*index].as_ref().len());
         let mut reader = Reader::new();
+        // Who has what: a hash in the upper half, a note in the lower.
         let mut having: Vec<u64> = Vec::with_capacity(all.min(READ_IN_ALL) / 4);
         for (rank, index) in order.iter().enumerate() {
             let text = &texts[*index].as_ref();
@@ -145,118 +162,56 @@ impl Corpus {
         }
         having.sort_unstable();
         having.dedup();
-        let notes = order.into_iter().map(|index| Note { index, ..Note::default() }).collect();
-        Corpus::share(notes, &having)
-    }
-
-    /// Makes the lists. `having`: who has what; a hash in the upper half, a note in the lower, ascending.
-    fn share(mut notes: Vec<Note>, having: &[u64]) -> Corpus {
-        let (count, mut owners) = (notes.len(), Vec::new());
+        let (mut notes, mut lists): (Vec<Features>, Vec<Owners>) =
+            (order.into_iter().map(|index| Features { index, ..Features::default() }).collect(), Vec::new());
         for list in having.chunk_by(|a, b| a >> 32 == b >> 32) {
-            let weight = weight(count, list.len());
-            let start = owners.len();
-            for (at, entry) in list.iter().enumerate() {
-                let owner = *entry as u32;
-                let note = &mut notes[owner as usize];
-                let set = if entry >> 63 == 0 { &mut note.words } else { &mut note.shingles };
+            let weight = weight(notes.len(), list.len());
+            let owners: Vec<u32> = list.iter().map(|entry| *entry as u32).collect();
+            for owner in &owners {
+                let note = &mut notes[*owner as usize];
+                let set = if list[0] >> 63 == 0 { &mut note.words } else { &mut note.shingles };
                 set.weight += u64::from(weight);
-                if list.len() > 1 {
-                    let after = list.len() - at - 1;
-                    let near = if list.len() <= SHORT_LIST { after } else { after.min(NEIGHBOURS) } as u8;
-                    set.shared.push((start as u32, owners.len() as u32));
-                    owners.push(Owner { note: owner, weight, near });
-                }
+                set.shared.extend((owners.len() > 1).then_some(lists.len() as u32));
+            }
+            if owners.len() > 1 {
+                lists.push(Owners { notes: owners, weight });
             }
         }
-        Corpus { notes, owners }
-    }
-
-    /// Adds up what the note shares with those that stand beside it in its lists; tells how many those were.
-    fn look_around(&self, rank: usize, seen: &mut Seen) -> usize {
-        let Note { words, shingles, .. } = &self.notes[rank];
-        let mut looked_at = 0;
-        for (_, place) in words.shared.iter().chain(&shingles.shared) {
-            let place = *place as usize;
-            let Owner { weight, near, .. } = self.owners[place];
-            for owner in &self.owners[place + 1..=place + usize::from(near)] {
-                seen.share(owner.note, weight);
-            }
-            looked_at += usize::from(near);
-        }
-        looked_at
-    }
-
-    /// Is what was seen so much that the whole may be enough?
-    fn is_promising(&self, a: usize, b: usize, shared: u32) -> bool {
-        u64::from(shared) * 100 >= PROMISING_PERCENT * self.notes[a].weight().min(self.notes[b].weight())
-    }
-
-    fn compare(&self, a: usize, b: usize) -> u8 {
-        let (a, b) = (&self.notes[a], &self.notes[b]);
-        let words = self.common(&a.words, &b.words);
-        let alike = percent(2 * words, a.words.weight + b.words.weight);
-        let held = self.common(&a.shingles, &b.shingles);
-        let smaller = a.shingles.weight.min(b.shingles.weight);
-        if smaller < FEW_SHINGLES { alike } else { alike.max(percent(held, smaller)) }
-    }
-
-    /// The weight of what both have.
-    fn common(&self, a: &Set, b: &Set) -> u64 {
-        let (a, b) = (&a.shared[..], &b.shared[..]);
-        let (few, mut many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-        let mut weight = 0;
-        for (list, _) in few {
-            if many.len() / 8 > few.len() {
-                many = &many[many.partition_point(|(other, _)| other < list)..];
-            } else {
-                while let [(first, _), rest @ ..] = many
-                    && first < list
-                {
-                    many = rest;
-                }
-            }
-            if many.first().is_some_and(|(first, _)| first == list) {
-                weight += u64::from(self.owners[*list as usize].weight);
-            }
-        }
-        weight
+        Shared { lists, notes }
     }
 }
 
-impl Note {
+impl Owners {
+    /// Those behind a note that it is looked at with: all of a short list, the next few of a long one.
+    fn beside(&self, rank: usize) -> &[u32] {
+        let behind = &self.notes[self.notes.partition_point(|other| *other as usize <= rank)..];
+        let near = if self.notes.len() <= SHORT_LIST { behind.len() } else { behind.len().min(NEIGHBOURS) };
+        &behind[..near]
+    }
+}
+
+impl Features {
     fn weight(&self) -> u64 {
         self.words.weight + self.shingles.weight
     }
-}
 
-/// What a note shares with others, as far as it was seen.
-struct Seen {
-    shared: Box<[u32]>,
-    /// Those of `shared` that are not 0.
-    touched: Vec<u32>,
-}
-
-impl Seen {
-    fn share(&mut self, with: u32, weight: u8) {
-        let shared = &mut self.shared[with as usize];
-        if *shared == 0 {
-            self.touched.push(with);
+    fn compare(&self, other: &Features, lists: &[Owners]) -> u8 {
+        let words = self.words.common(&other.words, lists);
+        let alike = percent(2 * words, self.words.weight + other.words.weight);
+        let smaller = self.shingles.weight.min(other.shingles.weight);
+        match smaller < FEW_SHINGLES {
+            true => alike,
+            false => alike.max(percent(self.shingles.common(&other.shingles, lists), smaller)),
         }
-        *shared = shared.saturating_add(u32::from(weight));
     }
+}
 
-    /// The notes that share most; forgets all.
-    fn most_promising(&mut self, corpus: &Corpus, rank: usize) -> Vec<usize> {
-        let mut promising: Vec<(Reverse<u32>, u32)> = Vec::new();
-        for note in self.touched.drain(..) {
-            let shared = std::mem::take(&mut self.shared[note as usize]);
-            if corpus.is_promising(rank, note as usize, shared) {
-                promising.push((Reverse(shared), note));
-            }
-        }
-        promising.sort_unstable();
-        promising.truncate(COMPARED);
-        promising.into_iter().map(|(_, note)| note as usize).collect()
+impl FeatureSet {
+    /// The weight of what both have.
+    fn common(&self, other: &FeatureSet, lists: &[Owners]) -> u64 {
+        let (few, many) = if self.shared.len() <= other.shared.len() { (self, other) } else { (other, self) };
+        let both = few.shared.iter().filter(|list| many.shared.binary_search(list).is_ok());
+        both.map(|list| u64::from(lists[*list as usize].weight)).sum()
     }
 }
 

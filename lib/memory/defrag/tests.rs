@@ -2,32 +2,25 @@
 //! steps. No file, no process.
 
 use super::*;
-use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::limits::Limits;
-use crate::memory::defrag::reach::Reach;
-use crate::memory::defrag::structure::Structure;
+use crate::memory::defrag::corpus::{Structure, reach};
 use crate::memory::pipeline::{Answer, Begun, Event};
+use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta};
+use crate::store::persistence::{Note, Place};
 use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
-fn note() -> CorpusNote {
+fn note() -> Note {
     let meta = Meta { title: "Guards".to_owned(), ..Meta::new(EntryId::whole("id__a1B2c3").unwrap()) };
-    let name = meta.file_name();
-    let entry = Entry::new(meta, b"Guards are pure.\n");
-    CorpusNote { name, mark: entry.fingerprint(), entry }
-}
-
-fn reach() -> Reach {
-    Reach::of(note().meta())
+    let path = meta.file_name().into();
+    Note { place: Place::Topics, path, entry: Entry::new(meta, b"Guards are pure.\n") }
 }
 
 /// What each state's task gives, and the words that are logged for it.
 fn perform<'a>(state: State, parts: usize, log: &mut Vec<String>) -> Event<Defrag<'a>> {
-    let redactor = Redactor::new(true, &[]).unwrap();
     match state {
         State::Begin => {
             log.push("scan".to_owned());
@@ -36,25 +29,21 @@ fn perform<'a>(state: State, parts: usize, log: &mut Vec<String>) -> Event<Defra
         }
         State::Divide { work } => {
             log.push("analyze".to_owned());
-            Event::Divided(Work { parts: vec![Part::Tiers(reach()); parts], ..work })
+            Event::Divided(Work { parts: vec![Part::Tiers(reach(note().entry.meta())); parts], ..work })
         }
-        State::Gather { work } => {
+        State::Gather { .. } => {
             log.push("gather".to_owned());
-            let limits = Limits { max_prompt_bytes: 100_000, max_hot_tokens: 9 };
             let today = jiff::civil::date(2026, 2, 28);
-            let part = work.part().unwrap();
-            let material = Material::of(part, vec![note()], &Structure::default(), limits, &redactor, today);
-            Event::Gathered(material.unwrap())
+            Event::Gathered(Corpus { notes: vec![note()], structure: Structure::default(), today })
         }
         State::Check { work, .. } => {
             log.push(format!("look up {}", work.notes().count()));
-            let (at, names) = (Timestamp::UNIX_EPOCH, BTreeSet::new());
-            Event::Found(Found {
-                at,
+            Event::Found(Inventory {
+                at: Timestamp::UNIX_EPOCH,
                 notes: vec![note()],
                 ids: work.notes().cloned().collect(),
-                waiting: BTreeSet::new(),
-                names,
+                proposed: BTreeSet::new(),
+                paths: BTreeSet::new(),
             })
         }
         State::Apply { work, plan, .. } => {
@@ -112,7 +101,8 @@ fn spent() -> Answer {
 /// once more.
 fn walk(parts: usize, answers: Vec<Answer>) -> (String, Ending) {
     let redactor = Redactor::new(true, &[]).unwrap();
-    let machine = Defrag { redactor: &redactor, max_prompt_bytes: 100_000, allows_loss: false };
+    let (max_prompt_bytes, max_hot_tokens) = (100_000, 9);
+    let machine = Defrag { redactor: &redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
     let mut log = Vec::new();
     let mut answers = answers.into_iter();
     let mut state = machine.step(State::Begin, Event::Resumed);

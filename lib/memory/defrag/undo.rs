@@ -2,9 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::defrag::apply::applied;
-use crate::memory::defrag::host::record;
-use crate::memory::defrag::news::forget_gone;
+use crate::memory::defrag::applied::applied;
+use crate::memory::defrag::news::{forget_gone, record};
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::section::{self, Outcome};
@@ -134,7 +133,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
     seen.save(run.root)?;
     let targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
     let ids: Vec<EntryId> = revisions.iter().filter_map(Revision::id).collect();
-    record(notes, "defrag undone".to_owned(), ids.iter(), 0, run);
+    record(notes, "defrag undone".to_owned(), &ids, 0, run);
     // Last: as long as it is there, the next run does all of this again.
     if changed.is_empty() {
         batch.end()?;

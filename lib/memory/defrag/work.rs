@@ -1,10 +1,28 @@
-//! What one defrag asks about, and how far it has come.
+//! What one defrag works with and asks about, and how far it has come.
 
-use crate::memory::defrag::reach::Reach;
+use crate::base::error::{Error, Result};
 use crate::memory::pipeline;
+use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+/// How much room the words around the notes take in a prompt, in bytes, at most.
+pub(super) const OWN_WORDS: usize = 9 << 10;
+/// The least room for notes in a prompt, in bytes.
+const LEAST_ROOM: usize = 2000;
+
+/// The settings are the same for every step of a run.
+pub struct Defrag<'a> {
+    /// Takes secrets out of what a model is shown, and of what it writes.
+    pub redactor: &'a Redactor,
+    /// How long a prompt may be, in bytes.
+    pub max_prompt_bytes: usize,
+    /// How many tokens of hot notes AGENTS.md has room for.
+    pub max_hot_tokens: u64,
+    /// More may be lost than the shares say.
+    pub allows_loss: bool,
+}
 
 pub type Work = pipeline::Work<Part, Scanned>;
 
@@ -22,14 +40,53 @@ pub struct Scanned {
     pub expired: BTreeSet<EntryId>,
 }
 
-/// What one call shows.
+/// What one call shows: notes of one reach, which is named first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Part {
     /// All that is to be asked about in a reach: these notes whole, and a line of each that its tiers depend on.
-    Whole(Reach, Vec<EntryId>),
+    Whole(String, Vec<EntryId>),
     /// Some of these notes, whole, that have to do with each other.
-    Group(Reach, Vec<EntryId>),
-    /// The lines: what is hot?
-    Tiers(Reach),
+    Group(String, Vec<EntryId>),
+    /// The lines, to decide what is hot.
+    Tiers(String),
+}
+
+impl Part {
+    pub(super) fn reach(&self) -> &str {
+        let (Part::Whole(reach, _) | Part::Group(reach, _) | Part::Tiers(reach)) = self;
+        reach
+    }
+
+    /// The notes that are shown whole. What they say is changed in no other part.
+    pub(super) fn whole(&self) -> &[EntryId] {
+        match self {
+            Part::Whole(_, ids) | Part::Group(_, ids) => ids,
+            Part::Tiers(_) => &[],
+        }
+    }
+
+    pub(super) fn decides_tiers(&self) -> bool {
+        !matches!(self, Part::Group(..))
+    }
+}
+
+impl Defrag<'_> {
+    /// Room for notes in one prompt, in bytes.
+    ///
+    /// # Errors
+    /// `Config`: there is too little.
+    pub(super) fn room(&self) -> Result<usize> {
+        let max = self.max_prompt_bytes;
+        let room = max.saturating_sub(OWN_WORDS);
+        if room < LEAST_ROOM {
+            return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for notes"))
+                .hint(format!("set it to {} or more", OWN_WORDS + LEAST_ROOM)));
+        }
+        Ok(room)
+    }
+
+    pub(super) fn cleaned(&self, text: &str) -> String {
+        self.redactor.cleaned(text)
+    }
 }

@@ -27,7 +27,7 @@ fn babble(seed: u64, words: u64) -> String {
 }
 
 fn are_one_family(pairs: &[Pair], notes: usize) -> bool {
-    let mut families = Families::new(notes);
+    let mut families = Rows::new(notes);
     pairs.iter().filter(|pair| families.join(pair.a, pair.b)).count() == notes - 1
 }
 

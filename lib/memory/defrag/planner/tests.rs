@@ -1,14 +1,10 @@
 //! Each operation, what it makes of the notes, and what it is refused for.
 
 use super::*;
-use crate::memory::defrag::corpus::CorpusNote;
-use crate::memory::defrag::reply::{Op, Operation};
 use crate::memory::defrag::work::Scanned;
-use crate::memory::pipeline::reply::Text;
-use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
-use crate::store::persistence::Place;
+use crate::memory::redact::Redactor;
+use crate::store::entry::{By, Meta, Scope, Source, Status};
 use jiff::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
 
 const AT: i64 = 1_772_000_000_000;
 
@@ -16,52 +12,62 @@ fn id(digits: &str) -> EntryId {
     EntryId::parse(digits).unwrap()
 }
 
+fn in_use(name: &str, entry: Entry) -> Note {
+    Note { place: Place::Topics, path: name.into(), entry }
+}
+
 /// A note from a session.
-fn note(digits: &str, title: &str, body: &str, change: impl FnOnce(&mut Meta)) -> CorpusNote {
+fn note(digits: &str, title: &str, body: &str, change: impl FnOnce(&mut Meta)) -> Note {
     let mut meta = Meta::new(id(digits));
     meta.scope = Scope::Repo;
     meta.sources = vec![Source { repo: Some("h/o/r".to_owned()), ..Source::default() }];
     meta.title = title.to_owned();
     meta.created_at = 1000;
     change(&mut meta);
-    let entry = Entry::new(meta, body.as_bytes());
-    CorpusNote { name: entry.meta().file_name(), mark: entry.fingerprint(), entry }
+    in_use(&meta.file_name(), Entry::new(meta, body.as_bytes()))
 }
 
-fn plain(digits: &str, title: &str, body: &str) -> CorpusNote {
+fn plain(digits: &str, title: &str, body: &str) -> Note {
     note(digits, title, body, |_| {})
 }
 
-fn work() -> Work {
-    Work::new("b".to_owned(), Scanned { total: 10, ..Scanned::default() })
+fn marks(notes: &[Note]) -> BTreeMap<EntryId, String> {
+    notes.iter().map(|note| (note.entry.meta().id.clone(), note.entry.fingerprint())).collect()
 }
 
-fn found(notes: Vec<CorpusNote>) -> Found {
-    let (ids, waiting, names) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    Found { at: Timestamp::UNIX_EPOCH, notes, ids, waiting, names }
+/// A call about these notes. There are ten, so that one may be archived.
+fn work(part: Part, shown: BTreeMap<EntryId, String>) -> Work {
+    let scanned = Scanned { total: 10, ..Scanned::default() };
+    Work { parts: vec![part], shown, ..Work::new("b".to_owned(), scanned) }
 }
 
-/// Ten notes, so that one may be archived.
-fn planned_with(notes: Vec<CorpusNote>, operations: Vec<Operation>, allows: Allows) -> Plan {
-    let shown: BTreeMap<EntryId, String> =
-        notes.iter().map(|note| (note.id().clone(), note.mark.clone())).collect();
-    let taken = notes.iter().filter(|note| note.name.starts_with("taken"));
-    let found = Found {
+/// A call about all of it.
+fn whole(notes: &[Note]) -> Part {
+    Part::Whole("global".to_owned(), marks(notes).into_keys().collect())
+}
+
+fn planned_for(work: &Work, notes: Vec<Note>, operations: Vec<Operation>, allows_loss: bool) -> Plan {
+    let taken = notes.iter().map(Note::name).filter(|name| name.to_string_lossy().starts_with("taken"));
+    let inventory = Inventory {
         at: Timestamp::from_millisecond(AT).unwrap(),
-        ids: shown.keys().cloned().collect(),
-        waiting: BTreeSet::new(),
-        names: taken.map(|note| (Place::Archive, note.name.clone())).collect(),
+        ids: marks(&notes).into_keys().collect(),
+        proposed: BTreeSet::new(),
+        paths: taken.map(|name| Place::Archive.path(&name)).collect(),
         notes,
     };
-    let work = Work { shown, ..work() };
+    let redactor = Redactor::new(true, &["hunter2".to_owned()]).unwrap();
+    let settings = Defrag { redactor: &redactor, max_prompt_bytes: 0, max_hot_tokens: 0, allows_loss };
     let reply = Reply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() };
-    plan(&reply, found, &work, allows, &|text| text.replace("hunter2", "[redacted]"))
+    plan(&settings, work, &reply, inventory)
 }
 
-const ALL: Allows = Allows { tiers: true, texts: true, loss: false };
+fn planned_with_loss(notes: Vec<Note>, operations: Vec<Operation>, allows_loss: bool) -> Plan {
+    let work = work(whole(&notes), marks(&notes));
+    planned_for(&work, notes, operations, allows_loss)
+}
 
-fn planned(notes: Vec<CorpusNote>, operations: Vec<Operation>) -> Plan {
-    planned_with(notes, operations, ALL)
+fn planned(notes: Vec<Note>, operations: Vec<Operation>) -> Plan {
+    planned_with_loss(notes, operations, false)
 }
 
 fn text(title: &str, body: &str) -> Text {
@@ -73,13 +79,13 @@ fn text(title: &str, body: &str) -> Text {
     }
 }
 
-fn operation(op: Op, id: &str, texts: Vec<Text>) -> Operation {
+fn operation(op: Verb, id: &str, texts: Vec<Text>) -> Operation {
     Operation { texts, ..Operation::new(op, vec![id.to_owned()]) }
 }
 
 fn merge_into(ids: &[&str], text: Text) -> Operation {
     let ids = ids.iter().map(|id| (*id).to_owned()).collect();
-    Operation { texts: vec![text], ..Operation::new(Op::Merge, ids) }
+    Operation { texts: vec![text], ..Operation::new(Verb::Merge, ids) }
 }
 
 fn merge(ids: &[&str], body: &str) -> Operation {
@@ -88,27 +94,27 @@ fn merge(ids: &[&str], body: &str) -> Operation {
 
 fn split(id: &str, bodies: &[&str]) -> Operation {
     let into = bodies.iter().enumerate().map(|(at, body)| text(&format!("Part {at}"), body));
-    operation(Op::Split, id, into.collect())
+    operation(Verb::Split, id, into.collect())
 }
 
 fn rewrite(id: &str, body: &str) -> Operation {
-    operation(Op::Rewrite, id, vec![Text { body: body.to_owned(), ..Text::default() }])
+    operation(Verb::Rewrite, id, vec![Text { body: body.to_owned(), ..Text::default() }])
 }
 
 fn rename(id: &str, title: &str) -> Operation {
-    operation(Op::Rename, id, vec![Text { title: title.to_owned(), ..Text::default() }])
+    operation(Verb::Rename, id, vec![Text { title: title.to_owned(), ..Text::default() }])
 }
 
 fn retag(id: &str, tag: &str) -> Operation {
-    operation(Op::Retag, id, vec![Text { tags: vec![tag.to_owned()], ..Text::default() }])
+    operation(Verb::Retag, id, vec![Text { tags: vec![tag.to_owned()], ..Text::default() }])
 }
 
 fn archive(id: &str) -> Operation {
-    Operation { reason: "wrong now".to_owned(), ..operation(Op::Archive, id, Vec::new()) }
+    Operation { reason: "wrong now".to_owned(), ..operation(Verb::Archive, id, Vec::new()) }
 }
 
 fn tier(id: &str, tier: Tier) -> Operation {
-    Operation { tier: Some(tier), ..operation(Op::Tier, id, Vec::new()) }
+    Operation { tier: Some(tier), ..operation(Verb::Tier, id, Vec::new()) }
 }
 
 /// What a plan leaves of a note.
@@ -167,7 +173,7 @@ fn a_merge_keeps_the_first_id_and_takes_the_others_in() {
     // What is archived is shown to nobody.
     assert_eq!((old.meta().tier, old.meta().status), (Tier::Cold, Status::Consolidated));
     assert_eq!(plan.operations[0].revisions[0].id(), Some(id("a1B2c3")), "the successor comes first");
-    assert_eq!(plan.remark, "[redacted]");
+    assert_eq!(plan.remark, "[redacted:custom]");
 }
 
 #[test]
@@ -245,7 +251,7 @@ fn what_would_lose_facts_is_dropped_and_says_which() {
     ] {
         let plan = planned(notes(), vec![operation.clone()]);
         assert!(why(&plan).contains("src/a.rs") && why(&plan).contains("id__a1B2c3"), "{}", why(&plan));
-        let plan = planned_with(notes(), vec![operation], Allows { loss: true, ..ALL });
+        let plan = planned_with_loss(notes(), vec![operation], true);
         assert!(plan.operations[0].lost.contains(&"src/a.rs".to_owned()), "{plan:#?}");
     }
 }
@@ -283,7 +289,7 @@ fn one_note_in_ten_is_archived_and_no_more() {
     let plan = planned(notes(), both());
     assert_eq!(plan.operations.len(), 1);
     assert!(why(&plan).contains("at most 1 of 10"), "{}", why(&plan));
-    assert_eq!(planned_with(notes(), both(), Allows { loss: true, ..ALL }).operations.len(), 2);
+    assert_eq!(planned_with_loss(notes(), both(), true).operations.len(), 2);
 }
 
 #[test]
@@ -300,7 +306,7 @@ fn hot_is_promoted_and_nothing_else_is() {
     let (_, hot) = after(&plan, "a1B2c3");
     assert_eq!((hot.meta().tier, hot.meta().status), (Tier::Hot, Status::Promoted));
     assert_eq!(hot.meta().updated_at, 0, "how much is shown of a note does not make it newer");
-    let hot = CorpusNote { name: "a.md".to_owned(), mark: hot.fingerprint(), entry: hot };
+    let hot = in_use("a.md", hot);
     let plan = planned(vec![hot], vec![tier("a1B2c3", Tier::Cold)]);
     assert_eq!(after(&plan, "a1B2c3").1.meta().status, Status::Consolidated);
 }
@@ -321,11 +327,9 @@ fn a_tier_comes_with_a_rank_that_stays_until_another_is_given() {
 #[test]
 fn of_a_note_of_which_a_line_was_shown_the_tier_alone_can_be_decided() {
     let notes = vec![plain("a1B2c3", "A", "a")];
-    let listed = BTreeMap::from([(notes[0].id().clone(), notes[0].mark.clone())]);
-    let work = Work { listed, ..work() };
+    let work = Work { listed: marks(&notes), ..work(whole(&notes), BTreeMap::new()) };
     let operations = vec![rewrite("a1B2c3", "b"), archive("a1B2c3"), tier("a1B2c3", Tier::Hot)];
-    let reply = Reply { operations, dropped: Vec::new(), remark: String::new() };
-    let plan = plan(&reply, found(notes), &work, ALL, &str::to_owned);
+    let plan = planned_for(&work, notes, operations, false);
     assert_eq!((plan.operations.len(), plan.dropped.len()), (1, 2));
     assert!(plan.dropped.iter().all(|one| one.why == "only a line of id__a1B2c3 was shown"), "{plan:?}");
 }
@@ -380,17 +384,11 @@ fn ids_of_nobody_and_notes_that_have_changed_are_named() {
         let plan = planned(vec![plain("a1B2c3", "A", "a")], vec![tier(said, Tier::Hot)]);
         assert!(why(&plan).contains(part), "{}", why(&plan));
     }
-    let mut changed = plain("a1B2c3", "A", "a");
-    let shown = BTreeMap::from([(changed.id().clone(), changed.mark.clone())]);
-    changed.entry.set_body(b"b");
-    changed.mark = changed.entry.fingerprint();
-    let work = Work { shown, ..work() };
-    let reply =
-        Reply { operations: vec![rewrite("a1B2c3", "c")], dropped: Vec::new(), remark: String::new() };
-    assert!(
-        why(&plan(&reply, found(vec![changed]), &work, ALL, &str::to_owned))
-            .contains("changed since it was shown")
-    );
+    let mut changed = vec![plain("a1B2c3", "A", "a")];
+    let work = work(whole(&changed), marks(&changed));
+    changed[0].entry.set_body(b"b");
+    let plan = planned_for(&work, changed, vec![rewrite("a1B2c3", "c")], false);
+    assert!(why(&plan).contains("changed since it was shown"));
 }
 
 #[test]
@@ -404,11 +402,12 @@ fn what_changes_nothing_is_no_operation() {
 
 #[test]
 fn a_call_about_tiers_changes_no_text_and_one_about_a_group_no_tier() {
-    for (allows, operation) in [
-        (Allows { texts: false, ..ALL }, rewrite("a1B2c3", "b")),
-        (Allows { tiers: false, ..ALL }, tier("a1B2c3", Tier::Hot)),
+    let notes = || vec![plain("a1B2c3", "A", "a")];
+    for (part, operation) in [
+        (Part::Tiers("global".to_owned()), rewrite("a1B2c3", "b")),
+        (Part::Group("global".to_owned(), vec![id("a1B2c3")]), tier("a1B2c3", Tier::Hot)),
     ] {
-        let plan = planned_with(vec![plain("a1B2c3", "A", "a")], vec![operation], allows);
+        let plan = planned_for(&work(part, marks(&notes())), notes(), vec![operation], false);
         assert_eq!((plan.operations.len(), plan.dropped.len()), (0, 1));
     }
 }
@@ -423,7 +422,7 @@ fn a_name_that_is_taken_in_the_archive_is_no_way_out() {
 #[test]
 fn secrets_and_links_to_nowhere_are_taken_out_of_what_a_model_writes() {
     let plan = planned(vec![plain("a1B2c3", "A", "a")], vec![rewrite("a1B2c3", "a hunter2 [[nowhere]]")]);
-    assert_eq!(after(&plan, "a1B2c3").1.body(), b"a [redacted] nowhere\n");
+    assert_eq!(after(&plan, "a1B2c3").1.body(), b"a [redacted:custom] nowhere\n");
     assert!(plan.warnings[0].contains("[[nowhere]]"));
 }
 
@@ -516,7 +515,7 @@ fn notes_that_hold_until_different_days_are_not_merged() {
     }
 }
 
-fn global(digits: &str, title: &str, body: &str) -> CorpusNote {
+fn global(digits: &str, title: &str, body: &str) -> Note {
     note(digits, title, body, |meta| (meta.scope, meta.sources) = (Scope::Global, Vec::new()))
 }
 
@@ -582,7 +581,7 @@ fn what_would_change_a_note_of_a_person_waits() {
         split("a1B2c3", &["Never deploy on Fridays.", "The server listens on 4310."]),
     ] {
         let plan = planned(vec![old()], vec![operation.clone(), tier("a1B2c3", Tier::Hot)]);
-        assert_eq!((plan.operations.len(), plan.operations[0].op), (1, Op::Tier));
+        assert_eq!((plan.operations.len(), plan.operations[0].op), (1, Verb::Tier));
         assert!(!plan.proposals.is_empty() && plan.dropped.is_empty(), "{operation:?} {plan:#?}");
         assert_eq!(plan.proposals[0].note, Some(id("a1B2c3")));
         assert_eq!(plan.proposals[0].base, Some(old().entry.base()));
@@ -644,8 +643,7 @@ fn an_edit_by_hand_stays_known_and_who_said_it_is_the_weakest() {
     let mut edited = note("a1B2c3", "Port", "One.", |_| {}).entry;
     edited.seal().unwrap();
     edited.set_body(b"One. Edited.");
-    let edited = CorpusNote { name: "a.md".to_owned(), mark: edited.fingerprint(), entry: edited };
-    let plan = planned(vec![edited], vec![rewrite("a1B2c3", "- One.\n- Edited.")]);
+    let plan = planned(vec![in_use("a.md", edited)], vec![rewrite("a1B2c3", "- One.\n- Edited.")]);
     let (_, entry) = after(&plan, "a1B2c3");
     assert!(entry.is_edited() && entry.kept().is_some());
 

@@ -3,13 +3,11 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
-use crate::memory::defrag::dropped::NAMED;
-use crate::memory::defrag::plan::drafts::Drafts;
-use crate::memory::defrag::plan::planned::Verdict;
+use crate::memory::defrag::reply::NAMED;
 use crate::memory::facts::{PieceKind, pieces};
 use crate::memory::pipeline::reply::Text;
 use crate::memory::record::{NoteText, Record, collapsed, orders_not_in, sentences_of_note};
-use crate::store::entry::{By, Entry, EntryId, Source, add_missing};
+use crate::store::entry::{By, Entry, Source, add_missing};
 use crate::store::proposal::{Draft, Op, Proposal};
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
@@ -17,111 +15,76 @@ use unicode_segmentation::UnicodeSegmentation;
 /// So many characters of a sentence are quoted.
 const QUOTED: usize = 100;
 
-impl Drafts<'_> {
-    pub(super) fn is_kept(&self, id: &EntryId) -> bool {
-        self.drafts.get(id).is_some_and(|draft| draft.entry.kept().is_some())
+/// Why a person is to decide whether these notes become those texts; empty: nobody has to.
+pub(super) fn reasons(old: &[Entry], texts: &[Text]) -> Vec<String> {
+    let kept: Vec<&Entry> = old.iter().filter(|entry| entry.kept().is_some()).collect();
+    let mut reasons = Vec::new();
+    if kept.is_empty() {
+        foreign(&old.iter().collect::<Vec<_>>(), texts, &mut reasons);
+    } else {
+        not_own(&kept, texts, &mut reasons);
+        foreign(&kept, texts, &mut reasons);
     }
+    reasons
+}
 
-    /// What waits, if a person is to decide whether these notes become those.
-    pub(super) fn waits(&self, ids: &[EntryId], made: &[Entry]) -> Result<Option<Verdict>> {
-        let texts: Vec<Text> = made.iter().map(Text::of).collect();
-        let entries = ids.iter().map(|id| Ok(&self.draft(id)?.entry)).collect::<Result<Vec<&Entry>>>()?;
-        let kept: Vec<&Entry> = entries.iter().copied().filter(|entry| entry.kept().is_some()).collect();
-        let mut reasons = Vec::new();
-        if !kept.is_empty() {
-            not_own(&kept, &texts, &mut reasons);
-        }
-        foreign(if kept.is_empty() { &entries } else { &kept }, &texts, &mut reasons);
-        if reasons.is_empty() {
-            return Ok(None);
-        }
-        // Both what was taken from a note and what the model wrote may hold a secret.
-        let reasons = reasons.iter().map(|reason| (self.clean)(reason)).collect();
-        Ok(Some(Verdict::Waits(self.waiting(ids, &texts, reasons)?)))
-    }
-
-    /// The first text takes the place of the first note, other texts are new, and other notes go to the archive.
-    pub(super) fn waiting(
-        &self,
-        ids: &[EntryId],
-        texts: &[Text],
-        reasons: Vec<String>,
-    ) -> Result<Vec<Proposal>> {
-        let entries = ids.iter().map(|id| Ok(&self.draft(id)?.entry)).collect::<Result<Vec<&Entry>>>()?;
-        let Some(first) = entries.first() else { return Ok(Vec::new()) };
-        // One question about a note is enough, however many ways a model has to put it.
-        if let Some(id) = ids.iter().find(|id| self.found.waiting.contains(id)) {
-            return Err(Error::refused(format!("a change of {id} waits for memory-review already")));
-        }
-        let by = entries.iter().filter_map(|entry| entry.meta().by).chain([By::Agent]).max();
-        let mut sources: Vec<Source> = Vec::new();
-        add_missing(&mut sources, entries.iter().flat_map(|entry| entry.meta().sources.iter().cloned()));
-        let (scope, until) = (first.meta().scope, first.meta().until);
-        let drafts = texts.iter().cloned().map(|Text { title, summary, tags, body }| {
-            let sources = sources.clone();
+/// What waits then. The first text takes the place of the first note, other texts are new, and other notes go to the archive.
+pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i64) -> Vec<Proposal> {
+    let by = old.iter().filter_map(|entry| entry.meta().by).max().unwrap_or(By::Agent).max(By::Agent);
+    let mut sources: Vec<Source> = Vec::new();
+    add_missing(&mut sources, old.iter().flat_map(|entry| entry.meta().sources.iter().cloned()));
+    let Some(first) = old.first().map(Entry::meta) else { return Vec::new() };
+    let proposal = |op: Op, note: Option<&Entry>, text: Option<&Text>, reasons: &[String]| {
+        let draft = text.cloned().map(|Text { title, summary, tags, body }| {
+            let (scope, until, sources) = (first.scope, first.until, sources.clone());
             Draft { title, summary, tags, scope, until, body, sources }
         });
-        let at = self.at();
-        let proposal = |op: Op, note: Option<&Entry>, entry: Option<Draft>, reasons: Vec<String>| {
-            // The id is made from the title of the new text, or from the note's id.
-            let title = match (&entry, note) {
-                (Some(draft), _) => draft.title.clone(),
-                (None, note) => note.map_or_else(String::new, |note| note.meta().id.to_string()),
-            };
-            Proposal {
-                note: note.map(|note| note.meta().id.clone()),
-                base: note.map(Entry::base),
-                entry,
-                reasons,
-                ..Proposal::new(op, &title, by.unwrap_or(By::Agent), at)
-            }
-        };
-        let written = drafts.enumerate().map(|(number, draft)| match number {
-            0 => proposal(Op::Update, Some(first), Some(draft), reasons.clone()),
-            _ => proposal(Op::Create, None, Some(draft), reasons.clone()),
-        });
-        let mut all: Vec<Proposal> = written.collect();
-        let gone = if texts.is_empty() { &entries[..] } else { &entries[1..] };
-        for entry in gone {
-            let reasons = match texts.is_empty() {
-                true => reasons.clone(),
-                false => vec![format!("what it says would be part of {}", first.meta().id)],
-            };
-            all.push(proposal(Op::Retire, Some(entry), None, reasons));
-        }
-        Ok(all)
-    }
+        // The id is made from the title of the new text, or from the note's id.
+        let note_id = note.map(|note| note.meta().id.clone());
+        let title = draft.as_ref().map(|draft| draft.title.clone());
+        let title = title.or_else(|| note_id.as_ref().map(ToString::to_string)).unwrap_or_default();
+        let (base, reasons) = (note.map(Entry::base), reasons.to_vec());
+        Proposal { note: note_id, base, entry: draft, reasons, ..Proposal::new(op, &title, by, at) }
+    };
+    let written = texts.iter().enumerate().map(|(number, text)| match number {
+        0 => proposal(Op::Update, old.first(), Some(text), reasons),
+        _ => proposal(Op::Create, None, Some(text), reasons),
+    });
+    let part = [format!("what it says would be part of {}", first.id)];
+    let reasons_to_go = if texts.is_empty() { reasons } else { &part };
+    let gone = old.iter().skip(texts.len().min(1));
+    written.chain(gone.map(|entry| proposal(Op::Retire, Some(entry), None, reasons_to_go))).collect()
+}
 
-    /// The last step for a note that was made of `parts`: who said it, and that we wrote it, so that an edit is seen
-    /// later. Where a person had edited a part, that stays known.
-    ///
-    /// # Errors
-    /// What the person had made their own would no longer be known as that.
-    pub(super) fn finish(&self, entry: &mut Entry, parts: &[Entry]) -> Result<()> {
-        let kept: Vec<&Entry> = parts.iter().filter(|part| part.kept().is_some()).collect();
-        let of: Vec<&Entry> = if kept.is_empty() { parts.iter().collect() } else { kept.clone() };
-        let mut by = weakest(&of);
-        if by == Some(By::Person)
-            && !sentences([Text::of(entry)]).is_subset(&sentences(of.iter().map(|entry| Text::of(entry))))
-        {
-            by = Some(By::Agent);
+/// The last step for a note that was made of `parts`: who said it, and that we wrote it, so that an edit is seen
+/// later. Where a person had edited a part, that stays known.
+///
+/// # Errors
+/// What the person had made their own would no longer be known as that.
+pub(super) fn finish(entry: &mut Entry, parts: &[Entry]) -> Result<()> {
+    let kept: Vec<&Entry> = parts.iter().filter(|part| part.kept().is_some()).collect();
+    let of: Vec<&Entry> = if kept.is_empty() { parts.iter().collect() } else { kept.clone() };
+    let mut by = weakest(&of);
+    if by == Some(By::Person)
+        && !sentences([Text::of(entry)]).is_subset(&sentences(of.iter().map(|entry| Text::of(entry))))
+    {
+        by = Some(By::Agent);
+    }
+    let edited = kept.iter().find(|part| part.is_edited());
+    entry.update(|meta| {
+        meta.by = by;
+        if let Some(edited) = edited {
+            meta.written.clone_from(&edited.meta().written);
         }
-        let edited = kept.iter().find(|part| part.is_edited());
-        entry.update(|meta| {
-            meta.by = by;
-            if let Some(edited) = edited {
-                meta.written.clone_from(&edited.meta().written);
-            }
-        })?;
-        if edited.is_none() {
-            entry.seal()?;
+    })?;
+    if edited.is_none() {
+        entry.seal()?;
+    }
+    match entry.kept() {
+        None if !kept.is_empty() => {
+            Err(Error::refused("it would no longer be known that the person wrote or accepted it"))
         }
-        match entry.kept() {
-            None if !kept.is_empty() => {
-                Err(Error::refused("it would no longer be known that the person wrote or accepted it"))
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 
