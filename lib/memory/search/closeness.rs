@@ -4,7 +4,7 @@
 //! come first by their counts, and for those that are shown.
 
 use crate::base::text::{border, one_line};
-use crate::memory::search::count::{BODY, Document, SUMMARY, TITLE};
+use crate::memory::search::document::{BODY, Document, SUMMARY, TITLE};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::{Query, TERMS};

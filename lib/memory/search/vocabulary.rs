@@ -6,7 +6,8 @@
 use crate::base::error::Result;
 use crate::base::file::Stamp;
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
-use crate::memory::search::count::{Counts, Extent, FIELDS, Tally, with_document};
+use crate::memory::search::count::{Counts, Tally};
+use crate::memory::search::document::{Extent, FIELDS, with_document};
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
