@@ -132,7 +132,7 @@ impl<P: Persistence> NoteService<P> {
         change.write().map(|()| proposal)
     }
 
-    /// Gives the proposal the text that an editor left, see [`draft_text`].
+    /// Gives the proposal the text that an editor left: a note as a file, of which the id does not count.
     ///
     /// # Errors
     /// The text is no note; or the proposal is gone, or cannot be written.

@@ -66,7 +66,7 @@ pub trait Persistence {
     /// There is something that cannot be read.
     fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken>;
 
-    /// Makes a change, see [`Change`](crate::store::change::Change): all of it or nothing, whatever crash comes between.
+    /// Makes a change: all of it or nothing, whatever crash comes between.
     ///
     /// # Errors
     /// `Conflict`: a file is not as the change found it.

@@ -65,7 +65,7 @@ impl Topics {
         Ok(())
     }
 
-    /// Like [`Persistence::scan`], where `read` knows a note in its own way: see [`read`].
+    /// Like [`Persistence::scan`], where `read` knows a note in its own way.
     pub fn scan_with<T: Send>(
         &self,
         places: &[Place],

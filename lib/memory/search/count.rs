@@ -26,41 +26,38 @@ pub struct Counts {
     pub(super) phrases: u8,
 }
 
-/// Adds up the matches of one note. They are few, so a list is quicker than a table.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally(Vec<Count>);
-
-impl Tally {
+impl Counts {
+    /// The matches are few, so a list is quicker than a table.
     pub(super) fn add(&mut self, term: u8, nearness: Nearness, times: [u16; FIELDS]) {
         let is_it = |count: &&mut Count| count.term == term && count.nearness == nearness;
-        match self.0.iter_mut().find(is_it) {
+        match self.counts.iter_mut().find(is_it) {
             Some(count) => {
                 for (sum, times) in count.times.iter_mut().zip(times) {
                     *sum = sum.saturating_add(times);
                 }
             }
-            None => self.0.push(Count { term, nearness, times }),
+            None => self.counts.push(Count { term, nearness, times }),
         }
     }
 
-    /// What was added, in the order of the terms.
-    pub(super) fn counts(mut self) -> Vec<Count> {
-        self.0.sort_unstable_by_key(|count| (count.term, count.nearness as usize));
-        self.0
+    /// In the order of the terms.
+    pub(super) fn sorted(mut self) -> Counts {
+        self.counts.sort_unstable_by_key(|count| (count.term, count.nearness as usize));
+        self
     }
 }
 
 impl Query {
     pub fn count(&self, document: &Document<'_>) -> Counts {
-        let mut tally = Tally::default();
-        let mut phrases = vec![Phrase::default(); self.phrases.len()];
-        let extent = document.each_word(|field, position, word| {
+        let mut counts = Counts::default();
+        let mut phrases = vec![PhraseMatch::default(); self.phrases.len()];
+        counts.extent = document.each_word(|field, position, word| {
             let mut hits = [0u64; 8];
             self.lexicon.look_up(word.text, |target| match target {
                 Target::Term { index, nearness } => {
                     let mut times = [0; FIELDS];
                     times[field] = 1;
-                    tally.add(index, nearness, times);
+                    counts.add(index, nearness, times);
                 }
                 Target::Phrase { number, bit } => {
                     if let Some(bits) = hits.get_mut(usize::from(number)) {
@@ -74,9 +71,9 @@ impl Query {
                 }
             }
         });
-        let phrases =
+        counts.phrases =
             phrases.iter().zip(0..).fold(0, |bits, (phrase, at)| bits | u8::from(phrase.found) << at);
-        Counts { counts: tally.counts(), extent, phrases }
+        counts.sorted()
     }
 
     /// Can a note with these counts be found?
@@ -97,14 +94,14 @@ fn is_tag(tag: &str, wanted: &str) -> bool {
 
 /// How far a phrase of the query has been found.
 #[derive(Debug, Clone, Copy, Default)]
-struct Phrase {
+struct PhraseMatch {
     /// A bit for each prefix of the phrase that ends at the last word.
     state: u64,
     position: u32,
     found: bool,
 }
 
-impl Phrase {
+impl PhraseMatch {
     /// Moves on by a word that is those of the phrase whose bits are `hit`, or starts again. `last`: the bit of the last word.
     fn follow(&mut self, position: u32, hit: u64, last: u64) {
         let state = if self.position.saturating_add(1) == position { self.state } else { 0 };

@@ -1,18 +1,20 @@
 //! A note as the words of its fields.
 
 use crate::memory::search::words::{Word, WordKind, each};
+use crate::store::entry::Meta;
 use crate::store::persistence::Note;
+use std::borrow::Cow;
 
 /// Between two fields are so many words, so that no phrase and no window spans both.
 const GAP: u32 = 48;
 
 /// The parts of a note that are searched.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Document<'a> {
     pub title: &'a str,
     pub tags: &'a [String],
     pub summary: &'a str,
-    pub body: &'a str,
+    pub body: Cow<'a, str>,
 }
 
 /// Fields are numbered, since each has its own weight.
@@ -31,7 +33,12 @@ pub struct Extent {
     pub(super) lines: u32,
 }
 
-impl Document<'_> {
+impl<'a> Document<'a> {
+    pub fn of(note: &'a Note) -> Document<'a> {
+        let Meta { title, tags, summary, .. } = note.entry.meta();
+        Document { title, tags, summary, body: String::from_utf8_lossy(note.entry.body()) }
+    }
+
     /// Calls `found` with each word, its field and its position: that of a part counts parts; a character or a
     /// compound has the position of its last part.
     pub(super) fn each_word(&self, mut found: impl FnMut(usize, u32, &Word<'_>)) -> Extent {
@@ -64,14 +71,7 @@ impl Document<'_> {
             read(TAGS, tag.split_once("__").map_or(tag, |(_, name)| name));
         }
         read(SUMMARY, self.summary);
-        read(BODY, self.body);
+        read(BODY, &self.body);
         extent
     }
-}
-
-/// The document that a note is.
-pub(super) fn with_document<T>(note: &Note, look: impl FnOnce(&Document<'_>) -> T) -> T {
-    let meta = note.entry.meta();
-    let body = String::from_utf8_lossy(note.entry.body());
-    look(&Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body })
 }

@@ -5,9 +5,8 @@
 
 use crate::base::error::Result;
 use crate::base::parallel;
-use crate::memory::search::closeness::Matches;
 use crate::memory::search::count::Counts;
-use crate::memory::search::document::with_document;
+use crate::memory::search::document::Document;
 use crate::memory::search::index::Index;
 use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
@@ -81,14 +80,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// A note that was looked at closely.
-struct Close {
-    hit: Hit,
-    note: Note,
-    matches: Matches,
-    strength: Strength,
-    names: Vec<String>,
-}
+/// A note that was looked at closely: its rank, what is shown of it, and the names of the prompt that it has.
+type Close = (Hit, Found, Vec<String>);
 
 /// What is looked for, and where.
 struct Search<'a, P> {
@@ -142,7 +135,7 @@ impl<P: Persistence + Sync> Search<'_, P> {
         let sure = parallel::map_files(&unsure, |_, index| {
             // One that is gone has none.
             let note = self.again(&all[*index]);
-            note.map_or(0, |note| with_document(&note, |document| self.query.count(document)).phrases)
+            note.map_or(0, |note| self.query.count(&Document::of(&note)).phrases)
         });
         for (index, phrases) in unsure.into_iter().zip(sure) {
             all[index].phrases = phrases;
@@ -152,20 +145,24 @@ impl<P: Persistence + Sync> Search<'_, P> {
 
     fn look_closely(&self, hit: &Hit, counted: &Counted, worth: &Worth) -> Option<Close> {
         let note = self.again(counted)?;
-        let (matches, closeness, names) = with_document(&note, |document| {
-            let matches = self.query.matches(document);
-            let closeness = matches.closeness(self.query, worth, document.body);
-            (matches, closeness, self.query.names.in_note(document))
-        });
-        let hit = Hit { score: worth.score(self.query, counted.counts(), &closeness), ..*hit };
+        let document = Document::of(&note);
+        let matches = self.query.matches(&document);
+        let closeness = matches.closeness(self.query, worth, &document.body);
+        let names = self.query.names.in_note(&document);
+        let score = worth.score(self.query, counted.counts(), &closeness);
         let strength = worth.strength(counted.counts(), &closeness);
-        Some(Close { hit, note, matches, strength, names })
+        let line = matches.line(&document, worth);
+        drop(document);
+        let found = Found { line, score, strength, ..Found::listed(NoteView::of(note)) };
+        Some((Hit { score, ..*hit }, found, names))
     }
 
     /// What comes after those that were looked at closely.
     fn briefly(&self, hit: &Hit, counted: &Counted, worth: &Worth) -> Option<Found> {
         let note = self.again(counted)?;
-        let line = with_document(&note, |document| self.query.matches(document).line(document, worth));
+        let document = Document::of(&note);
+        let line = self.query.matches(&document).line(&document, worth);
+        drop(document);
         Some(Found { line, score: hit.score, ..Found::listed(self.index.view(note)) })
     }
 }
@@ -194,7 +191,7 @@ impl<P: Persistence + Sync> Index<P> {
             counts.flatten().unwrap_or_default()
         });
         let of_read = |note: Note| {
-            let counts = with_document(&note, |document| query.count(document));
+            let counts = query.count(&Document::of(&note));
             let (id, phrases) = (note.entry.meta().id.clone(), counts.phrases);
             let from = CountedFrom::Read(Box::new((self.view(note), counts)));
             (id, Counted { from, phrases, is_candidate: None })
@@ -218,18 +215,14 @@ impl<P: Persistence + Sync> Index<P> {
         let close = parallel::map_files(close, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
         // One that is gone is none.
         let mut close: Vec<Close> = close.into_iter().flatten().collect();
-        let names: Vec<String> = close.iter().flat_map(|close| close.names.clone()).collect();
+        let names: Vec<String> = close.iter().flat_map(|(.., names)| names.clone()).collect();
         let is_rare = |name: &String| names.iter().filter(|other| *other == name).count() <= NOTES;
-        close.iter_mut().for_each(|close| close.names.retain(is_rare));
-        close.sort_by(|a, b| b.names.len().cmp(&a.names.len()).then(best_first(&a.hit, &b.hit)));
+        close.iter_mut().for_each(|(.., names)| names.retain(is_rare));
+        close.sort_by(|(a, _, its), (b, _, others)| others.len().cmp(&its.len()).then(best_first(a, b)));
         close.truncate(most);
         let rest = &rest[..rest.len().min(most - close.len())];
         let rest = parallel::map_files(rest, |_, hit| search.briefly(hit, &all[hit.index], &worth));
-        let close = close.into_iter().map(|Close { hit, note, matches, strength, names }| {
-            let line = with_document(&note, |document| matches.line(document, &worth));
-            let is_named = !names.is_empty();
-            Found { view: NoteView::of(note), line, score: hit.score, strength, is_named }
-        });
+        let close = close.into_iter().map(|(_, found, names)| Found { is_named: !names.is_empty(), ..found });
         let found = close.chain(rest.into_iter().flatten()).collect();
         Ok(Findings { found, loosened, broken: scan.broken })
     }

@@ -60,7 +60,7 @@ impl Names {
 
     /// Those that a note has.
     pub(super) fn in_note(&self, document: &Document) -> Vec<String> {
-        let Document { title, tags, summary, body } = *document;
+        let Document { title, tags, summary, body } = document;
         let head = format!("{title}\n{summary}").to_lowercase();
         let tags: String =
             tags.iter().flat_map(|tag| [tag.rsplit("__").next().unwrap_or(tag), "\n"]).collect();
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn found(prompt: &str, body: &str) -> Vec<String> {
-        Names::of(prompt).in_note(&Document { title: "Title", tags: &[], summary: "", body })
+        Names::of(prompt).in_note(&Document { title: "Title", tags: &[], summary: "", body: body.into() })
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
             );
         }
         let tags = ["topic__window-p95".to_owned()];
-        let document = Document { title: "T", tags: &tags, summary: "", body: "" };
+        let document = Document { title: "T", tags: &tags, summary: "", body: "".into() };
         assert_eq!(Names::of("window_p95").in_note(&document), ["window_p95"]);
     }
 

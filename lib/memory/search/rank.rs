@@ -61,8 +61,6 @@ pub struct Strength {
     pub line: f64,
     /// The terms that match, of all: by their worth, from 0 to 1.
     pub share: f64,
-    /// How many terms match.
-    terms: usize,
     /// Words in the body.
     pub words: u32,
 }
@@ -157,7 +155,6 @@ impl Worth {
             subject: subject.iter().sum::<f64>() / self.unit,
             line: close.line / self.unit,
             share: if self.most > 0.0 { sum / self.most } else { 0.0 },
-            terms: all.iter().filter(|worth| **worth > 0.0).count(),
             words: note.extent.lengths[BODY],
         }
     }
