@@ -1,4 +1,5 @@
-//! A host of its own: notes in memory, a "model" that is a function, and both pipelines of the crate between them.
+//! A host of its own: notes in memory (`storage.rs`), a "model" that is a function, both pipelines of the crate between them,
+//! and what a host does with notes besides.
 //!
 //! The machines say what to do; this file does it. Nothing here touches a file or starts a process, but the same loop
 //! could keep notes in a database and call a model over the network. Run it with `cargo run --example embed`.
@@ -9,63 +10,25 @@
     reason = "an example shows what it does, and has a clock of its own"
 )]
 
+mod storage;
+
 use axe::consolidate::{
     self, Claimed, Consolidate, Known, Made, Material, Passage, Record, RelatedLimits, Role, Session, Slice,
     Speaker,
 };
 use axe::defrag::{self, Corpus, Defrag, Scanned};
-use axe::notes::{Broken, Entry, EntryId, Persistence, Revision, Version};
+use axe::notes::{Author, Changed, EntryId, NoteService, Patch, Persistence, Place, Room, Source, Tier};
 use axe::pipeline::{Answer, Begun, Ending, Event, Pipeline, Redactor, State, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use storage::Memory;
 
 /// How long a prompt may be, in bytes.
 const MAX_PROMPT: usize = 100_000;
-
-/// Notes, and the changes of them that wait for a person, by their paths.
-#[derive(Default)]
-struct Memory(RefCell<BTreeMap<PathBuf, Vec<u8>>>);
-
-impl Persistence for Memory {
-    /// There is one thread.
-    type Lock = ();
-
-    fn lock(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>> {
-        let files = self.0.borrow();
-        let inside = files.keys().filter(|path| path.parent() == Some(Path::new(dir)));
-        let names = inside.filter_map(|path| path.file_name()).map(OsStr::to_owned);
-        Ok(names.filter(|name| name.as_encoded_bytes().ends_with(end.as_bytes())).collect())
-    }
-
-    fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken> {
-        Ok(self.0.borrow().get(path).cloned())
-    }
-
-    /// A database would do this in one transaction.
-    fn write(&self, (): &(), change: &[Revision]) -> Result<()> {
-        let mut files = self.0.borrow_mut();
-        for Revision { before, after } in change {
-            let old = before.as_ref().and_then(|before| files.remove(&before.path()));
-            let is_free = after.as_ref().is_none_or(|after| !files.contains_key(&after.path()));
-            if old.as_deref() != before.as_ref().map(Version::bytes) || !is_free {
-                return Err(Error::new(ErrorKind::Conflict, "a note is not as the change found it"));
-            }
-            files.extend(after.as_ref().map(|after| (after.path(), after.bytes().to_vec())));
-        }
-        Ok(())
-    }
-}
 
 /// The model: it answers from what the prompt shows, as any model would.
 fn model(prompt: &str) -> String {
@@ -221,26 +184,55 @@ fn broken(error: serde_json::Error) -> Error {
     Error::new(ErrorKind::Corrupt, "the state cannot be saved").because(error)
 }
 
+/// What a host does with notes besides: it shows them, finds them, and lets people and agents change them.
+fn used(service: &NoteService<Memory>) -> Result<()> {
+    let repo = Some("github.com/o/r");
+    println!("\n{}", service.section(&[repo, None], Room::default(), Some(4000))?.text());
+    println!("\n{}", service.recall("where does the dev server listen?", repo, 3, 1600)?.text);
+    let found = service.search(Place::Topics, "ports", None, 10)?.found;
+    let listed = service.list(Place::Topics, |meta| meta.tier == Tier::Hot)?.found;
+    assert_eq!((found.len(), listed.len()), (1, 1), "one note was made, and it was found to matter");
+
+    let id = &found[0].view.meta.id;
+    assert_eq!(service.read(id)?.entry.meta().used, 1, "a read is counted");
+    let patch = Patch { pinned: Some(true), ..Patch::default() };
+    service.update_meta(id, &patch, &Author::Person)?;
+    // What a person has made their own, an agent changes only with that person's consent.
+    let agent = Author::Agent(Source { harness: Some("host".to_owned()), ..Source::default() });
+    if let Changed::Waits(proposal) = service.update_body(id, "It listens on port 4320 now.", &agent)? {
+        let pending = service.pending(proposal)?;
+        println!("{} waits:\n{}", pending.proposal.id, pending.diff().join("\n"));
+        service.accept(&pending.proposal.id, None)?;
+    }
+    assert!(service.look(id)?.entry.body().starts_with(b"It listens on port 4320"));
+    service.remove(id, &Author::Person)?;
+    assert_eq!(service.look(id)?.place, Place::Archive);
+    Ok(())
+}
+
 fn main() -> Result<()> {
+    // In a host, this is a test.
+    axe::conformance(Memory::default)?;
+
+    let now = Timestamp::now();
+    let today = now.to_zoned(TimeZone::system()).date();
+    let service = NoteService::new(Memory::default(), now, today);
     let queued = json!({"version": 1, "timestamp": "2026-02-28T12:00:00Z", "harness": "manual",
         "retrieval": {"method": "inline", "title": "Ports", "body": "The dev server is on 4310 now.",
             "tags": [], "scope": "global", "threadId": null},
         "context": {"cwd": "/work", "repo": "github.com/o/r"}});
-    let entry = QueueEntry::parse(queued.to_string().as_bytes())?;
-    let queue = BTreeMap::from([("entry-1".to_owned(), entry)]);
-    let notes = Memory::default();
+    service.enqueue(&QueueEntry::parse(queued.to_string().as_bytes())?)?;
     let redactor = Redactor::default();
 
-    let ending = consolidated(&queue, &notes, &redactor)?;
+    let (queue, _) = service.queued()?;
+    let ending = consolidated(&queue, service.notes(), &redactor)?;
     assert_eq!(ending, Ending::Completed);
-    let ending = defragmented(&notes, &redactor)?;
+    queue.keys().try_for_each(|id| service.dequeue(id))?;
+    let ending = defragmented(service.notes(), &redactor)?;
     assert_eq!(ending, Ending::Completed);
+    used(&service)?;
 
-    let all = notes.0.borrow();
-    assert_eq!(all.len(), 1, "one note was made");
-    for (path, bytes) in all.iter() {
-        let entry = Entry::parse(bytes.clone())?;
-        assert_eq!(entry.meta().tier.to_string(), "hot", "and it was found to matter");
+    for (path, bytes) in service.notes().files().iter() {
         println!("\n{}\n\n{}", path.display(), String::from_utf8_lossy(bytes));
     }
     Ok(())

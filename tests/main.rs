@@ -68,6 +68,7 @@ mod fan_out;
 mod gc_http;
 mod generated;
 mod harness_homes;
+mod hosts;
 mod http_faults;
 mod install_cron;
 mod install_hooks;

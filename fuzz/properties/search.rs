@@ -12,11 +12,11 @@ pub fn holds(bytes: &[u8]) {
         words_stand_in(text);
     }
     let tags: Vec<String> = tags.split_whitespace().map(str::to_owned).collect();
-    let document = Document { title: &title, tags: &tags, summary: &summary, body: &body };
-    let other = Document { title: &query, tags: &[], summary: "", body: &title };
+    let document = Document { title: &title, tags: &tags, summary: &summary, body: (&*body).into() };
+    let other = Document { title: &query, tags: &[], summary: "", body: (&*title).into() };
     for query in [Query::parse(&query), Query::of_text(&query), Query::parse(&body)] {
-        let documents = [document, other, document];
-        let counts = documents.map(|document| query.count(&document));
+        let documents = [&document, &other, &document];
+        let counts = documents.map(|document| query.count(document));
         let worth = Worth::of(&query, counts.iter());
         let with_tags = counts.iter().zip(documents);
         let with_tags = with_tags.map(|(note, document)| query.has_tags(document.tags).then_some(note));

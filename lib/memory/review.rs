@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
+use crate::memory::service::NoteService;
 use crate::memory::waiting;
 use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, add_missing, one_line};
@@ -22,7 +23,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub fn of<P: Persistence>(notes: &P, mut proposal: Proposal) -> Result<Pending> {
+    fn of<P: Persistence>(notes: &P, mut proposal: Proposal) -> Result<Pending> {
         let note = match &proposal.note {
             None => None,
             Some(id) => match notes.find(id) {
@@ -68,8 +69,85 @@ impl Pending {
     }
 }
 
-/// The proposal with this id.
-pub fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
+impl<P: Persistence> NoteService<P> {
+    /// The change with this id that waits for a person.
+    ///
+    /// # Errors
+    /// `NotFound`: there is none.
+    pub fn proposal(&self, id: &ProposalId) -> Result<Proposal> {
+        find(self.notes(), id)
+    }
+
+    /// The same, beside the note as it is now.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn pending(&self, proposal: Proposal) -> Result<Pending> {
+        Pending::of(self.notes(), proposal)
+    }
+
+    /// Makes the change, as a person's word, and returns the note as it is then.
+    ///
+    /// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
+    /// note as it is, so that accepting it again accepts it. `shown` is the [base](Entry::base) of the note that the person
+    /// looked at; without one, the proposal's counts.
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such proposal. `Conflict`: its note is archived. Or the store cannot be written.
+    pub fn accept(&self, id: &ProposalId, shown: Option<&str>) -> Result<Option<Note>> {
+        // No store is made to look for a proposal.
+        self.proposal(id)?;
+        let change = Change::of(self.notes())?;
+        // Under the lock again: it may have been decided about a moment ago.
+        let mut proposal = find(&change.notes, id)?;
+        let note = if proposal.op == Op::Create {
+            let note = create(&change, &proposal, self.now())?;
+            waiting::end(&change, id, Some(&note.entry.meta().id))?;
+            Some(note)
+        } else {
+            let note = note_of(&change.notes, &proposal)?;
+            let base = note.entry.base();
+            let is_made = is_made(&note, &proposal);
+            if shown.or(proposal.base.as_deref()).is_some_and(|shown| shown != base) && !is_made {
+                proposal.base = Some(base);
+                change.put_proposal(&proposal)?;
+                None
+            } else {
+                change.withdraw(id);
+                Some(if is_made { note } else { changed(&change, &note, &proposal, self.now())? })
+            }
+        };
+        change.write().map(|()| note)
+    }
+
+    /// Takes the proposal away.
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such proposal. Or the store cannot be written.
+    pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
+        self.proposal(id)?;
+        let change = Change::of(self.notes())?;
+        let proposal = find(&change.notes, id)?;
+        waiting::end(&change, id, None)?;
+        change.write().map(|()| proposal)
+    }
+
+    /// Gives the proposal the text that an editor left: a note as a file, of which the id does not count.
+    ///
+    /// # Errors
+    /// The text is no note; or the proposal is gone, or cannot be written.
+    pub fn set_draft(&self, id: &ProposalId, text: Vec<u8>) -> Result<()> {
+        let change = Change::of(self.notes())?;
+        let mut proposal = find(&change.notes, id)?;
+        let Some(draft) = &mut proposal.entry else { return Ok(()) };
+        let edited = Draft::of(&Entry::parse(text)?);
+        *draft = Draft { sources: std::mem::take(&mut draft.sources), ..edited };
+        change.put_proposal(&proposal)?;
+        change.write()
+    }
+}
+
+fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     let (waiting, broken) = notes.proposals()?;
     let ids: Vec<String> = waiting.iter().map(|proposal| proposal.id.to_string()).collect();
     if let Some(found) = waiting.into_iter().find(|proposal| proposal.id == *id) {
@@ -88,71 +166,12 @@ pub fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     })
 }
 
-/// Makes the change, as a person's word, and returns the note as it is then.
-///
-/// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
-/// note as it is, so that accepting it again accepts it. `shown` is the [base](Entry::base) of the note that the person
-/// looked at; without one, the proposal's counts.
-pub fn accept<P: Persistence>(
-    notes: &P,
-    id: &ProposalId,
-    shown: Option<&str>,
-    now: Timestamp,
-) -> Result<Option<Note>> {
-    // No store is made to look for a proposal.
-    find(notes, id)?;
-    let change = Change::of(notes)?;
-    // Under the lock again: it may have been decided about a moment ago.
-    let mut proposal = find(&change.notes, id)?;
-    let note = if proposal.op == Op::Create {
-        let note = create(&change, &proposal, now)?;
-        waiting::end(&change, id, Some(&note.entry.meta().id))?;
-        Some(note)
-    } else {
-        let note = note_of(&change.notes, &proposal)?;
-        let base = note.entry.base();
-        let is_made = is_made(&note, &proposal);
-        if shown.or(proposal.base.as_deref()).is_some_and(|shown| shown != base) && !is_made {
-            proposal.base = Some(base);
-            change.put_proposal(&proposal)?;
-            None
-        } else {
-            change.withdraw(id);
-            Some(if is_made { note } else { changed(&change, &note, &proposal, now)? })
-        }
-    };
-    change.write().map(|()| note)
-}
-
 /// The text of the proposal as a note, for an editor. `None`: it brings no text.
 pub fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
     let Draft { title, summary, tags, scope, until, body, .. } = proposal.entry.clone()?;
     let id = EntryId::make(&title, proposal.created_at, |_| false);
     let meta = Meta { title, summary, tags, scope, until, ..Meta::new(id) };
     Some(Entry::new(meta, whole_lines(&body).as_bytes()).bytes().to_vec())
-}
-
-/// Gives the proposal the text that an editor left, see [`draft_text`].
-///
-/// # Errors
-/// The text is no note; or the proposal is gone, or cannot be written.
-pub fn set_draft<P: Persistence>(notes: &P, id: &ProposalId, text: Vec<u8>) -> Result<()> {
-    let change = Change::of(notes)?;
-    let mut proposal = find(&change.notes, id)?;
-    let Some(draft) = &mut proposal.entry else { return Ok(()) };
-    let edited = Draft::of(&Entry::parse(text)?);
-    *draft = Draft { sources: std::mem::take(&mut draft.sources), ..edited };
-    change.put_proposal(&proposal)?;
-    change.write()
-}
-
-/// Takes the proposal away.
-pub fn reject<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
-    find(notes, id)?;
-    let change = Change::of(notes)?;
-    let proposal = find(&change.notes, id)?;
-    waiting::end(&change, id, None)?;
-    change.write().map(|()| proposal)
 }
 
 /// The note that the proposal is about, or the one that it was merged into since.

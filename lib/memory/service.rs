@@ -1,18 +1,32 @@
-//! The operations on notes (US-004), for any persistence.
+//! The operations on notes (US-004) and on the queue, for any persistence. Those of a person's decisions are in `review`, what
+//! a reader is shown in `section` and `recall`.
 
 use crate::base::error::{Error, Result};
+use crate::base::file::random58;
 use crate::base::text::whole_lines;
+use crate::memory::search::{Findings, Found, Index, Query, Wanted};
 use crate::memory::waiting;
 use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier, add_missing};
-use crate::store::persistence::{Note, Persistence, Place};
+use crate::store::journal::Journal;
+use crate::store::journal::entry::QueueEntry;
+use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
+use crate::store::revision::{Revision, Version};
 use jiff::Timestamp;
 use jiff::civil::Date;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+/// Where the queue is, below the store, and what has left it.
+const INBOX: &str = "inbox";
+const PROCESSED: &str = "inbox/.processed";
+
+/// What can be done with the notes of a store, at one moment: it is cheap, and made anew for each task.
 pub struct NoteService<P> {
-    notes: P,
+    index: Index<P>,
     now: Timestamp,
+    today: Date,
 }
 
 /// A note to be written.
@@ -92,15 +106,6 @@ pub enum Changed {
     Waits(Proposal),
 }
 
-/// How a note is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RemovalMode {
-    /// Moved to the archive.
-    Archive,
-    /// Deleted.
-    Purge,
-}
-
 /// Counts one use of a note: `used` and `last_used` change together, under the lock (FR-8).
 pub(super) fn count_use<P: Persistence>(change: &Change<P>, id: &EntryId, now: Timestamp) -> Result<Note> {
     let note = change.notes.find(id)?;
@@ -113,14 +118,132 @@ pub(super) fn count_use<P: Persistence>(change: &Change<P>, id: &EntryId, now: T
     change.replace(&note, entry)
 }
 
+impl<P> NoteService<P> {
+    /// `today` is the day of `now` where the person is: on it, notes whose last day is over are not shown.
+    pub fn new(notes: P, now: Timestamp, today: Date) -> NoteService<P> {
+        NoteService { index: Index::of(notes), now, today }
+    }
+
+    pub fn notes(&self) -> &P {
+        self.index.store()
+    }
+
+    pub(super) fn index(&self) -> &Index<P> {
+        &self.index
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    pub(super) fn today(&self) -> Date {
+        self.today
+    }
+}
+
+impl<P: Persistence + Sync> NoteService<P> {
+    /// The notes in a place that are `wanted`, in the order of their names.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn list(&self, place: Place, wanted: impl Fn(&Meta) -> bool + Sync) -> Result<Findings> {
+        let scan = self.index.scan(place, |view| wanted(&view.meta).then(|| Found::listed(view)))?;
+        let found = scan.found.into_iter().flatten().collect();
+        Ok(Findings { found, loosened: Vec::new(), broken: scan.broken })
+    }
+
+    /// The notes in a place that have some of the words and are `wanted`, the best first, `most` at most. In `words`, a
+    /// `"phrase in quotes"` and a tag (`topic__x`, `tag:x`) must be there.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn search(
+        &self,
+        place: Place,
+        words: &str,
+        wanted: Option<&Wanted<'_>>,
+        most: usize,
+    ) -> Result<Findings> {
+        self.index.find(place, &Query::parse(words), wanted, most)
+    }
+
+    /// Lets the next search in many files be quick. To be called when the answer is out.
+    ///
+    /// # Errors
+    /// The cache cannot be written. The next search needs none.
+    pub fn keep_up(&self) -> Result<()> {
+        self.index.keep_up()
+    }
+}
+
 impl<P: Persistence> NoteService<P> {
-    pub fn new(notes: P, now: Timestamp) -> NoteService<P> {
-        NoteService { notes, now }
+    /// Adds an entry to the queue and returns its id; for a session that waits already, that of its entry.
+    ///
+    /// # Errors
+    /// `Usage`: the entry is not valid. Or the store cannot be written.
+    pub fn enqueue(&self, entry: &QueueEntry) -> Result<String> {
+        if let Some(root) = self.notes().root() {
+            return Ok(Journal::at(root).put(entry)?.0.id);
+        }
+        entry.check()?;
+        let lock = self.notes().lock()?;
+        let session = entry.session();
+        let (queued, _) = self.queued()?;
+        if let Some((id, _)) =
+            queued.into_iter().find(|(_, known)| session.is_some() && known.session() == session)
+        {
+            return Ok(id);
+        }
+        let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
+        let id = format!("{stamp}_{}_{}", entry.harness, random58(8)?);
+        let after = Some(Version::at(&queue_path(INBOX, &id), format!("{:#}\n", entry.json()).into_bytes()));
+        self.notes().write(&lock, &[Revision { before: None, after }]).map(|()| id)
+    }
+
+    /// The entries of the queue by their ids, the oldest first, and the files that are none.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn queued(&self) -> Result<(BTreeMap<String, QueueEntry>, Vec<Broken>)> {
+        let (mut queued, mut broken) = (BTreeMap::new(), Vec::new());
+        for name in self.notes().names(INBOX, ".json")? {
+            let path = Path::new(INBOX).join(&name);
+            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            match self.notes().bytes(&path).map(|bytes| bytes.map(|bytes| QueueEntry::parse(&bytes))) {
+                Ok(Some(Ok(entry))) => {
+                    queued.insert(id, entry);
+                }
+                Ok(Some(Err(error))) => {
+                    broken.push(Broken { path: self.notes().shown(&path), why: error.line() });
+                }
+                // Claimed since the directory was read.
+                Ok(None) => {}
+                Err(why) => broken.push(why),
+            }
+        }
+        Ok((queued, broken))
+    }
+
+    /// Takes an entry out of the queue that has been read.
+    ///
+    /// # Errors
+    /// The store cannot be written. Nothing happens if the entry is gone already.
+    pub fn dequeue(&self, id: &str) -> Result<()> {
+        let lock = self.notes().lock()?;
+        let at = |dir: &str, bytes: &[u8]| Some(Version::at(&queue_path(dir, id), bytes.to_vec()));
+        match self.notes().bytes(&queue_path(INBOX, id)) {
+            Ok(Some(bytes)) => {
+                let (before, after) = (at(INBOX, &bytes), at(PROCESSED, &bytes));
+                self.notes().write(&lock, &[Revision { before, after }])
+            }
+            Ok(None) => Ok(()),
+            Err(broken) => Err(Error::io(format!("\"{}\": {}", broken.path.display(), broken.why))),
+        }
     }
 
     /// Writes a new note, with status `captured`.
     pub fn capture(&self, new: NewNote) -> Result<Note> {
-        let change = Change::of(&self.notes)?;
+        let change = Change::of(self.notes())?;
         let taken = change.notes.ids()?;
         let now = self.now.as_millisecond();
         let id = EntryId::make(&new.title, now, |id| taken.contains(id));
@@ -147,26 +270,37 @@ impl<P: Persistence> NoteService<P> {
 
     /// Lets a change wait for a person.
     pub fn propose(&self, proposal: Proposal) -> Result<Proposal> {
-        waiting::propose(&self.notes, proposal)
+        waiting::propose(self.notes(), proposal)
     }
 
     /// The note. This does not count as a read.
     pub fn look(&self, id: &EntryId) -> Result<Note> {
-        self.notes.find(id)
+        self.notes().find(id)
     }
 
     /// Counts a read and returns the note.
     pub fn read(&self, id: &EntryId) -> Result<Note> {
         self.must_have(id)?;
-        let change = Change::of(&self.notes)?;
+        let change = Change::of(self.notes())?;
         let note = count_use(&change, id, self.now)?;
         change.write().map(|()| note)
     }
 
-    /// Applies the whole patch at once.
-    pub fn update(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
+    /// Puts `body` in the place of what the note says. See [`update_meta`](NoteService::update_meta).
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such note. Or the store cannot be written.
+    pub fn update_body(&self, id: &EntryId, body: &str, author: &Author) -> Result<Changed> {
+        self.update_meta(id, &Patch { body: Some(body.to_owned()), ..Patch::default() }, author)
+    }
+
+    /// Applies the whole patch at once. An agent's change of what a person has made their own waits for a person.
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such note. Or the store cannot be written.
+    pub fn update_meta(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
         self.must_have(id)?;
-        let changing = Change::of(&self.notes)?;
+        let changing = Change::of(self.notes())?;
         let note = changing.notes.find(id)?;
         let mut entry = note.entry.clone();
         if matches!(author, Author::Person) && patch.has_text() && !entry.is_typed() {
@@ -219,7 +353,7 @@ impl<P: Persistence> NoteService<P> {
     /// The patch over the text that waits for this note already: it takes that text's place, so what it does not change
     /// stays.
     fn over_what_waits(&self, note: &Note, patch: &Patch) -> Result<Option<Entry>> {
-        let (waiting, _) = self.notes.proposals()?;
+        let (waiting, _) = self.notes().proposals()?;
         let is_for_it = |there: &&Proposal| {
             (there.op, there.note.as_ref(), there.base.as_ref())
                 == (Op::Update, Some(&note.entry.meta().id), Some(&note.entry.base()))
@@ -239,43 +373,58 @@ impl<P: Persistence> NoteService<P> {
         Ok(Some(entry))
     }
 
-    /// Removes a note. One that is already archived stays in the archive. An alias is not accepted: the id of a note that
-    /// was merged into another does not remove the other.
-    pub fn remove(&self, id: &EntryId, how: RemovalMode, author: &Author) -> Result<Changed> {
+    /// Moves a note to the archive. One that is already there stays. An alias is not accepted: the id of a note that was
+    /// merged into another does not remove the other.
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such note. Or the store cannot be written.
+    pub fn remove(&self, id: &EntryId, author: &Author) -> Result<Changed> {
         self.must_have(id)?;
-        let change = Change::of(&self.notes)?;
+        let change = Change::of(self.notes())?;
         let note = change.notes.find_own(id)?;
-        if let (Author::Agent(session), Place::Topics, Some(kept)) = (author, note.place, note.entry.kept()) {
-            if how == RemovalMode::Purge {
-                let why = format!("{id} is deleted by a person alone: {}", kept.reason());
-                return Err(Error::refused(why).hint("run it in a terminal of your own"));
-            }
+        // Whoever archived it may have been stopped before AGENTS.md and the history knew.
+        if note.place == Place::Archive {
+            return Ok(Changed::Done(note));
+        }
+        if let (Author::Agent(session), Some(kept)) = (author, note.entry.kept()) {
             let now = self.now.as_millisecond();
             let mut proposal = Proposal::about(&note.entry, Op::Retire, None, By::Agent, now);
             (proposal.reasons, proposal.session) = (vec![kept.reason().to_owned()], Some(session.clone()));
             return waits(change, proposal);
         }
-        let note = match (how, note.place) {
-            (RemovalMode::Archive, Place::Topics) => change.archive(&note)?,
-            // Whoever archived it may have been stopped before AGENTS.md and the history knew.
-            (RemovalMode::Archive, Place::Archive) => return Ok(Changed::Done(note)),
-            (RemovalMode::Purge, _) => {
-                change.purge(&note);
-                // A change that waits holds the note's text, too.
-                let (waiting, _) = change.notes.proposals()?;
-                for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
-                    waiting::end(&change, &proposal.id, None)?;
-                }
-                note
-            }
-        };
+        let note = change.archive(&note)?;
+        change.write().map(|()| Changed::Done(note))
+    }
+
+    /// Deletes a note, and the changes of it that wait. See [`remove`](NoteService::remove).
+    ///
+    /// # Errors
+    /// `NotFound`: there is no such note. `Refused`: an agent may not delete a person's. Or the store cannot be written.
+    pub fn purge(&self, id: &EntryId, author: &Author) -> Result<Changed> {
+        self.must_have(id)?;
+        let change = Change::of(self.notes())?;
+        let note = change.notes.find_own(id)?;
+        if let (Author::Agent(_), Place::Topics, Some(kept)) = (author, note.place, note.entry.kept()) {
+            let why = format!("{id} is deleted by a person alone: {}", kept.reason());
+            return Err(Error::refused(why).hint("run it in a terminal of your own"));
+        }
+        change.purge(&note);
+        // A change that waits holds the note's text, too.
+        let (waiting, _) = change.notes.proposals()?;
+        for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
+            waiting::end(&change, &proposal.id, None)?;
+        }
         change.write().map(|()| Changed::Done(note))
     }
 
     /// Without a store there is no note to change, and no store is made for it.
     fn must_have(&self, id: &EntryId) -> Result<()> {
-        if self.notes.is_there() { Ok(()) } else { self.notes.find(id).map(drop) }
+        if self.notes().is_there() { Ok(()) } else { self.notes().find(id).map(drop) }
     }
+}
+
+fn queue_path(dir: &str, id: &str) -> PathBuf {
+    Path::new(dir).join(format!("{id}.json"))
 }
 
 fn waits<P: Persistence>(change: Change<P>, proposal: Proposal) -> Result<Changed> {

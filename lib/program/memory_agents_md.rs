@@ -7,7 +7,7 @@ use crate::base::repository::Repository;
 use crate::config::memory::Target;
 use crate::harness::shell::AgentShell;
 use crate::memory::section::projects::agents_md;
-use crate::memory::section::{self, NoteCounts, Outcome, Standing};
+use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing};
 use crate::program::notes::{CONFIG, Store, ids_on_stdin, named_repo, place_here};
 use crate::store::persistence::Note;
 use crate::store::place::Root;
@@ -73,7 +73,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     if !args.words().is_empty() {
         return print_notes(&store, cx).map(|()| ExitCode::SUCCESS);
     }
-    let Store { config, root, .. } = store;
+    let Store { config, root, service } = store;
     let is_check = args.has("check");
     let here = if args.has("project") { Some(place_here(&cx.env)?) } else { None };
     let (wanted, repo): (Vec<PathBuf>, _) = match &here {
@@ -87,16 +87,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let is_bare = !is_named && !section::has_targets(&config, &root);
     let (today, reporter) = (cx.env.today(), cx.reporter);
     if args.has("stdout") || is_bare && !is_check {
-        let section = section::text(&config, &root, repo.as_deref(), today, &reporter)?;
-        return print(repo.as_deref(), section, cx).map(|()| ExitCode::SUCCESS);
+        let section = service.section(&[repo.as_deref()], Room::of(&config.agents_md), None)?;
+        section::warn(&section, repo.as_deref(), &config, &reporter);
+        return print(repo.as_deref(), &section, cx).map(|()| ExitCode::SUCCESS);
     }
     let targets: Vec<Target> = wanted.into_iter().map(|path| Target { path, repo: repo.clone() }).collect();
-    let outcomes = match (is_check, is_named) {
-        (true, true) => section::check_these(&targets, &config, &root, today)?,
-        (true, false) => section::check(&config, &root, today)?,
-        (false, true) => section::refresh_these(&targets, &config, &root, today, &reporter)?,
-        (false, false) => section::refresh(&config, &root, today, &reporter)?,
-    };
+    let these = is_named.then_some(&targets[..]);
+    let outcomes = section::refresh(these, &config, &root, today, (!is_check).then_some(&reporter))?;
     if let Some(here) = here.filter(|_| !is_check && outcomes.iter().all(|outcome| outcome.standing.is_ok()))
     {
         record(&root, &here, cx);
@@ -149,26 +146,27 @@ fn print_notes(store: &Store, cx: &mut Context) -> Result<()> {
         Ok(())
     });
     if !notes.is_empty() {
-        print(None, section::of_notes(&store.config, &notes, &cx.reporter), cx)?;
+        let section = section::of_notes(&notes, Room::of(&store.config.agents_md));
+        section::warn(&section, None, &store.config, &cx.reporter);
+        print(None, &section, cx)?;
     } else if cx.json {
-        print(None, Default::default(), cx)?;
+        cx.stdout.json(&json(None, "", NoteCounts::default()))?;
     }
     found
 }
 
 /// A section, as `memory-recall` prints it, too.
-pub(super) fn print(
-    repo: Option<&str>,
-    (section, NoteCounts { hot, warm, cold }): (String, NoteCounts),
-    cx: &mut Context,
-) -> Result<()> {
+pub(super) fn print(repo: Option<&str>, section: &Section, cx: &mut Context) -> Result<()> {
+    let text = section.text();
     match cx.json {
-        true => {
-            let json = json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section});
-            cx.stdout.json(&json)
-        }
-        false => cx.stdout.line(&section),
+        true => cx.stdout.json(&json(repo, &text, section.counts())),
+        false => cx.stdout.line(&text),
     }
+}
+
+fn json(repo: Option<&str>, section: &str, counts: NoteCounts) -> Value {
+    let NoteCounts { hot, warm, cold } = counts;
+    json!({"repo": repo, "hot": hot, "warm": warm, "cold": cold, "section": section})
 }
 
 /// Prints a line or an object for a file.

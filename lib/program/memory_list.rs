@@ -5,13 +5,12 @@ use crate::base::error::Result;
 use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::{counted, disarmed, one_line};
-use crate::memory::search::{Found, Index, Query, Wanted};
+use crate::memory::search::{Found, Wanted};
 use crate::memory::service::{Filter, belongs_to};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, named_repo, wanted_tag};
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;
-use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -75,23 +74,22 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let dir = cx.env.current_dir().ok().filter(|_| is_narrow);
     let here = dir.and_then(|dir| repository::of(&dir)).map(|here| here.name);
     let view = ListedNotes { filter, here, elsewhere: AtomicUsize::new(0) };
-    let query = args.text("query").map(Query::parse);
+    let query = args.text("query");
     let place = if args.has("archived") { Place::Archive } else { Place::Topics };
-    let index = Index::at(&store.root);
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
-    let rows = match &query {
+    let rows = match query {
         // In another order than that of the best, any of them may be the first.
         Some(query) => {
             let most = if sort.is_none() { limit } else { usize::MAX };
-            ordered(found(query, &view, &index, place, most, cx)?, sort, limit)
+            ordered(found(query, &view, &store, place, most, cx)?, sort, limit)
         }
         None => {
-            let scan = index.scan(place, |note| view.shows(&note.meta).then(|| Found::listed(note)))?;
-            warn_of(&scan.broken, &cx.reporter);
-            ordered(scan.found.into_iter().flatten().collect(), sort.or(Some("title")), limit)
+            let listed = store.service.list(place, |meta| view.shows(meta))?;
+            warn_of(&listed.broken, &cx.reporter);
+            ordered(listed.found, sort.or(Some("title")), limit)
         }
     };
-    let (proposals, _) = Topics::at(&store.root).proposals()?;
+    let (proposals, _) = store.service.notes().proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
     for proposal in &proposals {
         if let Some(note) = &proposal.note {
@@ -108,7 +106,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let is_counted = query.is_none() || sort.is_some() || rows.len() < limit;
     hints(view.elsewhere.into_inner(), is_counted, rows.is_empty(), proposals.len(), cx);
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = index.keep_up();
+    let _ = store.service.keep_up();
     Ok(())
 }
 
@@ -174,9 +172,9 @@ fn remark(meta: &Meta, waits: bool, today: Date) -> String {
 }
 
 fn found(
-    query: &Query,
+    query: &str,
     view: &ListedNotes,
-    index: &Index,
+    store: &Store,
     place: Place,
     most: usize,
     cx: &Context,
@@ -184,7 +182,7 @@ fn found(
     let wanted = |meta: &Meta| view.shows(meta);
     let is_any = view.filter == Filter::default() && view.here.is_none();
     let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
-    let findings = index.find(place, query, wanted, most)?;
+    let findings = store.service.search(place, query, wanted, most)?;
     warn_of(&findings.broken, &cx.reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
         let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();

@@ -13,9 +13,8 @@ use crate::config::memory;
 use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
-use crate::memory::recall::{self, BYTES_A_TOKEN, Moment, Shown};
-use crate::memory::search::{Index, Query};
-use crate::memory::section::here::{Around, Here, Known};
+use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
+use crate::memory::section::Room;
 use crate::program::memory_agents_md::print;
 use crate::program::notes::{CONFIG, Listed, Store, json_on_stdin, named_repo};
 use crate::store::persistence::warn_of;
@@ -97,10 +96,10 @@ fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
     if !args.words().is_empty() {
         return search(args, &store, repo.as_deref(), room, cx);
     }
-    let around = Around::of(&store.config, &Index::at(&store.root), repo.as_deref(), cx.env.today())?;
-    warn_of(around.broken(), &cx.reporter);
-    let Here { section, counts, .. } = around.section(&Known::default(), room);
-    print(repo.as_deref(), (section, counts), cx)
+    let audiences: Vec<Option<&str>> = repo.as_deref().map(Some).into_iter().chain([None]).collect();
+    let section = store.service.section(&audiences, Room::of(&store.config.agents_md), room)?;
+    warn_of(&section.broken, &cx.reporter);
+    print(repo.as_deref(), &section, cx)
 }
 
 fn search(
@@ -110,33 +109,30 @@ fn search(
     room: Option<usize>,
     cx: &mut Context,
 ) -> Result<()> {
-    let index = Index::at(&store.root);
-    let query = Query::parse(&args.words().join(" "));
     let most = args.number("limit").unwrap_or(NOTES);
-    let findings = recall::matching(&index, &query, repo, cx.env.today(), most)?;
-    warn_of(&findings.broken, &cx.reporter);
-    let mut shown = Shown::new(&store.root, room.unwrap_or(TOKENS * BYTES_A_TOKEN))?;
-    for found in &findings.found {
+    let room = room.unwrap_or(TOKENS * BYTES_A_TOKEN);
+    let recalled = store.service.recall(&args.words().join(" "), repo, most, room)?;
+    warn_of(&recalled.broken, &cx.reporter);
+    for found in recalled.found.iter().filter(|_| cx.json) {
         let Some(note) = found.view.note() else { continue };
-        if shown.add("", note, found.line.as_deref()) && cx.json {
-            let waiting: Vec<_> = shown.waiting(&found.view.meta.id).cloned().collect();
-            let body = String::from_utf8_lossy(note.entry.body()).into_owned();
-            cx.stdout.json(&Listed {
-                change: !waiting.is_empty(),
-                score: Some(found.score),
-                line: found.line.as_deref(),
-                body: Some(body),
-                proposals: &waiting,
-                ..Listed::of(&found.view.meta, &found.view.path)
-            })?;
-        }
+        let of_it =
+            recalled.proposals.iter().filter(|there| there.note.as_ref() == Some(&found.view.meta.id));
+        let waiting: Vec<_> = of_it.map(|there| there.id.clone()).collect();
+        cx.stdout.json(&Listed {
+            change: !waiting.is_empty(),
+            score: Some(found.score),
+            line: found.line.as_deref(),
+            body: Some(String::from_utf8_lossy(note.entry.body()).into_owned()),
+            proposals: &waiting,
+            ..Listed::of(&found.view.meta, &found.view.path)
+        })?;
     }
     if !cx.json {
-        cx.stdout.text(&shown.text)?;
+        cx.stdout.text(&recalled.text)?;
     }
     cx.stdout.flush()?;
     // The answer does not depend on it, and a store that cannot be written to can be searched.
-    let _ = index.keep_up();
+    let _ = store.service.keep_up();
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::Result;
 use crate::memory::defrag::applied::forget;
-use crate::memory::service::RemovalMode;
 use crate::program::notes::{CONFIG, Store, author, ids, up_to_ids};
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Persistence, Place};
@@ -31,11 +30,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
-    let (how, done) = match args.has("purge") {
-        true => (RemovalMode::Purge, "delete"),
-        false => (RemovalMode::Archive, "archive"),
-    };
-    if how == RemovalMode::Purge {
+    let is_purged = args.has("purge");
+    if is_purged {
         // Before the notes are deleted, while their ids are still known. Only those that can be deleted.
         let topics = Topics::at(&store.root);
         let there: Vec<_> = ids.iter().filter(|id| topics.find_own(id).is_ok()).cloned().collect();
@@ -54,7 +50,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     let author = author(&cx.env);
-    store.change(&ids, done, cx, |id| store.service.remove(id, how, &author))
+    match is_purged {
+        true => store.change(&ids, "delete", cx, |id| store.service.purge(id, &author)),
+        false => store.change(&ids, "archive", cx, |id| store.service.remove(id, &author)),
+    }
 }
 
 /// The archived notes that these have replaced, and that are not themselves to be deleted.

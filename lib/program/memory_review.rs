@@ -11,7 +11,6 @@ use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask, only_a_person}
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
-use crate::store::topics::Topics;
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
@@ -60,13 +59,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         only_a_person("to accept or reject a change", &cx.env)?;
     }
     let store = Store::open(args, cx)?;
-    let notes = Topics::at(&store.root);
-    let mut review = Review { store: &store, notes, said: Vec::new(), sources: Vec::new() };
+    let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };
     let ended = if !decisions.is_empty() {
         let ids = review.ids(&decisions, cx)?;
         cx.each(ids, |(is_accepted, id), cx| review.decide(is_accepted, &id, cx))
     } else {
-        let (waiting, broken) = review.notes.proposals()?;
+        let (waiting, broken) = store.service.notes().proposals()?;
         warn_of(&broken, &cx.reporter);
         let waiting = by_session(waiting);
         match can_ask(cx) && AgentShell::of(&cx.env).is_none() {
@@ -113,7 +111,6 @@ fn heading<'a>(proposal: &'a Proposal, above: &mut Option<Option<(&'a str, &'a s
 /// The changes that are decided about, one by one.
 struct Review<'a> {
     store: &'a Store,
-    notes: Topics,
     /// What was decided, for the history.
     said: Vec<String>,
     sources: Vec<Source>,
@@ -136,7 +133,7 @@ impl Review<'_> {
             if let Some(heading) = heading(proposal, &mut above).filter(|_| !cx.json) {
                 cx.stdout.line(&disarmed(&format!("{heading}\n")))?;
             }
-            print(&Pending::of(&self.notes, proposal.clone())?, cx)?;
+            print(&self.store.service.pending(proposal.clone())?, cx)?;
         }
         Ok(())
     }
@@ -158,7 +155,7 @@ impl Review<'_> {
     }
 
     fn ids_of_session(&self, thread_id: &str) -> Result<Vec<ProposalId>> {
-        let (waiting, _) = self.notes.proposals()?;
+        let (waiting, _) = self.store.service.notes().proposals()?;
         let is_of_it =
             |proposal: &Proposal| session_of(proposal).is_some_and(|(_, session)| session == thread_id);
         let ids: Vec<_> = waiting.into_iter().filter(is_of_it).map(|proposal| proposal.id).collect();
@@ -171,21 +168,15 @@ impl Review<'_> {
     }
 
     /// `shown` is the note that the person looked at; without one, that of the proposal counts.
-    fn carry_out(
-        &mut self,
-        is_accepted: bool,
-        id: &ProposalId,
-        shown: Option<&str>,
-        cx: &Context,
-    ) -> Result<Decided> {
-        let proposal = review::find(&self.notes, id)?;
+    fn carry_out(&mut self, is_accepted: bool, id: &ProposalId, shown: Option<&str>) -> Result<Decided> {
+        let proposal = self.store.service.proposal(id)?;
         let (verb, decided) = if is_accepted {
-            match review::accept(&self.notes, id, shown, cx.env.now())? {
+            match self.store.service.accept(id, shown)? {
                 None => return Ok(Decided::NoteChanged),
                 Some(note) => ("accept", Decided::Accepted(note.into())),
             }
         } else {
-            review::reject(&self.notes, id)?;
+            self.store.service.reject(id)?;
             ("reject", Decided::Rejected)
         };
         self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
@@ -196,8 +187,8 @@ impl Review<'_> {
     /// What a flag says.
     fn decide(&mut self, is_accepted: bool, id: &ProposalId, cx: &mut Context) -> Result<()> {
         // Before it may change: this is what the person is shown.
-        let pending = Pending::of(&self.notes, review::find(&self.notes, id)?)?;
-        match self.carry_out(is_accepted, id, None, cx)? {
+        let pending = self.store.service.pending(self.store.service.proposal(id)?)?;
+        match self.carry_out(is_accepted, id, None)? {
             Decided::Accepted(note) if cx.json => cx.stdout.json(&json!({
                 "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
             })),
@@ -242,7 +233,7 @@ impl Review<'_> {
 
     /// Asks until one change is decided about, or left. Returns the letter of the answer.
     fn ask_about_one(&mut self, proposal: &Proposal, count: &str, cx: &mut Context) -> Result<char> {
-        let mut pending = Pending::of(&self.notes, proposal.clone())?;
+        let mut pending = self.store.service.pending(proposal.clone())?;
         cx.stdout.line(count)?;
         print(&pending, cx)?;
         loop {
@@ -253,10 +244,10 @@ impl Review<'_> {
                 _ => {}
             }
             let shown = pending.note.as_ref().map(|note| note.entry.base());
-            let said = match self.carry_out(answer != 'r', &proposal.id, shown.as_deref(), cx) {
+            let said = match self.carry_out(answer != 'r', &proposal.id, shown.as_deref()) {
                 Ok(Decided::NoteChanged) => {
                     cx.stdout.line("the note has changed in this moment; this is the change now:")?;
-                    pending = Pending::of(&self.notes, review::find(&self.notes, &proposal.id)?)?;
+                    pending = self.store.service.pending(self.store.service.proposal(&proposal.id)?)?;
                     cx.stdout.line(count)?;
                     print(&pending, cx)?;
                     continue;
@@ -277,7 +268,7 @@ impl Review<'_> {
 
     fn drop_all<'p>(&mut self, all: impl Iterator<Item = &'p Proposal>, cx: &mut Context) -> Result<()> {
         for proposal in all {
-            match self.carry_out(false, &proposal.id, None, cx) {
+            match self.carry_out(false, &proposal.id, None) {
                 Ok(_) => cx.stdout.line(&format!("rejected: {}", proposal.id))?,
                 // Decided about before.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -306,7 +297,7 @@ impl Review<'_> {
                 cx.stdout.line("nothing was changed")?;
                 return Ok(false);
             }
-            after => after.and_then(|after| review::set_draft(&self.notes, &proposal.id, after)),
+            after => after.and_then(|after| self.store.service.set_draft(&proposal.id, after)),
         };
         if let Err(error) = &set {
             cx.stdout.line(&disarmed(&format!("the text is left as it was: {}", error.line())))?;

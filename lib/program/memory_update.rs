@@ -59,7 +59,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
     redact(&mut patch, &store.config.redact, &cx.reporter)?;
     let author = author(&cx.env);
-    store.change(&ids, "update", cx, |id| store.service.update(id, &patch, &author))
+    store.change(&ids, "update", cx, |id| store.service.update_meta(id, &patch, &author))
 }
 
 /// What the flags change, but for the body.

@@ -4,6 +4,7 @@ use crate::base::cli::Reporter;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::nearest;
 use crate::store::entry::{Entry, EntryId};
+use crate::store::place::Root;
 use crate::store::proposal::{self, Proposal};
 pub use crate::store::revision::Place;
 use crate::store::revision::{Revision, Version};
@@ -45,8 +46,9 @@ pub fn warn_of(broken: &[Broken], reporter: &Reporter) {
     }
 }
 
-/// Where notes and proposals are kept: files by their paths below the store, `topics/NAME.md`, `archive/NAME.md` and
-/// `proposals/ID.json`. A host that keeps them elsewhere says how to list, read and write them; the rest follows.
+/// Where notes, proposals and the queue are kept: files by their paths below the store, `topics/NAME.md`, `archive/NAME.md`,
+/// `proposals/ID.json` and `inbox/ID.json`. A host that keeps them elsewhere says how to list, read and write them; the rest
+/// follows. [`conformance`](crate::conformance) checks that it does so in the way that is expected.
 pub trait Persistence {
     /// While one is held, nobody else changes anything. Held for milliseconds.
     type Lock;
@@ -54,7 +56,8 @@ pub trait Persistence {
     /// Makes the store where there is none.
     fn lock(&self) -> Result<Self::Lock>;
 
-    /// The names in a directory that end so, in order.
+    /// The names in a directory that end so, in order; none if there is no such directory. Those of its subdirectories are
+    /// not among them.
     fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>>;
 
     /// What is kept at this path; `None` if nothing is.
@@ -63,11 +66,17 @@ pub trait Persistence {
     /// There is something that cannot be read.
     fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Broken>;
 
-    /// Makes a change, see [`Change`](crate::store::change::Change): all of it or nothing, whatever crash comes between.
+    /// Makes a change: all of it or nothing, whatever crash comes between.
     ///
     /// # Errors
     /// `Conflict`: a file is not as the change found it.
     fn write(&self, lock: &Self::Lock, change: &[Revision]) -> Result<()>;
+
+    /// The store's directory, if it is one of files: then what is known of the notes is kept in a cache there.
+    #[doc(hidden)]
+    fn root(&self) -> Option<&Root> {
+        None
+    }
 
     /// There is a store at all.
     fn is_there(&self) -> bool {

@@ -18,11 +18,17 @@ use std::path::{Component, Path, PathBuf};
 /// The largest note that is read, in bytes. The largest that is written is an eighth of it.
 const CAP: u64 = 8 << 20;
 
+/// Notes as Markdown files below one directory.
 pub struct Topics {
     root: Root,
 }
 
 impl Topics {
+    /// The store in this directory. It is made with the first note.
+    pub fn open(dir: &Path) -> Topics {
+        Topics::at(&Root::at(dir))
+    }
+
     pub fn at(root: &Root) -> Topics {
         Topics { root: root.clone() }
     }
@@ -59,7 +65,7 @@ impl Topics {
         Ok(())
     }
 
-    /// Like [`Persistence::scan`], where `read` knows a note in its own way: see [`read`].
+    /// Like [`Persistence::scan`], where `read` knows a note in its own way.
     pub fn scan_with<T: Send>(
         &self,
         places: &[Place],
@@ -276,6 +282,10 @@ impl Persistence for Topics {
         // the same; memory-sync asks then, should it be many.
         let _ = removed::add(&self.root, gone.iter());
         apply::write(&self.root, change)
+    }
+
+    fn root(&self) -> Option<&Root> {
+        Some(&self.root)
     }
 
     fn is_there(&self) -> bool {

@@ -201,7 +201,8 @@ impl<P: Persistence> DefragHost<'_, P> {
     /// A target may be new, and what people changed by hand is for agents too.
     fn refresh_targets(&mut self, run: &Run) -> Result<()> {
         if !run.is_dry() {
-            self.summary.targets = section::refresh(run.config, run.root, run.env.today(), run.reporter)?;
+            self.summary.targets =
+                section::refresh(None, run.config, run.root, run.env.today(), Some(run.reporter))?;
         }
         Ok(())
     }

@@ -12,11 +12,11 @@ use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching};
 use crate::memory::recall::reader::{Event, History, form, hear};
 use crate::memory::recall::session::Session;
 use crate::memory::search::{Found, Index, Query};
-use crate::memory::section::here::{Around, Known, known_from};
-use crate::memory::section::{note, splice};
+use crate::memory::section::{Had, Pool, Room, note, splice};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
+use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ pub fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> 
     let before = session.clone();
     let cwd = heard.cwd.clone().map_or_else(|| at.env.current_dir(), Ok)?;
     let repo = repository::place_of(&cwd).map(|repository| repository.name);
-    let hook = Hook { spec, name: &heard.name, at, cwd, repo, index: Index::at(at.root) };
+    let hook = Hook { spec, name: &heard.name, at, cwd, repo, index: Index::of(Topics::at(at.root)) };
     let is_start = matches!(heard.event, Event::Start { .. });
     let text = match &heard.event {
         Event::Other => String::new(),
@@ -106,7 +106,7 @@ struct Hook<'a> {
     at: &'a Moment<'a>,
     cwd: PathBuf,
     repo: Option<String>,
-    index: Index,
+    index: Index<Topics>,
 }
 
 impl Hook<'_> {
@@ -133,26 +133,29 @@ impl Hook<'_> {
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
     /// session has not had. Empty if that is no note.
     fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-        let mut known = self.known();
+        let mut had = self.had();
         if is_more {
-            known.whole.extend(session.notes.keys().cloned());
-            known.listed.extend(session.listed.iter().cloned());
+            had.whole.extend(session.notes.keys().cloned());
+            had.listed.extend(session.listed.iter().cloned());
         }
-        let around = Around::of(self.at.config, &self.index, self.repo.as_deref(), self.at.today)?;
+        let audiences = self.repo.clone().map(Some).into_iter().chain([None]).collect();
+        let pool = Pool::read(&self.index, audiences, self.at.today)?;
+        let limits = Room::of(&self.at.config.agents_md);
         let mut room = most - 500;
         // Line ends and quotes take more room in JSON, so it may take more than one try.
         while room > 500 {
-            let here = around.section(&known, Some(room));
-            let text = match here.counts.hot + here.counts.warm {
+            let section = pool.section(limits, &had, Some(room));
+            let counts = section.counts();
+            let text = match counts.hot + counts.warm {
                 0 => String::new(),
-                _ => fenced(&without_markers(&here.section))?,
+                _ => fenced(&without_markers(&section.text()))?,
             };
             if form(self.spec, self.name, &text).len() < most {
                 session.has_section = true;
-                let whole = known.whole.into_iter().chain(here.notes.whole);
+                let whole = had.whole.iter().chain(section.whole());
                 let new: Vec<_> = whole.filter(|id| !is_more || !session.notes.contains_key(id)).collect();
-                session.notes.extend(new.into_iter().map(|id| (id.clone(), around.told(&id))));
-                session.listed.extend(here.notes.listed);
+                session.notes.extend(new.into_iter().map(|id| (id.clone(), pool.told(id))));
+                session.listed.extend(section.listed().cloned());
                 return Ok(text);
             }
             room = room * 4 / 5;
@@ -162,15 +165,15 @@ impl Hook<'_> {
 
     /// The notes that the program reads from the targets among its files: the configured ones, and checkouts where a person
     /// asked for one.
-    fn known(&self) -> Known {
-        let mut known = Known::default();
+    fn had(&self) -> Had {
+        let mut had = Had::default();
         let real = |path: &Path| path.canonicalize().ok();
         let projects = Projects::load(self.at.root).unwrap_or_default().projects;
         let configured = self.at.config.agents_md.targets.iter().map(|target| target.path.clone());
         let checkouts = projects.iter().map(|project| project.top.join("AGENTS.md"));
         let targets: Vec<_> = configured.chain(checkouts).filter_map(|path| real(&path)).collect();
         if targets.is_empty() {
-            return known;
+            return had;
         }
         for path in self.spec.files(self.at.env, &self.cwd).iter().filter_map(|path| real(path)) {
             if !targets.contains(&path) {
@@ -179,10 +182,10 @@ impl Hook<'_> {
             let Ok(bytes) = file::read(&path, FILE) else { continue };
             // Broken markers are the doctor's business: then nothing is known of the file.
             if let Ok(Some(range)) = splice::find(&bytes) {
-                known_from(&String::from_utf8_lossy(&bytes[range]), &mut known);
+                had.add(&String::from_utf8_lossy(&bytes[range]));
             }
         }
-        known
+        had
     }
 
     /// What has become of the notes that the session was given, each said once, in at most `room` bytes.
@@ -191,7 +194,7 @@ impl Hook<'_> {
             return Ok(String::new());
         }
         let frame = fenced(CHANGES)?.len() + 2;
-        let mut shown = Shown::new(self.at.root, room - frame)?;
+        let mut shown = Shown::new(self.index.store(), room - frame)?;
         for (id, note) in self.index.notes(session.notes.keys())? {
             let is_expired = |note: &Note| note.entry.meta().is_expired(self.at.today);
             let holds = |note: &&Note| note.place == Place::Topics && !is_expired(note);
@@ -231,7 +234,7 @@ impl Hook<'_> {
         if clear.is_empty() || room < frame {
             return Ok(String::new());
         }
-        let mut shown = Shown::new(self.at.root, room - frame)?;
+        let mut shown = Shown::new(self.index.store(), room - frame)?;
         for found in clear {
             if let Some(note) = found.view.note() {
                 shown.add("", note, found.line.as_deref());

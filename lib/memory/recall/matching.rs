@@ -1,24 +1,52 @@
 //! The notes of a place that match a query, and how they are shown.
 
 use crate::base::error::Result;
-use crate::memory::search::{Findings, Index, Query};
+use crate::memory::search::{Findings, Found, Index, Query};
 use crate::memory::section::note;
-use crate::memory::service::belongs_to;
+use crate::memory::service::{NoteService, belongs_to};
 use crate::store::entry::{EntryId, Meta, Scope};
 use crate::store::index::LEAST;
-use crate::store::persistence::{Note, Persistence, Place};
+use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
-use crate::store::proposal::{Proposal, ProposalId};
-use crate::store::topics::Topics;
+use crate::store::proposal::Proposal;
 use jiff::civil::Date;
 
 /// The estimate of tokens is this many bytes a token.
 pub const BYTES_A_TOKEN: usize = 4;
 
+/// The notes that answer some words.
+#[derive(Debug)]
+pub struct Recalled {
+    /// Those for which there was room, to be read by a model.
+    pub text: String,
+    /// The same, the best first.
+    pub found: Vec<Found>,
+    /// The changes that wait for a person, of whatever note.
+    pub proposals: Vec<Proposal>,
+    /// The files that were left out.
+    pub broken: Vec<Broken>,
+}
+
+impl<P: Persistence + Sync> NoteService<P> {
+    /// The notes that answer some words in a place: those of its repository and those that hold everywhere, `most` at most, in
+    /// at most so many `bytes` of text. One that is too long is shortened.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn recall(&self, words: &str, repo: Option<&str>, most: usize, bytes: usize) -> Result<Recalled> {
+        let Findings { mut found, broken, .. } =
+            matching(self.index(), &Query::parse(words), repo, self.today(), most)?;
+        let mut shown = Shown::new(self.notes(), bytes)?;
+        found
+            .retain(|found| found.view.note().is_some_and(|note| shown.add("", note, found.line.as_deref())));
+        Ok(Recalled { text: shown.text, found, proposals: shown.proposals, broken })
+    }
+}
+
 /// The notes of this place that match, the best first: those of the repository and those that hold everywhere. None that
 /// no longer holds.
-pub fn matching(
-    index: &Index,
+pub(super) fn matching<P: Persistence + Sync>(
+    index: &Index<P>,
     query: &Query,
     repo: Option<&str>,
     today: Date,
@@ -32,30 +60,25 @@ pub fn matching(
 }
 
 /// Notes as text, as long as there is room. One that is too long is shortened to its summary and the line that matches.
-pub struct Shown {
+pub(super) struct Shown {
     room: usize,
     proposals: Vec<Proposal>,
-    pub text: String,
+    pub(super) text: String,
     /// Each note with the fingerprint of its text.
     pub(super) told: Vec<(EntryId, String)>,
 }
 
 impl Shown {
     /// Room for so many bytes.
-    pub fn new(root: &Root, room: usize) -> Result<Shown> {
-        let (proposals, _) = Topics::at(root).proposals()?;
+    pub(super) fn new(notes: &impl Persistence, room: usize) -> Result<Shown> {
+        let (proposals, _) = notes.proposals()?;
         Ok(Shown { room, proposals, text: String::new(), told: Vec::new() })
     }
 
-    /// The changes of a note that wait for the person.
-    pub fn waiting<'a>(&'a self, note: &'a EntryId) -> impl Iterator<Item = &'a ProposalId> {
-        self.proposals.iter().filter(move |there| there.note.as_ref() == Some(note)).map(|there| &there.id)
-    }
-
     /// Adds a note, and a sentence of ours before it. `false` if there was no room for it.
-    pub fn add(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
+    pub(super) fn add(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
         let id = &note.entry.meta().id;
-        let waits = self.waiting(id).next().is_some();
+        let waits = self.proposals.iter().any(|there| there.note.as_ref() == Some(id));
         let left = self.room.saturating_sub(self.text.len() + sentence.len() + 1);
         let whole = Some(note).filter(|note| note.entry.body().len() <= left);
         let block = whole.map(|note| note::block(note, waits)).filter(|block| block.len() <= left);

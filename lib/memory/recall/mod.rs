@@ -11,6 +11,6 @@ mod session;
 mod trouble;
 
 pub use crate::memory::recall::hook::{Moment, answer};
-pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Shown, matching, needs_cache};
+pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
 pub use crate::memory::recall::session::sweep;
 pub use crate::memory::recall::trouble::{keep, troubles};

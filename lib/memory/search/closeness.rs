@@ -4,7 +4,7 @@
 //! come first by their counts, and for those that are shown.
 
 use crate::base::text::{border, one_line};
-use crate::memory::search::count::{BODY, Document, SUMMARY, TITLE};
+use crate::memory::search::document::{BODY, Document, SUMMARY, TITLE};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::{Query, TERMS};
@@ -142,31 +142,25 @@ impl Matches {
     /// The line of the note that matches best, without line ends. A line of the summary or the body is preferred to
     /// the title, which is shown anyway. `None` if no line matches.
     pub(super) fn line(&self, document: &Document<'_>, worth: &Worth) -> Option<String> {
-        let mut best: Option<(LineScore, &str)> = None;
-        let all: Vec<(&[Match], usize, usize)> = self.lines(document.body).collect();
-        for (field, text) in [(SUMMARY, document.summary), (BODY, document.body), (TITLE, document.title)] {
+        let (mut best, mut shown) = (0.0, None);
+        let all: Vec<(&[Match], usize, usize)> = self.lines(&document.body).collect();
+        for (field, text) in [(SUMMARY, document.summary), (BODY, &*document.body), (TITLE, document.title)] {
             for (line, from, to) in all.iter().filter(|(line, ..)| line[0].field == field) {
-                let score = score_line(line, *from, worth);
-                if score.worth > best.as_ref().map_or(0.0, |(best, _)| best.worth) {
-                    best = Some((score, &text[*from..text.len().min(*to)]));
+                let (score, start) = score_line(line, *from, worth);
+                if score > best {
+                    (best, shown) = (score, Some((&text[*from..text.len().min(*to)], start)));
                 }
             }
         }
-        best.map(|(score, line)| cut(line, score.start))
+        shown.map(|(line, start)| cut(line, start))
     }
 }
 
-/// How well a line matches, and where the best part of it begins.
-struct LineScore {
-    worth: f64,
-    start: usize,
-}
-
-/// The score of the line that begins at `from`, of its matches.
-fn score_line(matches: &[Match], from: usize, worth: &Worth) -> LineScore {
+/// How well the line that begins at `from` matches, and where the best part of it begins.
+fn score_line(matches: &[Match], from: usize, worth: &Worth) -> (f64, usize) {
     let mut window: VecDeque<(usize, usize)> = VecDeque::new();
     let mut nearest = [0.0f64; TERMS];
-    let mut best = LineScore { worth: 0.0, start: 0 };
+    let mut best = (0.0, 0);
     for found in matches {
         let (start, end, index) = (found.start - from, found.end - from, usize::from(found.term));
         if let Some(nearest) = nearest.get_mut(index) {
@@ -178,9 +172,8 @@ fn score_line(matches: &[Match], from: usize, worth: &Worth) -> LineScore {
         window.push_back((start, index));
         let together = window.iter().fold(0u64, |bits, (_, term)| bits | 1 << (term & 63));
         let total = bits(together).filter_map(|term| nearest.get(term)).sum();
-        if total > best.worth {
-            let start = window.front().map_or(start, |(start, _)| *start);
-            best = LineScore { worth: total, start };
+        if total > best.0 {
+            best = (total, window.front().map_or(start, |(start, _)| *start));
         }
     }
     best

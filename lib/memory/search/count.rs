@@ -3,84 +3,11 @@
 //! The counts of a note depend on no other note and not on the order of its words, so a cache that knows how often each
 //! word occurs gives the same. Where the words stand is looked at later, in a few notes: see `closeness`.
 
+use crate::memory::search::document::{Document, Extent, FIELDS};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::Query;
-use crate::memory::search::words::{Word, WordKind, each};
-use crate::store::persistence::Note;
-
-/// Between two fields are so many words, so that no phrase and no window spans both.
-const GAP: u32 = 48;
-
-/// The parts of a note that are searched.
-#[derive(Debug, Clone, Copy)]
-pub struct Document<'a> {
-    pub title: &'a str,
-    pub tags: &'a [String],
-    pub summary: &'a str,
-    pub body: &'a str,
-}
-
-/// Fields are numbered, since each has its own weight.
-pub const FIELDS: usize = 4;
-pub(super) const TITLE: usize = 0;
-const TAGS: usize = 1;
-pub(super) const SUMMARY: usize = 2;
-pub(super) const BODY: usize = 3;
-
-/// How many words and lines a note has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Extent {
-    /// Words in each field.
-    pub(super) lengths: [u32; FIELDS],
-    /// Lines with a word. The title, the tags and the summary are a line each.
-    pub(super) lines: u32,
-}
-
-impl Document<'_> {
-    /// Calls `found` with each word, its field and its position: that of a part counts parts; a character or a
-    /// compound has the position of its last part.
-    pub(super) fn each_word(&self, mut found: impl FnMut(usize, u32, &Word<'_>)) -> Extent {
-        let mut extent = Extent::default();
-        let mut position = 0u32;
-        let mut read = |field: usize, text: &str| {
-            position = position.saturating_add(GAP);
-            let before = position;
-            let (mut line_end, mut lines) = (0, 0u32);
-            each(text, |word| {
-                if word.kind == WordKind::Part {
-                    position = position.saturating_add(1);
-                }
-                if word.start >= line_end {
-                    let rest = text.as_bytes().get(word.start..).filter(|_| field == BODY);
-                    line_end = rest
-                        .and_then(|rest| memchr::memchr(b'\n', rest))
-                        .map_or(usize::MAX, |length| word.start + length);
-                    lines += 1;
-                }
-                found(field, position, &word);
-            });
-            // All tags are one line.
-            let is_one_more = field != TAGS || extent.lengths[TAGS] == 0;
-            extent.lines = extent.lines.saturating_add(if is_one_more { lines } else { 0 });
-            extent.lengths[field] = extent.lengths[field].saturating_add(position - before);
-        };
-        read(TITLE, self.title);
-        for tag in self.tags {
-            read(TAGS, tag.split_once("__").map_or(tag, |(_, name)| name));
-        }
-        read(SUMMARY, self.summary);
-        read(BODY, self.body);
-        extent
-    }
-}
-
-/// The document that a note is.
-pub(super) fn with_document<T>(note: &Note, look: impl FnOnce(&Document<'_>) -> T) -> T {
-    let meta = note.entry.meta();
-    let body = String::from_utf8_lossy(note.entry.body());
-    look(&Document { title: &meta.title, tags: &meta.tags, summary: &meta.summary, body: &body })
-}
+use crate::memory::search::words::WordKind;
 
 /// How often a term of the query matches in each field, at one nearness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,41 +26,38 @@ pub struct Counts {
     pub(super) phrases: u8,
 }
 
-/// Adds up the matches of one note. They are few, so a list is quicker than a table.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Tally(Vec<Count>);
-
-impl Tally {
+impl Counts {
+    /// The matches are few, so a list is quicker than a table.
     pub(super) fn add(&mut self, term: u8, nearness: Nearness, times: [u16; FIELDS]) {
         let is_it = |count: &&mut Count| count.term == term && count.nearness == nearness;
-        match self.0.iter_mut().find(is_it) {
+        match self.counts.iter_mut().find(is_it) {
             Some(count) => {
                 for (sum, times) in count.times.iter_mut().zip(times) {
                     *sum = sum.saturating_add(times);
                 }
             }
-            None => self.0.push(Count { term, nearness, times }),
+            None => self.counts.push(Count { term, nearness, times }),
         }
     }
 
-    /// What was added, in the order of the terms.
-    pub(super) fn counts(mut self) -> Vec<Count> {
-        self.0.sort_unstable_by_key(|count| (count.term, count.nearness as usize));
-        self.0
+    /// In the order of the terms.
+    pub(super) fn sorted(mut self) -> Counts {
+        self.counts.sort_unstable_by_key(|count| (count.term, count.nearness as usize));
+        self
     }
 }
 
 impl Query {
     pub fn count(&self, document: &Document<'_>) -> Counts {
-        let mut tally = Tally::default();
-        let mut phrases = vec![Phrase::default(); self.phrases.len()];
-        let extent = document.each_word(|field, position, word| {
+        let mut counts = Counts::default();
+        let mut phrases = vec![PhraseMatch::default(); self.phrases.len()];
+        counts.extent = document.each_word(|field, position, word| {
             let mut hits = [0u64; 8];
             self.lexicon.look_up(word.text, |target| match target {
                 Target::Term { index, nearness } => {
                     let mut times = [0; FIELDS];
                     times[field] = 1;
-                    tally.add(index, nearness, times);
+                    counts.add(index, nearness, times);
                 }
                 Target::Phrase { number, bit } => {
                     if let Some(bits) = hits.get_mut(usize::from(number)) {
@@ -147,9 +71,9 @@ impl Query {
                 }
             }
         });
-        let phrases =
+        counts.phrases =
             phrases.iter().zip(0..).fold(0, |bits, (phrase, at)| bits | u8::from(phrase.found) << at);
-        Counts { counts: tally.counts(), extent, phrases }
+        counts.sorted()
     }
 
     /// Can a note with these counts be found?
@@ -170,14 +94,14 @@ fn is_tag(tag: &str, wanted: &str) -> bool {
 
 /// How far a phrase of the query has been found.
 #[derive(Debug, Clone, Copy, Default)]
-struct Phrase {
+struct PhraseMatch {
     /// A bit for each prefix of the phrase that ends at the last word.
     state: u64,
     position: u32,
     found: bool,
 }
 
-impl Phrase {
+impl PhraseMatch {
     /// Moves on by a word that is those of the phrase whose bits are `hit`, or starts again. `last`: the bit of the last word.
     fn follow(&mut self, position: u32, hit: u64, last: u64) {
         let state = if self.position.saturating_add(1) == position { self.state } else { 0 };

@@ -5,8 +5,8 @@
 
 use crate::base::error::Result;
 use crate::base::parallel;
-use crate::memory::search::closeness::Matches;
-use crate::memory::search::count::{Counts, Document, with_document};
+use crate::memory::search::count::Counts;
+use crate::memory::search::document::Document;
 use crate::memory::search::index::Index;
 use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
@@ -14,8 +14,6 @@ use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, deman
 use crate::store::entry::{EntryId, Meta};
 use crate::store::index::{KnownNote, NoteView};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
-use crate::store::topics::read;
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// A note that matches.
@@ -64,7 +62,7 @@ struct Counted<'a> {
 enum CountedFrom<'a> {
     /// The cache knows the words of a phrase and not their order.
     Cache(KnownNote<'a>, &'a Counts),
-    File(Box<(NoteView, Counts)>),
+    Read(Box<(NoteView, Counts)>),
 }
 
 impl<'a> Counted<'a> {
@@ -77,20 +75,23 @@ impl<'a> Counted<'a> {
     fn counts(&self) -> &Counts {
         match &self.from {
             CountedFrom::Cache(_, counts) => counts,
-            CountedFrom::File(read) => &read.1,
+            CountedFrom::Read(read) => &read.1,
         }
     }
 }
 
+/// A note that was looked at closely: its rank, what is shown of it, and the names of the prompt that it has.
+type Close = (Hit, Found, Vec<String>);
+
 /// What is looked for, and where.
-struct Search<'a> {
-    index: &'a Index,
+struct Search<'a, P> {
+    index: &'a Index<P>,
     place: Place,
     query: &'a Query,
     wanted: Option<&'a Wanted<'a>>,
 }
 
-impl Search<'_> {
+impl<P: Persistence + Sync> Search<'_, P> {
     fn is_candidate(&self, note: &mut Counted) -> bool {
         let look = || {
             let is_any = self.query.tags.is_empty() && self.wanted.is_none();
@@ -106,20 +107,19 @@ impl Search<'_> {
             self.query.has_tags(&meta.tags) && self.wanted.is_none_or(|is_wanted| is_wanted(meta))
         };
         match &note.from {
-            CountedFrom::File(read) => is_wanted(&read.0.meta),
+            CountedFrom::Read(read) => is_wanted(&read.0.meta),
             CountedFrom::Cache(known, _) => known.meta().is_some_and(|meta| is_wanted(&meta)),
         }
     }
 
-    /// Reads a note once more. It may have another name since.
+    /// The note with its text. It may have another name since.
     fn again(&self, note: &Counted) -> Option<Note> {
-        let (path, id) = match &note.from {
-            CountedFrom::Cache(known, _) => (&known.path()?, &known.id()?),
-            CountedFrom::File(read) => (&read.0.path, &read.0.meta.id),
+        let view = match &note.from {
+            CountedFrom::Cache(known, _) => &known.view()?,
+            CountedFrom::Read(read) => &read.0,
         };
-        let is_it = |note: &Note| note.place == self.place && note.entry.meta().id == *id;
-        let there = read(self.place, path).ok().filter(is_it);
-        there.or_else(|| self.index.topics.named(id).ok().flatten().filter(is_it))
+        let renamed = || self.index.store().named(&view.meta.id).ok().flatten();
+        view.note().cloned().or_else(renamed).filter(|note| note.place == self.place)
     }
 
     /// The phrases that a note must have, a bit each. Those that the cache is not sure of are looked up in the files.
@@ -135,7 +135,7 @@ impl Search<'_> {
         let sure = parallel::map_files(&unsure, |_, index| {
             // One that is gone has none.
             let note = self.again(&all[*index]);
-            note.map_or(0, |note| with_document(&note, |document| self.query.count(document)).phrases)
+            note.map_or(0, |note| self.query.count(&Document::of(&note)).phrases)
         });
         for (index, phrases) in unsure.into_iter().zip(sure) {
             all[index].phrases = phrases;
@@ -145,19 +145,29 @@ impl Search<'_> {
 
     fn look_closely(&self, hit: &Hit, counted: &Counted, worth: &Worth) -> Option<Close> {
         let note = self.again(counted)?;
-        let (matches, closeness, names) = with_document(&note, |document| {
-            let Document { title, tags, summary, body } = *document;
-            let matches = self.query.matches(document);
-            let closeness = matches.closeness(self.query, worth, body);
-            (matches, closeness, self.query.names.in_note(title, tags, summary, body))
-        });
-        let hit = Hit { score: worth.score(self.query, counted.counts(), &closeness), ..*hit };
+        let document = Document::of(&note);
+        let matches = self.query.matches(&document);
+        let closeness = matches.closeness(self.query, worth, &document.body);
+        let names = self.query.names.in_note(&document);
+        let score = worth.score(self.query, counted.counts(), &closeness);
         let strength = worth.strength(counted.counts(), &closeness);
-        Some(Close { hit, note, matches, strength, names })
+        let line = matches.line(&document, worth);
+        drop(document);
+        let found = Found { line, score, strength, ..Found::listed(NoteView::of(note)) };
+        Some((Hit { score, ..*hit }, found, names))
+    }
+
+    /// What comes after those that were looked at closely.
+    fn briefly(&self, hit: &Hit, counted: &Counted, worth: &Worth) -> Option<Found> {
+        let note = self.again(counted)?;
+        let document = Document::of(&note);
+        let line = self.query.matches(&document).line(&document, worth);
+        drop(document);
+        Some(Found { line, score: hit.score, ..Found::listed(self.index.view(note)) })
     }
 }
 
-impl Index {
+impl<P: Persistence + Sync> Index<P> {
     /// The notes in `place` that match the query and are `wanted`, `most` at most.
     ///
     /// How rare a word is, is counted among all notes of the place, wanted or not, so that a score does not depend on it.
@@ -171,16 +181,19 @@ impl Index {
     ) -> Result<Findings> {
         let search = Search { index: self, place, query, wanted };
         let known_counts = LazyLock::new(|| {
-            let counts = query.counts_in(self.cache());
-            if counts.is_none() {
-                let _ = self.cache().remove();
-            }
-            counts.unwrap_or_default()
+            let counts = self.cache().map(|cache| {
+                let counts = query.counts_in(cache);
+                if counts.is_none() {
+                    let _ = cache.remove();
+                }
+                counts
+            });
+            counts.flatten().unwrap_or_default()
         });
         let of_read = |note: Note| {
-            let counts = with_document(&note, |document| query.count(document));
+            let counts = query.count(&Document::of(&note));
             let (id, phrases) = (note.entry.meta().id.clone(), counts.phrases);
-            let from = CountedFrom::File(Box::new((NoteView::without_text(note), counts)));
+            let from = CountedFrom::Read(Box::new((self.view(note), counts)));
             (id, Counted { from, phrases, is_candidate: None })
         };
         let ahead = || {
@@ -202,36 +215,15 @@ impl Index {
         let close = parallel::map_files(close, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
         // One that is gone is none.
         let mut close: Vec<Close> = close.into_iter().flatten().collect();
-        let mut named: BTreeMap<String, usize> = BTreeMap::new();
-        close
-            .iter()
-            .flat_map(|close| &close.names)
-            .for_each(|name| *named.entry(name.clone()).or_default() += 1);
-        close.iter_mut().for_each(|close| close.names.retain(|name| named[name] <= NOTES));
-        close.sort_by(|a, b| b.names.len().cmp(&a.names.len()).then(best_first(&a.hit, &b.hit)));
+        let names: Vec<String> = close.iter().flat_map(|(.., names)| names.clone()).collect();
+        let is_rare = |name: &String| names.iter().filter(|other| *other == name).count() <= NOTES;
+        close.iter_mut().for_each(|(.., names)| names.retain(is_rare));
+        close.sort_by(|(a, _, its), (b, _, others)| others.len().cmp(&its.len()).then(best_first(a, b)));
         close.truncate(most);
         let rest = &rest[..rest.len().min(most - close.len())];
-        let rest = parallel::map_files(rest, |_, hit| {
-            let note = search.again(&all[hit.index])?;
-            let line = with_document(&note, |document| query.matches(document).line(document, &worth));
-            let view = NoteView::without_text(note);
-            Some(Found { line, score: hit.score, ..Found::listed(view) })
-        });
-        let close = close.into_iter().map(|close| {
-            let line = with_document(&close.note, |document| close.matches.line(document, &worth));
-            let (score, is_named) = (close.hit.score, !close.names.is_empty());
-            Found { view: NoteView::of(close.note), line, score, strength: close.strength, is_named }
-        });
+        let rest = parallel::map_files(rest, |_, hit| search.briefly(hit, &all[hit.index], &worth));
+        let close = close.into_iter().map(|(_, found, names)| Found { is_named: !names.is_empty(), ..found });
         let found = close.chain(rest.into_iter().flatten()).collect();
         Ok(Findings { found, loosened, broken: scan.broken })
     }
-}
-
-/// A note that was looked at closely.
-struct Close {
-    hit: Hit,
-    note: Note,
-    matches: Matches,
-    strength: Strength,
-    names: Vec<String>,
 }

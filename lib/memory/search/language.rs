@@ -99,9 +99,9 @@ fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The word lists, parsed on first use.
-static WORDS: LazyLock<Words> = LazyLock::new(|| Words::parse(include_str!("english.txt")));
+static WORDS: LazyLock<WordLists> = LazyLock::new(|| WordLists::parse(include_str!("english.txt")));
 
-struct Words {
+struct WordLists {
     stop_words: HashSet<&'static str>,
     framing: HashSet<&'static str>,
     /// Words that stand for each other, and how near they are. In the order of the file, which is that of nearness.
@@ -110,9 +110,9 @@ struct Words {
     by_first: Vec<Vec<usize>>,
 }
 
-impl Words {
-    fn parse(text: &'static str) -> Words {
-        let mut words = Words {
+impl WordLists {
+    fn parse(text: &'static str) -> WordLists {
+        let mut words = WordLists {
             stop_words: HashSet::new(),
             framing: HashSet::new(),
             groups: Vec::new(),

@@ -9,6 +9,7 @@
 //! - `language`: the stemmer and word lists for English (`english.txt`).
 //! - `query`: the terms of a query, and the variants of each.
 //! - `names`: identifiers, paths and commands of a prompt, and whether a note has them.
+//! - `document`: a note as the words of its fields.
 //! - `lexicon`: an index of the variants that rejects most words of a note with one look-up.
 //! - `count`: counts one note against the query.
 //! - `rank`: BM25 with fields over all counts.
@@ -19,6 +20,7 @@
 
 mod closeness;
 mod count;
+mod document;
 mod find;
 mod index;
 pub mod language;
@@ -30,7 +32,7 @@ mod vocabulary;
 pub mod words;
 
 #[cfg(any(test, fuzzing))]
-pub use crate::memory::search::count::Document;
+pub use crate::memory::search::document::Document;
 pub use crate::memory::search::find::{Findings, Found, Wanted};
 pub use crate::memory::search::index::Index;
 pub use crate::memory::search::names::is_common;

@@ -1,6 +1,7 @@
 //! Names in a prompt that can only mean one thing: identifiers, paths, flags, and the commands of a note. A note that has
 //! one answers the prompt, however little else of it matches.
 
+use crate::memory::search::document::Document;
 use crate::memory::search::language::is_stop_word;
 use std::collections::BTreeSet;
 
@@ -58,7 +59,8 @@ impl Names {
     }
 
     /// Those that a note has.
-    pub(super) fn in_note(&self, title: &str, tags: &[String], summary: &str, body: &str) -> Vec<String> {
+    pub(super) fn in_note(&self, document: &Document) -> Vec<String> {
+        let Document { title, tags, summary, body } = document;
         let head = format!("{title}\n{summary}").to_lowercase();
         let tags: String =
             tags.iter().flat_map(|tag| [tag.rsplit("__").next().unwrap_or(tag), "\n"]).collect();
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
 
     fn found(prompt: &str, body: &str) -> Vec<String> {
-        Names::of(prompt).in_note("Title", &[], "", body)
+        Names::of(prompt).in_note(&Document { title: "Title", tags: &[], summary: "", body: body.into() })
     }
 
     #[test]
@@ -241,7 +243,8 @@ mod tests {
             );
         }
         let tags = ["topic__window-p95".to_owned()];
-        assert_eq!(Names::of("window_p95").in_note("T", &tags, "", ""), ["window_p95"]);
+        let document = Document { title: "T", tags: &tags, summary: "", body: "".into() };
+        assert_eq!(Names::of("window_p95").in_note(&document), ["window_p95"]);
     }
 
     #[test]

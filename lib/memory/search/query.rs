@@ -51,7 +51,7 @@ pub(super) struct Phrase {
 }
 
 /// A word of the query that may become a term.
-struct Candidate {
+struct QueryWord {
     text: String,
     weight: f64,
     /// How often it occurs.
@@ -172,11 +172,11 @@ fn only_in_paths(text: &str) -> HashSet<String> {
 }
 
 /// The most significant words of the text, each once, in order of first appearance.
-fn terms(text: &str, weigh: impl Fn(&str) -> f64) -> Vec<Candidate> {
+fn terms(text: &str, weigh: impl Fn(&str) -> f64) -> Vec<QueryWord> {
     // By the word, and by its stem.
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut by_stem: HashMap<String, usize> = HashMap::new();
-    let mut all: Vec<Candidate> = Vec::new();
+    let mut all: Vec<QueryWord> = Vec::new();
     let mut before = String::new();
     let mut end = 0;
     // The latest words, which may be parts of a compound that is not yet complete.
@@ -196,7 +196,7 @@ fn terms(text: &str, weigh: impl Fn(&str) -> f64) -> Vec<Candidate> {
             None => {
                 let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
                 let joined = is_next && before.len() > 2 && !is_stop_word(&before);
-                all.push(Candidate {
+                all.push(QueryWord {
                     text: word.text.to_owned(),
                     weight: weigh(word.text),
                     times: 1.0,
@@ -254,7 +254,7 @@ fn weight(word: &str) -> f64 {
 }
 
 /// How significant a word of a long text is likely to be: frequent and long words are more so.
-fn significance(word: &Candidate) -> f64 {
+fn significance(word: &QueryWord) -> f64 {
     let shape = match word.text.len() {
         0..=3 => 0.6,
         4..=5 => 0.85,

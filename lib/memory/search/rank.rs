@@ -4,7 +4,8 @@
 //! tenth match hardly more than its third. A note gets a higher score if it has more of the terms, has them close
 //! together and in order, and has many of them in one line.
 
-use crate::memory::search::count::{BODY, Counts, FIELDS};
+use crate::memory::search::count::Counts;
+use crate::memory::search::document::{BODY, FIELDS};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::query::{Query, TERMS};
 use std::cmp::Ordering;
@@ -60,8 +61,6 @@ pub struct Strength {
     pub line: f64,
     /// The terms that match, of all: by their worth, from 0 to 1.
     pub share: f64,
-    /// How many terms match.
-    terms: usize,
     /// Words in the body.
     pub words: u32,
 }
@@ -156,7 +155,6 @@ impl Worth {
             subject: subject.iter().sum::<f64>() / self.unit,
             line: close.line / self.unit,
             share: if self.most > 0.0 { sum / self.most } else { 0.0 },
-            terms: all.iter().filter(|worth| **worth > 0.0).count(),
             words: note.extent.lengths[BODY],
         }
     }

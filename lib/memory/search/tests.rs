@@ -4,7 +4,7 @@ use crate::memory::search::count::Counts;
 use crate::memory::search::rank::{CLOSE, best_first, demanded};
 
 fn document(note: &Note) -> Document<'_> {
-    Document { title: &note.title, tags: &note.tags, summary: &note.summary, body: &note.body }
+    Document { title: &note.title, tags: &note.tags, summary: &note.summary, body: (&*note.body).into() }
 }
 
 fn line_of(query: &Query, note: &Note) -> Option<String> {
@@ -26,7 +26,7 @@ fn search(text: &str, notes: &[Note]) -> Vec<usize> {
     let mut hits = worth.rank(&query, fitting);
     for hit in hits.iter_mut().take(CLOSE) {
         let document = document(&notes[hit.index]);
-        let closeness = query.matches(&document).closeness(&query, &worth, document.body);
+        let closeness = query.matches(&document).closeness(&query, &worth, &document.body);
         let score = worth.score(&query, &counts[hit.index], &closeness);
         assert!(score >= hit.score && score <= 1.0, "{text:?}: {} {score}", hit.score);
         hit.score = score;

@@ -6,7 +6,8 @@
 use crate::base::error::Result;
 use crate::base::file::Stamp;
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
-use crate::memory::search::count::{Counts, Extent, FIELDS, Tally, with_document};
+use crate::memory::search::count::Counts;
+use crate::memory::search::document::{Document, Extent, FIELDS};
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
@@ -28,10 +29,10 @@ const PORTION: usize = 1024;
 
 pub(super) struct Vocabulary {
     bytes: Vec<u8>,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<ListedWord>,
 }
 
-pub(super) struct Word {
+pub(super) struct ListedWord {
     text: Range<usize>,
     /// Where its list is in the file.
     list: Range<u64>,
@@ -61,13 +62,13 @@ impl Vocabulary {
             std::str::from_utf8(&bytes[text.clone()]).ok()?;
             let list = at..at.checked_add(from.number()?).filter(|end| *end <= added.end)?;
             at = list.end;
-            Some(Word { text, list, sum: u32::try_from(from.number()?).ok()? })
+            Some(ListedWord { text, list, sum: u32::try_from(from.number()?).ok()? })
         })?;
         (from.0.is_empty() && at == added.end).then_some(())?;
         Some(Vocabulary { bytes, words })
     }
 
-    fn text(&self, word: &Word) -> &str {
+    fn text(&self, word: &ListedWord) -> &str {
         // Checked when it was read.
         std::str::from_utf8(&self.bytes[word.text.clone()]).unwrap_or_default()
     }
@@ -76,7 +77,7 @@ impl Vocabulary {
 /// Calls `found` with each note that has the word, by its index, and how often it does. `None` if the list is spoilt, or if
 /// `found` says so.
 fn each_note(
-    word: &Word,
+    word: &ListedWord,
     cache: &NoteCache,
     found: impl FnMut(usize, [u16; FIELDS]) -> Option<()>,
 ) -> Option<()> {
@@ -111,7 +112,7 @@ impl Query {
     pub(super) fn counts_in(&self, cache: &NoteCache) -> Option<Vec<Counts>> {
         let vocabulary = Vocabulary::read(cache)?;
         let notes = cache.len();
-        let mut counts = vec![Tally::default(); notes];
+        let mut counts = vec![Counts::default(); notes];
         let mut phrases = vec![[0; 8]; if self.phrases.is_empty() { 0 } else { notes }];
         let mut targets = Vec::new();
         for word in &vocabulary.words {
@@ -141,9 +142,9 @@ impl Query {
                 found | u8::from(words & all == all) << at
             })
         };
-        let all = counts.into_iter().zip(cache.all()).map(|(tally, known)| {
+        let all = counts.into_iter().zip(cache.all()).map(|(counts, known)| {
             let phrases = phrases.get(known.index).copied().map_or(0, whole);
-            Some(Counts { counts: tally.counts(), extent: Extent::unpack(known.more())?, phrases })
+            Some(Counts { extent: Extent::unpack(known.more())?, phrases, ..counts.sorted() })
         });
         all.collect()
     }
@@ -169,7 +170,7 @@ impl Extent {
 type Times = HashMap<String, [u16; FIELDS]>;
 
 /// A note of the next cache: its record, and where the old one does not know it, its words.
-enum Entry<'a> {
+enum NextRecord<'a> {
     Known(usize, &'a [u8]),
     Fresh(Vec<u8>, Times),
 }
@@ -185,13 +186,13 @@ pub(super) fn write(root: &Root) -> Result<()> {
     let (mut count, mut records) = (0, Vec::new());
     for first in (0..files.len()).step_by(PORTION) {
         let portion = first..files.len().min(first + PORTION);
-        for entry in files.map(portion, |file| entry(file, &old)).into_iter().flatten() {
+        for entry in files.map(portion, |file| next_record(file, &old)).into_iter().flatten() {
             match entry {
-                Entry::Known(index, record) => {
+                NextRecord::Known(index, record) => {
                     records.extend_from_slice(record);
                     moved[index] = Some(count);
                 }
-                Entry::Fresh(record, times) => {
+                NextRecord::Fresh(record, times) => {
                     records.extend(record);
                     lists.add(count, &times);
                 }
@@ -208,25 +209,23 @@ pub(super) fn write(root: &Root) -> Result<()> {
 }
 
 /// `None` for a file that is gone or no note, and for a note that cannot be packed: it is read each time.
-fn entry<'a>(file: NoteFile, old: &'a NoteCache) -> Option<Entry<'a>> {
+fn next_record<'a>(file: NoteFile, old: &'a NoteCache) -> Option<NextRecord<'a>> {
     let of_read = |note, stamp: Option<Stamp>| {
         let (times, extent) = times_in(&note);
         let record = record(file, stamp?, note.entry.meta(), note.entry.body_facts(), &extent.pack())?;
-        Some(Entry::Fresh(record, times))
+        Some(NextRecord::Fresh(record, times))
     };
-    old.look(file, |known| Some(Some(Entry::Known(known.index, known.bytes()))), of_read).ok()?
+    old.look(file, |known| Some(Some(NextRecord::Known(known.index, known.bytes()))), of_read).ok()?
 }
 
 fn times_in(note: &Note) -> (Times, Extent) {
     let mut times = Times::new();
-    let extent = with_document(note, |document| {
-        document.each_word(|field, _, word| {
-            let times = match times.get_mut(word.text) {
-                Some(times) => times,
-                None => times.entry(word.text.to_owned()).or_default(),
-            };
-            times[field] = times[field].saturating_add(1);
-        })
+    let extent = Document::of(note).each_word(|field, _, word| {
+        let times = match times.get_mut(word.text) {
+            Some(times) => times,
+            None => times.entry(word.text.to_owned()).or_default(),
+        };
+        times[field] = times[field].saturating_add(1);
     });
     (times, extent)
 }

@@ -11,7 +11,6 @@ use crate::store::ledger::Uses;
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, concerned};
-use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -32,18 +31,20 @@ pub struct NoteCounts {
     pub cold: usize,
 }
 
+/// How much of the notes a section shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct Room {
+    /// Of whole notes, in bytes.
     pub hot_bytes: u64,
-    /// Of all lines of the list.
+    /// Of all lines of the list, in bytes.
     pub warm_bytes: u64,
-    /// Of the list, for who configured it so.
+    /// Lines of the list, for who configured it so.
     pub warm_notes: u64,
 }
 
-impl Limits {
-    pub(super) fn of(config: &AgentsMd) -> Limits {
-        Limits {
+impl Room {
+    pub fn of(config: &AgentsMd) -> Room {
+        Room {
             hot_bytes: config.max_hot_tokens.saturating_mul(BYTES_A_TOKEN),
             warm_bytes: config.max_warm_tokens.saturating_mul(BYTES_A_TOKEN),
             warm_notes: config.max_warm.unwrap_or(u64::MAX),
@@ -51,10 +52,16 @@ impl Limits {
     }
 }
 
-/// What one audience sees, ordered by title.
+impl Default for Room {
+    fn default() -> Room {
+        Room { hot_bytes: 10_000, warm_bytes: 6_000, warm_notes: u64::MAX }
+    }
+}
+
+/// What a reader sees of the notes: some whole, some as lines, the rest as a number.
 #[derive(Debug, Default)]
-pub struct Selection {
-    /// Whole notes, as in the section: first what a person asked for, then the others.
+pub struct Section {
+    /// Whole notes, as in the text, ordered by title: first what a person asked for, then the others.
     pub(super) own: Vec<(EntryId, String)>,
     pub(super) found: Vec<(EntryId, String)>,
     /// Lines of a list.
@@ -70,11 +77,23 @@ pub struct Selection {
     pub(super) hot_bytes: u64,
     /// Titles of hot notes that are listed as warm because the limit is reached.
     pub(super) crowded_out: Vec<String>,
+    /// The files that were left out.
+    pub broken: Vec<Broken>,
 }
 
-impl Selection {
-    pub(super) fn counts(&self) -> NoteCounts {
+impl Section {
+    pub fn counts(&self) -> NoteCounts {
         NoteCounts { hot: self.own.len() + self.found.len(), warm: self.lines.len(), cold: self.cold }
+    }
+
+    /// The notes that it has whole.
+    pub fn whole(&self) -> impl Iterator<Item = &EntryId> {
+        self.own.iter().chain(&self.found).map(|(id, _)| id)
+    }
+
+    /// Those of which it has a line.
+    pub fn listed(&self) -> impl Iterator<Item = &EntryId> {
+        self.lines.iter().map(|(id, _)| id)
     }
 }
 
@@ -150,22 +169,27 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Without notes.
-    pub fn new(audiences: Vec<Option<String>>, today: Date, waiting: Vec<Proposal>, uses: Uses) -> Pool {
+    /// Without notes. `root` is the store's directory, if it has one.
+    pub fn of(
+        root: Option<&Root>,
+        audiences: Vec<Option<String>>,
+        today: Date,
+        waiting: Vec<Proposal>,
+    ) -> Pool {
+        // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
+        let uses = root.and_then(|root| Uses::load(root).ok()).unwrap_or_default();
         let with_changes = concerned(&waiting);
         Pool { audiences, today, waiting, with_changes, uses, candidates: Vec::new(), broken: Vec::new() }
     }
 
-    /// The same, for the notes of a store.
-    pub fn of(root: &Root, audiences: Vec<Option<String>>, today: Date, waiting: Vec<Proposal>) -> Pool {
-        // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
-        Pool::new(audiences, today, waiting, Uses::load(root).unwrap_or_default())
-    }
-
     /// With all notes of a store.
-    pub(super) fn read(index: &Index, audiences: Vec<Option<String>>, today: Date) -> Result<Pool> {
-        let (waiting, _) = Topics::at(index.root()).proposals()?;
-        let mut pool = Pool::of(index.root(), audiences, today, waiting);
+    pub fn read<P: Persistence + Sync>(
+        index: &Index<P>,
+        audiences: Vec<Option<String>>,
+        today: Date,
+    ) -> Result<Pool> {
+        let (waiting, _) = index.store().proposals()?;
+        let mut pool = Pool::of(index.store().root(), audiences, today, waiting);
         let scan = index.scan(Place::Topics, |view| pool.candidate(view))?;
         pool.fill(scan.found.into_iter().flatten());
         pool.broken = scan.broken;
@@ -237,64 +261,68 @@ impl Pool {
 
     /// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are
     /// listed with a sentence of their text.
-    pub fn select(&self, index: usize, limits: Limits) -> Selection {
+    pub fn select(&self, index: usize, room: Room) -> Section {
         let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
         let (cold, notes): (Vec<&Candidate>, Vec<&Candidate>) = its.partition(|candidate| candidate.is_cold);
         let waiting = self.audiences.get(index).map_or(0, |audience| self.waiting_for(audience.as_deref()));
-        let mut selection = Selection { cold: cold.len(), waiting, ..Selection::default() };
+        let mut section = Section { cold: cold.len(), waiting, ..Section::default() };
         let mut by_weight: Vec<usize> = (0..notes.len()).collect();
         by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
         let mut shares = vec![Share::Not; notes.len()];
-        let mut room = limits.hot_bytes;
+        let mut left = room.hot_bytes;
         for at in &by_weight {
             let note = notes[*at];
-            let block = note.block(room);
+            let block = note.block(left);
             let bytes = block.as_ref().map(|block| block.len() as u64);
-            room -= bytes.unwrap_or_default();
+            left -= bytes.unwrap_or_default();
             let counted = match note.weight {
                 Weight { is_hot: true, .. } => bytes.unwrap_or_else(|| note.bytes()),
                 Weight { group: Group::Kept, .. } => bytes.unwrap_or_default(),
                 _ => 0,
             };
-            selection.hot_bytes = selection.hot_bytes.saturating_add(counted);
+            section.hot_bytes = section.hot_bytes.saturating_add(counted);
             if let Some(block) = block {
                 shares[*at] = Share::Whole(block);
             }
         }
-        let (mut room, mut left) = (limits.warm_bytes, limits.warm_notes);
+        let (mut left, mut lines) = (room.warm_bytes, 0);
         for at in by_weight {
-            if left == 0 || shares[at] != Share::Not {
+            if shares[at] != Share::Not {
                 continue;
+            }
+            if lines == room.warm_notes {
+                break;
             }
             let line = note::line(&notes[at].view, notes[at].waits);
             let bytes = line.len() as u64 + 1;
             // The list ends with the first that has no room: what follows matters less, whatever its length.
-            left = if bytes <= room { left - 1 } else { 0 };
-            if bytes <= room {
-                room -= bytes;
-                shares[at] = Share::Line(line);
+            if bytes > left {
+                break;
             }
+            left -= bytes;
+            lines += 1;
+            shares[at] = Share::Line(line);
         }
         for (note, share) in notes.into_iter().zip(shares) {
             let Candidate { view, weight, .. } = note;
             if weight.is_hot && !matches!(share, Share::Whole(_)) {
-                selection.crowded_out.push(note::title(&view.meta));
+                section.crowded_out.push(note::title(&view.meta));
             }
             let id = view.meta.id.clone();
             match share {
-                Share::Whole(block) if weight.group >= Group::Kept => selection.own.push((id, block)),
-                Share::Whole(block) => selection.found.push((id, block)),
+                Share::Whole(block) if weight.group >= Group::Kept => section.own.push((id, block)),
+                Share::Whole(block) => section.found.push((id, block)),
                 Share::Line(line) => {
-                    selection.dir.get_or_insert_with(|| note::dir(view));
-                    selection.lines.push((id, line));
+                    section.dir.get_or_insert_with(|| note::dir(view));
+                    section.lines.push((id, line));
                 }
                 Share::Not => {
-                    selection.cold += 1;
-                    selection.beyond += 1;
+                    section.cold += 1;
+                    section.beyond += 1;
                 }
             }
         }
-        selection
+        section
     }
 }
 

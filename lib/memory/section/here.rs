@@ -1,16 +1,10 @@
 //! What a session in one place should know: the notes of its repository and those that hold everywhere, in one section.
 //!
-//! It is what `memory-recall` gives. A file's section has one audience; this one has two, and may have to fit into so many
-//! bytes: then the repository's notes come first, as they are the nearer ones.
+//! A file's section has one audience; that of a session has two, and may have to fit into so many bytes: then the
+//! repository's notes come first, as they are the nearer ones.
 
-use crate::base::error::Result;
-use crate::config::memory::MemoryConfig;
-use crate::memory::search::Index;
-use crate::memory::section::gather::{Limits, NoteCounts, Pool, Selection};
-use crate::memory::section::render;
+use crate::memory::section::gather::{Pool, Room, Section};
 use crate::store::entry::EntryId;
-use crate::store::persistence::Broken;
-use jiff::civil::Date;
 use std::collections::BTreeSet;
 
 /// The repository's notes take up so much of the room, in percent, and hot ones so much of what is theirs.
@@ -21,114 +15,90 @@ const FRAME: usize = 700;
 
 /// Notes that the reader has already: whole ones, and those of which it has the line.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct Had {
     pub whole: BTreeSet<EntryId>,
     pub listed: BTreeSet<EntryId>,
 }
 
-#[derive(Debug)]
-pub struct Here {
-    /// From marker to marker.
-    pub section: String,
-    pub counts: NoteCounts,
-    /// The notes that stand in it.
-    pub notes: Known,
-}
-
-/// The notes for a session in one place: of the repository, if there is one, then those that hold everywhere.
-pub struct Around {
-    pool: Pool,
-    limits: Limits,
-}
-
-impl Around {
-    pub fn of(config: &MemoryConfig, index: &Index, repo: Option<&str>, today: Date) -> Result<Around> {
-        let audiences = repo.map(|repo| Some(repo.to_owned())).into_iter().chain([None]).collect();
-        Ok(Around { pool: Pool::read(index, audiences, today)?, limits: Limits::of(&config.agents_md) })
-    }
-
+impl Pool {
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
     pub fn told(&self, id: &EntryId) -> String {
-        self.pool.note(id).map(|note| note.entry.told()).unwrap_or_default()
+        self.note(id).map(|note| note.entry.told()).unwrap_or_default()
     }
 
-    pub fn broken(&self) -> &[Broken] {
-        &self.pool.broken
-    }
-
-    /// The section without what the reader knows already, in at most `room` bytes. The repository's notes come first, except
-    /// that those that hold everywhere have what is left of their share.
-    pub fn section(&self, known: &Known, room: Option<usize>) -> Here {
-        let mut all = Selection { waiting: self.pool.waiting_for(None), ..Selection::default() };
-        let mut left = room.map(|room| room.saturating_sub(FRAME));
-        let audiences = self.pool.audiences.len();
-        for audience in 0..audiences {
-            let rest = match audience + 1 < audiences {
-                true => left.map(|left| self.size(audience + 1, left * (100 - REPOSITORY) / 100)),
+    /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's
+    /// notes come first, except that those of the others have what is left of their share.
+    pub fn section(&self, room: Room, had: &Had, bytes: Option<usize>) -> Section {
+        // The last audience is the widest.
+        let waiting = self.waiting_for(self.audiences.last().and_then(Option::as_deref));
+        let mut all = Section { waiting, broken: self.broken.clone(), ..Section::default() };
+        let mut left = bytes.map(|bytes| bytes.saturating_sub(FRAME));
+        for audience in 0..self.audiences.len() {
+            let rest = match audience + 1 < self.audiences.len() {
+                true => left.map(|left| self.need(audience + 1, room, left * (100 - REPOSITORY) / 100)),
                 false => None,
             };
-            let selection = self.fitting(audience, left.map(|left| left - rest.unwrap_or_default()));
-            left = left.map(|left| left.saturating_sub(size(&selection)));
-            let is_new = |(id, _): &(EntryId, String)| !known.whole.contains(id);
-            all.own.extend(selection.own.into_iter().filter(is_new));
-            all.found.extend(selection.found.into_iter().filter(is_new));
-            let lines = selection.lines.into_iter().filter(is_new);
-            all.lines.extend(lines.filter(|(id, _)| !known.listed.contains(id)));
-            all.dir = all.dir.or(selection.dir);
-            all.cold += selection.cold;
-            all.beyond += selection.beyond;
+            let section = self.fitting(audience, room, left.map(|left| left - rest.unwrap_or_default()));
+            left = left.map(|left| left.saturating_sub(size(&section)));
+            let is_new = |(id, _): &(EntryId, String)| !had.whole.contains(id);
+            all.own.extend(section.own.into_iter().filter(is_new));
+            all.found.extend(section.found.into_iter().filter(is_new));
+            let lines = section.lines.into_iter().filter(is_new);
+            all.lines.extend(lines.filter(|(id, _)| !had.listed.contains(id)));
+            all.dir = all.dir.or(section.dir);
+            all.cold += section.cold;
+            all.beyond += section.beyond;
+            all.hot_bytes += section.hot_bytes;
+            all.crowded_out.extend(section.crowded_out);
         }
-        let (section, counts) = (render::section(&all), all.counts());
-        let ids = |notes: Vec<(EntryId, String)>| notes.into_iter().map(|(id, _)| id);
-        let whole = ids(all.own).chain(ids(all.found)).collect();
-        Here { section, counts, notes: Known { whole, listed: ids(all.lines).collect() } }
+        all
     }
 
-    /// How much of so much room an audience needs.
-    fn size(&self, audience: usize, room: usize) -> usize {
-        size(&self.fitting(audience, Some(room))).min(room)
+    /// How many of so many bytes an audience needs.
+    fn need(&self, audience: usize, room: Room, bytes: usize) -> usize {
+        size(&self.fitting(audience, room, Some(bytes))).min(bytes)
     }
 
-    /// What an audience sees in at most `room` bytes. First whole notes and lines have a share each; then whole notes get
+    /// What an audience sees in so many bytes. First whole notes and lines have a share each; then whole notes get
     /// what lines do not need, and lines what whole notes leave.
-    fn fitting(&self, audience: usize, room: Option<usize>) -> Selection {
-        let Some(room) = room else { return self.pool.select(audience, self.limits) };
+    fn fitting(&self, audience: usize, room: Room, bytes: Option<usize>) -> Section {
+        let Some(all) = bytes else { return self.select(audience, room) };
         // Whole tokens.
-        let within = |most: u64, room: usize| most.min((room / 4 * 4) as u64);
+        let within = |most: u64, bytes: usize| most.min((bytes / 4 * 4) as u64);
         let select = |hot: usize, warm: usize| {
-            let Limits { hot_bytes, warm_bytes, warm_notes } = self.limits;
-            let (hot_bytes, warm_bytes) = (within(hot_bytes, hot), within(warm_bytes, warm));
-            self.pool.select(audience, Limits { hot_bytes, warm_bytes, warm_notes })
+            let (hot_bytes, warm_bytes) = (within(room.hot_bytes, hot), within(room.warm_bytes, warm));
+            self.select(audience, Room { hot_bytes, warm_bytes, ..room })
         };
-        let share = room * HOT / 100;
-        let first = select(share, room - share);
-        let hot = room - bytes(&first.lines).min(room - share);
-        let second = select(hot, room - hot);
+        let share = all * HOT / 100;
+        let first = select(share, all - share);
+        let hot = all - length(&first.lines).min(all - share);
+        let second = select(hot, all - hot);
         if second.beyond == 0 {
             return second;
         }
-        let left = room - (size(&second) - bytes(&second.lines)).min(hot);
-        select(hot, left)
+        select(hot, all - (size(&second) - length(&second.lines)).min(hot))
     }
 }
 
-fn size(selection: &Selection) -> usize {
-    bytes(&selection.own) + bytes(&selection.found) + bytes(&selection.lines)
+fn size(section: &Section) -> usize {
+    length(&section.own) + length(&section.found) + length(&section.lines)
 }
 
-fn bytes(texts: &[(EntryId, String)]) -> usize {
+fn length(texts: &[(EntryId, String)]) -> usize {
     texts.iter().map(|(_, text)| text.len() + 1).sum()
 }
 
-/// What a section in a file says of notes, whoever it is for. Its lines are ours: a heading for each note that is whole,
-/// an item for each that is listed.
-pub fn known_from(section: &str, known: &mut Known) {
-    for line in section.lines() {
-        if line.starts_with("### ") {
-            known.whole.extend(id_of_heading(line));
-        } else if line.starts_with("- ") {
-            known.listed.extend(id_of_line(line));
+impl Had {
+    /// Adds what a section in a file says of notes, whoever it is for. Its lines are ours: a heading for each note that is
+    /// whole, an item for each that is listed.
+    pub fn add(&mut self, section: &str) {
+        for line in section.lines() {
+            if line.starts_with("### ") {
+                self.whole.extend(id_of_heading(line));
+            } else if line.starts_with("- ") {
+                self.listed.extend(id_of_line(line));
+            }
         }
     }
 }
@@ -155,10 +125,10 @@ mod tests {
         let section = "<!-- agent-memory:start -->\n## Memory\n\n### Ports (8080) (id__a1B2c3)\n\nSee [[id__Zz9yX1]].\n\n\
                        ### Marked (id__b1B2c3) (a change waits: `memory review`)\n\n### More notes\n\n\
                        - [t](</x/t -- topic__x id__c1B2c3.md>): one\n- t -- topic__x id__d1B2c3.md: see id__f1B2c3.md\n- item id__e1B2c3\n";
-        let mut known = Known::default();
-        known_from(section, &mut known);
+        let mut had = Had::default();
+        had.add(section);
         let ids = |ids: &BTreeSet<EntryId>| ids.iter().map(|id| id.to_string()).collect::<Vec<_>>();
-        assert_eq!(ids(&known.whole), ["id__a1B2c3", "id__b1B2c3"]);
-        assert_eq!(ids(&known.listed), ["id__c1B2c3", "id__d1B2c3"]);
+        assert_eq!(ids(&had.whole), ["id__a1B2c3", "id__b1B2c3"]);
+        assert_eq!(ids(&had.listed), ["id__c1B2c3", "id__d1B2c3"]);
     }
 }

@@ -5,16 +5,17 @@
 //! into the bytes of a file, *target* writes the file.
 
 mod fences;
-pub mod gather;
-pub mod here;
+mod gather;
+mod here;
 pub mod note;
 pub mod projects;
-pub mod render;
+mod render;
 mod sanitize;
 pub mod splice;
 mod target;
 
-pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool};
+pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, Room, Section};
+pub use crate::memory::section::here::Had;
 pub use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
@@ -23,14 +24,15 @@ use crate::base::file;
 use crate::base::repository::Repository;
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::search::Index;
-use crate::memory::section::gather::{BYTES_A_TOKEN, Limits, Selection};
+use crate::memory::section::gather::BYTES_A_TOKEN;
 use crate::memory::section::projects::Due;
 use crate::memory::section::target::File;
-use crate::store::ledger::Uses;
-use crate::store::persistence::{Note, warn_of};
+use crate::memory::service::NoteService;
+use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
 use crate::store::proposal::Proposal;
+use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::path::{Path, PathBuf};
 
@@ -60,11 +62,11 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    fn of(repo: Option<&str>, selection: &Selection, config: &MemoryConfig) -> Option<Crowd> {
+    fn of(repo: Option<&str>, section: &Section, config: &MemoryConfig) -> Option<Crowd> {
         let most = config.agents_md.max_hot_tokens;
-        let crowded_out = selection.crowded_out.clone();
+        let crowded_out = section.crowded_out.clone();
         let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
-        let tokens = selection.hot_bytes.div_ceil(BYTES_A_TOKEN);
+        let tokens = section.hot_bytes.div_ceil(BYTES_A_TOKEN);
         // A limit of 0 is deliberate: no note is to be whole.
         (!crowded_out.is_empty() && most > 0).then_some(Crowd { whose, tokens, most, crowded_out })
     }
@@ -85,19 +87,43 @@ impl Crowd {
     }
 }
 
-/// Refreshes all targets: the configured ones, and the checkouts of [`projects`]. One that fails does not stop the others;
-/// `Err` means that the store failed. Warns of notes that cannot be read, and of hot notes beyond the limit.
-pub fn refresh(config: &MemoryConfig, root: &Root, today: Date, reporter: &Reporter) -> Result<Vec<Outcome>> {
-    let _lock = lock(root);
-    let due = match Due::of(root, today) {
-        Ok(due) => due,
-        Err(error) => {
+/// Warns of what a section leaves out: notes that cannot be read, and hot notes beyond the limit.
+pub fn warn(section: &Section, repo: Option<&str>, config: &MemoryConfig, reporter: &Reporter) {
+    warn_of(&section.broken, reporter);
+    Crowd::of(repo, section, config).iter().for_each(|crowd| crowd.warn(reporter));
+}
+
+/// Refreshes `these` targets; or all: the configured ones, and the checkouts of [`projects`]. One that fails does not stop the
+/// others; `Err` means that the store failed. Warns of notes that cannot be read, and of hot notes beyond the limit.
+///
+/// Without a reporter it only looks which are stale: it writes no file, and no warning.
+pub fn refresh(
+    these: Option<&[Target]>,
+    config: &MemoryConfig,
+    root: &Root,
+    today: Date,
+    reporter: Option<&Reporter>,
+) -> Result<Vec<Outcome>> {
+    let _lock = reporter.and_then(|_| lock(root));
+    let due = match (these, reporter) {
+        (Some(_), _) => Due::default(),
+        (None, None) => Due::of(root, today)?,
+        (None, Some(reporter)) => Due::of(root, today).unwrap_or_else(|error| {
             reporter.warn(&format!("no AGENTS.md of a repository was refreshed: {}", error.line()));
             Due::default()
-        }
+        }),
     };
-    due.warnings.iter().for_each(|warning| reporter.warn(warning));
-    let outcomes = each_target(config, root, &aims(config, &due), today, Some(reporter))?;
+    reporter.iter().for_each(|reporter| due.warnings.iter().for_each(|warning| reporter.warn(warning)));
+    let aims = these.map_or_else(|| aims(config, &due), named);
+    // Without targets, the notes are not even read.
+    let pool = match aims.is_empty() {
+        true => Pool::of(None, Vec::new(), today, Vec::new()),
+        false => Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?,
+    };
+    let (outcomes, crowds) = place(&aims, &pool, config, reporter.is_some());
+    let Some(reporter) = reporter else { return Ok(outcomes) };
+    crowds.iter().for_each(|crowd| crowd.warn(reporter));
+    warn_of(&pool.broken, reporter);
     let is_done =
         |path: &Path| outcomes.iter().any(|outcome| outcome.path == *path && outcome.standing.is_ok());
     if let Err(error) = due.save(is_done, root) {
@@ -108,7 +134,7 @@ pub fn refresh(config: &MemoryConfig, root: &Root, today: Date, reporter: &Repor
 
 /// The same after a change that is made already: what fails is only a warning.
 pub fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Date, reporter: &Reporter) {
-    match refresh(config, root, today, reporter) {
+    match refresh(None, config, root, today, Some(reporter)) {
         Ok(outcomes) => outcomes
             .into_iter()
             .filter_map(|outcome| outcome.standing.err())
@@ -117,37 +143,10 @@ pub fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Date, rep
     }
 }
 
-/// Refreshes these targets and no others.
-pub fn refresh_these(
-    targets: &[Target],
-    config: &MemoryConfig,
-    root: &Root,
-    today: Date,
-    reporter: &Reporter,
-) -> Result<Vec<Outcome>> {
-    let _lock = lock(root);
-    each_target(config, root, &named(targets), today, Some(reporter))
-}
-
 /// From now on [`refresh`] includes the AGENTS.md of this checkout.
 pub fn record_project(root: &Root, repository: &Repository) -> Result<()> {
     let _lock = lock(root);
     projects::record(root, repository)
-}
-
-/// Reports which targets are stale or cannot be refreshed. Writes no file, and no warning.
-pub fn check(config: &MemoryConfig, root: &Root, today: Date) -> Result<Vec<Outcome>> {
-    each_target(config, root, &aims(config, &Due::of(root, today)?), today, None)
-}
-
-/// The same for these targets and no others.
-pub fn check_these(
-    targets: &[Target],
-    config: &MemoryConfig,
-    root: &Root,
-    today: Date,
-) -> Result<Vec<Outcome>> {
-    each_target(config, root, &named(targets), today, None)
 }
 
 /// Is there anything to refresh?
@@ -196,40 +195,32 @@ pub fn all_aims(config: &MemoryConfig, root: &Root, today: Date) -> Vec<Aim> {
     aims(config, &Due::of(root, today).unwrap_or_default())
 }
 
-/// The section as it would be in a file: for a repository, or with the global notes.
-pub fn text(
-    config: &MemoryConfig,
-    root: &Root,
-    repo: Option<&str>,
-    today: Date,
-    reporter: &Reporter,
-) -> Result<(String, NoteCounts)> {
-    let pool = Pool::read(&Index::at(root), vec![repo.map(str::to_owned)], today)?;
-    warn_of(&pool.broken, reporter);
-    Ok(only_section(&pool, config, reporter))
+impl<P: Persistence + Sync> NoteService<P> {
+    /// The section of AGENTS.md for these audiences: a repository, or for `None` everybody, which comes last. With `bytes`
+    /// its text has about so many at most.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn section(&self, audiences: &[Option<&str>], room: Room, bytes: Option<usize>) -> Result<Section> {
+        let audiences = audiences.iter().map(|repo| repo.map(str::to_owned)).collect();
+        let pool = Pool::read(self.index(), audiences, self.today())?;
+        Ok(pool.section(room, &Had::default(), bytes))
+    }
 }
 
 /// The section of just these notes.
-pub fn of_notes(config: &MemoryConfig, notes: &[Note], reporter: &Reporter) -> (String, NoteCounts) {
+pub fn of_notes(notes: &[Note], room: Room) -> Section {
     // Those who ask for a note by its id get it, expired or not.
-    let mut pool = Pool::new(vec![None], Date::MIN, Vec::new(), Uses::default());
+    let mut pool = Pool::of(None, vec![None], Date::MIN, Vec::new());
     let chosen: Vec<Candidate> = notes.iter().map(|note| pool.chosen(note.clone())).collect();
     pool.fill(chosen.into_iter());
-    only_section(&pool, config, reporter)
-}
-
-/// The section for the one audience of a pool.
-fn only_section(pool: &Pool, config: &MemoryConfig, reporter: &Reporter) -> (String, NoteCounts) {
-    let selection = pool.select(0, Limits::of(&config.agents_md));
-    let repo = pool.audiences.first().and_then(Option::as_deref);
-    Crowd::of(repo, &selection, config).iter().for_each(|crowd| crowd.warn(reporter));
-    (render::section(&selection), selection.counts())
+    pool.select(0, room)
 }
 
 /// A pool for everybody and the targets' repositories, for a caller that reads all notes anyway.
 pub fn pool_of(aims: &[Aim], root: &Root, waiting: &[Proposal], today: Date) -> Pool {
     let repos = audiences(aims).into_iter().filter(Option::is_some);
-    Pool::of(root, [None].into_iter().chain(repos).collect(), today, waiting.to_vec())
+    Pool::of(Some(root), [None].into_iter().chain(repos).collect(), today, waiting.to_vec())
 }
 
 /// The audiences of all targets, each once.
@@ -243,27 +234,6 @@ fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
     audiences
 }
 
-/// With a reporter it writes the targets and warns of what is amiss, without it only looks.
-fn each_target(
-    config: &MemoryConfig,
-    root: &Root,
-    aims: &[Aim],
-    today: Date,
-    reporter: Option<&Reporter>,
-) -> Result<Vec<Outcome>> {
-    // Without targets, the notes are not even read.
-    if aims.is_empty() {
-        return Ok(Vec::new());
-    }
-    let pool = Pool::read(&Index::at(root), audiences(aims), today)?;
-    let (outcomes, crowds) = place(aims, &pool, config, reporter.is_some());
-    if let Some(reporter) = reporter {
-        crowds.iter().for_each(|crowd| crowd.warn(reporter));
-        warn_of(&pool.broken, reporter);
-    }
-    Ok(outcomes)
-}
-
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
 pub fn place(
     aims: &[Aim],
@@ -273,9 +243,9 @@ pub fn place(
 ) -> (Vec<Outcome>, Vec<Crowd>) {
     let (mut sections, mut crowds) = (Vec::new(), Vec::new());
     for (audience, repo) in pool.audiences.iter().enumerate() {
-        let selection = pool.select(audience, Limits::of(&config.agents_md));
-        sections.push((repo, render::section(&selection), selection.counts()));
-        crowds.extend(Crowd::of(repo.as_deref(), &selection, config));
+        let section = pool.select(audience, Room::of(&config.agents_md));
+        sections.push((repo, section.text(), section.counts()));
+        crowds.extend(Crowd::of(repo.as_deref(), &section, config));
     }
     let mut seen: Vec<(PathBuf, &Target)> = Vec::new();
     let mut outcomes = Vec::with_capacity(aims.len());

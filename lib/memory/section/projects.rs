@@ -104,10 +104,8 @@ fn refreshed(project: &mut Project) {
 /// The checkouts to refresh.
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// Those that stay on the list.
-    projects: Vec<Project>,
-    /// The targets, and which of `projects` each is of.
-    targets: Vec<(Target, usize)>,
+    /// Those that stay on the list, and the targets of those that are refreshed.
+    projects: Vec<(Project, Option<Target>)>,
     /// What a person should know: which ones left the list, or cannot be refreshed, and why.
     pub(super) warnings: Vec<String>,
     loaded: Projects,
@@ -119,11 +117,9 @@ impl Due {
         let mut due = Due { loaded: loaded.clone(), ..Due::default() };
         for mut project in loaded.projects {
             let top = project.top.display().to_string();
+            let mut target = None;
             match state(&project) {
-                State::Here(path) => {
-                    let target = Target { path, repo: Some(project.repo.clone()) };
-                    due.targets.push((target, due.projects.len()));
-                }
+                State::Here(path) => target = Some(Target { path, repo: Some(project.repo.clone()) }),
                 State::Refused(error) => due.warnings.push(format!("not refreshed: {}", error.line())),
                 State::Other(_) | State::OnOtherBranch => project.missing_since = None,
                 State::Missing => {
@@ -143,26 +139,25 @@ impl Due {
                     continue;
                 }
             }
-            due.projects.push(project);
+            due.projects.push((project, target));
         }
         Ok(due)
     }
 
     /// Each target, and whether its file may get a section that it does not have.
     pub(super) fn targets(&self) -> impl Iterator<Item = (&Target, bool)> {
-        self.targets
-            .iter()
-            .map(|(target, at)| (target, self.projects.get(*at).is_some_and(|project| !project.has_section)))
+        self.projects.iter().filter_map(|(project, target)| Some((target.as_ref()?, !project.has_section)))
     }
 
     /// Notes how the files were left whose targets are `done`, and writes the list if it differs.
-    pub(super) fn save(mut self, done: impl Fn(&Path) -> bool, root: &Root) -> Result<()> {
-        for (target, at) in &self.targets {
-            if let Some(project) = self.projects.get_mut(*at).filter(|_| done(&target.path)) {
-                refreshed(project);
+    pub(super) fn save(self, done: impl Fn(&Path) -> bool, root: &Root) -> Result<()> {
+        let projects = self.projects.into_iter().map(|(mut project, target)| {
+            if target.is_some_and(|target| done(&target.path)) {
+                refreshed(&mut project);
             }
-        }
-        let projects = Projects { projects: self.projects };
+            project
+        });
+        let projects = Projects { projects: projects.collect() };
         if projects == self.loaded { Ok(()) } else { projects.save(root) }
     }
 }

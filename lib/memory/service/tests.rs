@@ -3,7 +3,7 @@
 use super::*;
 use crate::store::persistence::Broken;
 use crate::store::revision::{Revision, Version};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 struct Shelf {
     files: RefCell<BTreeMap<PathBuf, Vec<u8>>>,
     calls: RefCell<Vec<&'static str>>,
-    fails: Option<&'static str>,
-    is_missing: bool,
+    fails: Cell<Option<&'static str>>,
+    is_missing: Cell<bool>,
 }
 
 impl Shelf {
@@ -23,7 +23,7 @@ impl Shelf {
         if self.calls.borrow().last() != Some(&name) {
             self.calls.borrow_mut().push(name);
         }
-        if self.fails == Some(name) { Err(Error::io(format!("{name} fails"))) } else { Ok(()) }
+        if self.fails.get() == Some(name) { Err(Error::io(format!("{name} fails"))) } else { Ok(()) }
     }
 
     fn found(&self, id: &EntryId) -> Result<Note> {
@@ -39,7 +39,7 @@ impl Persistence for Shelf {
     type Lock = ();
 
     fn is_there(&self) -> bool {
-        !self.is_missing
+        !self.is_missing.get()
     }
 
     fn lock(&self) -> Result<()> {
@@ -87,7 +87,7 @@ fn service(texts: &[&str]) -> NoteService<Shelf> {
         let name = entry.meta().file_name();
         shelf.keep(&Version::new(Place::Topics, &name, &entry));
     }
-    NoteService::new(shelf, Timestamp::from_millisecond(NOW).unwrap())
+    NoteService::new(shelf, Timestamp::from_millisecond(NOW).unwrap(), Date::MIN)
 }
 
 fn id() -> EntryId {
@@ -108,15 +108,15 @@ fn new(title: &str, body: &str) -> NewNote {
 
 /// The note after a person's change, and whether that changed anything.
 fn updated(service: &NoteService<Shelf>, patch: &Patch) -> (Note, bool) {
-    match service.update(&id(), patch, &Author::Person).unwrap() {
+    match service.update_meta(&id(), patch, &Author::Person).unwrap() {
         Changed::Done(note) => (note, true),
         Changed::Same(note) => (note, false),
         Changed::Waits(proposal) => panic!("{proposal:?}"),
     }
 }
 
-fn removed(service: &NoteService<Shelf>, how: RemovalMode) -> Note {
-    match service.remove(&id(), how, &Author::Person).unwrap() {
+fn done(changed: Result<Changed>) -> Note {
+    match changed.unwrap() {
         Changed::Done(note) | Changed::Same(note) => note,
         Changed::Waits(proposal) => panic!("{proposal:?}"),
     }
@@ -137,7 +137,7 @@ fn a_captured_note_has_a_free_id_and_whole_lines() {
         (meta.status, meta.tier, meta.created_at, meta.updated_at),
         (Status::Captured, Tier::Warm, NOW, NOW)
     );
-    assert_eq!(service.notes.calls.borrow()[..3], ["lock", "names", "add"]);
+    assert_eq!(service.notes().calls.borrow()[..3], ["lock", "names", "add"]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_note_that_could_not_be_read_again_is_not_written() {
     let service = service(&[]);
     let note = NewNote { tags: vec!["x".repeat(70_000)], ..new("T", "b") };
     assert!(service.capture(note).err().unwrap().message().contains("cannot be written"));
-    assert!(!service.notes.calls.borrow().contains(&"add"));
+    assert!(!service.notes().calls.borrow().contains(&"add"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_read_counts_once_under_the_lock_and_knows_no_fractions_of_a_second() {
     let meta = service.read(&id()).unwrap().entry.meta().clone();
     assert_eq!((meta.used, meta.last_used.unwrap().to_string().as_str()), (42, "2026-02-28T15:04:05Z"));
     assert_eq!(meta.updated_at, 0, "a read is no change");
-    assert_eq!(*service.notes.calls.borrow(), ["lock", "names", "replace"]);
+    assert_eq!(*service.notes().calls.borrow(), ["lock", "names", "replace"]);
     assert_eq!(service.look(&id()).unwrap().entry.meta().used, 42);
 }
 
@@ -166,24 +166,22 @@ fn the_largest_count_stays() {
 
 #[test]
 fn a_store_is_not_made_to_look_for_a_note() {
-    let mut service = service(&[]);
-    service.notes.is_missing = true;
-    assert!(
-        service.read(&id()).is_err() && service.remove(&id(), RemovalMode::Purge, &Author::Person).is_err()
-    );
-    assert!(service.update(&id(), &Patch::default(), &Author::Person).is_err());
-    assert!(!service.notes.calls.borrow().contains(&"lock"));
+    let service = service(&[]);
+    service.notes().is_missing.set(true);
+    assert!(service.read(&id()).is_err() && service.purge(&id(), &Author::Person).is_err());
+    assert!(service.update_meta(&id(), &Patch::default(), &Author::Person).is_err());
+    assert!(!service.notes().calls.borrow().contains(&"lock"));
 }
 
 #[test]
 fn what_fails_is_told_and_nothing_more_is_done() {
     for fails in ["lock", "names", "replace"] {
-        let mut service = service(&["id: id__AAAAAA"]);
-        service.notes.fails = Some(fails);
+        let service = service(&["id: id__AAAAAA"]);
+        service.notes().fails.set(Some(fails));
         assert_eq!(service.read(&id()).err().unwrap().message(), format!("{fails} fails"));
-        assert_eq!(service.notes.calls.borrow().last(), Some(&fails));
-        service.notes.fails = None;
-        assert_eq!(service.notes.found(&id()).unwrap().entry.meta().used, 0);
+        assert_eq!(service.notes().calls.borrow().last(), Some(&fails));
+        service.notes().fails.set(None);
+        assert_eq!(service.notes().found(&id()).unwrap().entry.meta().used, 0);
     }
 }
 
@@ -241,11 +239,11 @@ fn a_tag_that_is_dropped_and_added_is_there_once_and_last() {
 fn removing_moves_once_and_purging_deletes_wherever_it_lies() {
     let service = service(&["id: id__AAAAAA"]);
     for _ in 0..2 {
-        assert_eq!(removed(&service, RemovalMode::Archive).place, Place::Archive);
+        assert_eq!(done(service.remove(&id(), &Author::Person)).place, Place::Archive);
     }
-    assert_eq!(*service.notes.calls.borrow(), ["lock", "names", "archive", "lock", "names"]);
-    assert_eq!(removed(&service, RemovalMode::Purge).place, Place::Archive);
-    assert!(service.notes.files.borrow().is_empty());
+    assert_eq!(*service.notes().calls.borrow(), ["lock", "names", "archive", "lock", "names"]);
+    assert_eq!(done(service.purge(&id(), &Author::Person)).place, Place::Archive);
+    assert!(service.notes().files.borrow().is_empty());
 }
 
 #[test]

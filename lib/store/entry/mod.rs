@@ -109,7 +109,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// A new note. Its title and summary are made one line each, see [`one_line`].
+    /// A new note. Its title and summary are made one line each.
     ///
     /// It cannot be read again if its front matter is too large, see [`Entry::fits`].
     pub fn new(mut meta: Meta, body: &[u8]) -> Entry {
@@ -172,7 +172,7 @@ impl Entry {
         )
     }
 
-    /// A short hash of [`Entry::without_counters`]: it differs when the note was edited, and not when it was read.
+    /// A short hash of the note without its counters: it differs when the note was edited, and not when it was read.
     pub fn fingerprint(&self) -> String {
         hex(&Sha256::digest(self.without_counters())[..8])
     }

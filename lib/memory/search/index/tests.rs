@@ -9,6 +9,7 @@ use crate::memory::search::vocabulary::{Vocabulary, each_count};
 use crate::store::entry::{Meta, Tier};
 use crate::store::index::tests::settle;
 use crate::store::index::{HEADER_BYTES, NoteView};
+use crate::store::place::Root;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -96,18 +97,18 @@ impl Stored {
         files[self.below(files.len())].clone()
     }
 
-    fn index(&self) -> Index {
-        Index { least: ONE, ..Index::at(&self.root) }
+    fn index(&self) -> Index<Topics> {
+        Index { least: ONE, ..Index::of(Topics::at(&self.root)) }
     }
 
     /// Without a cache.
-    fn live(&self) -> Index {
+    fn live(&self) -> Index<Topics> {
         let cache = OnceLock::from(NoteCache::empty(&self.root, FORMAT));
-        Index { cache, ..Index::at(&self.root) }
+        Index { cache, ..Index::of(Topics::at(&self.root)) }
     }
 
     /// What every query and a listing say. Paths included.
-    fn answers(&self, index: &Index) -> String {
+    fn answers(&self, index: &Index<Topics>) -> String {
         let mut all = String::new();
         let hot = |meta: &Meta| meta.tier == Tier::Hot;
         for query in QUERIES {
@@ -120,7 +121,7 @@ impl Stored {
         all + &self.listing(index)
     }
 
-    fn listing(&self, index: &Index) -> String {
+    fn listing(&self, index: &Index<Topics>) -> String {
         format!("{:?}", index.scan(Place::Topics, |view: NoteView| view).unwrap())
     }
 
@@ -133,7 +134,7 @@ impl Stored {
             live.ends_with(&self.listing(&self.index())),
             "after {after}: the cache gives another listing"
         );
-        index.cache().counted().0
+        index.cache().unwrap().counted().0
     }
 
     /// Writes a cache that knows all notes, though they are as young as the test.
@@ -293,9 +294,9 @@ fn a_spoilt_cache_is_not_used() {
     let live = store.answers(&store.live());
     let whole = fs::read(store.cache()).unwrap();
     let lists = lists_start(&whole);
-    let is_used = |index: &Index| {
-        index.cache().len() > 0
-            && Vocabulary::read(index.cache()).is_some_and(|vocabulary| !vocabulary.words.is_empty())
+    let is_used = |index: &Index<Topics>| {
+        index.cache().unwrap().len() > 0
+            && Vocabulary::read(index.cache().unwrap()).is_some_and(|vocabulary| !vocabulary.words.is_empty())
     };
     let spoil = |bytes: &[u8]| {
         fs::write(store.cache(), bytes).unwrap();
@@ -329,7 +330,7 @@ fn a_cache_with_a_spoilt_list_is_removed() {
     bytes[lists..].iter_mut().for_each(|byte| *byte ^= 1);
     fs::write(store.cache(), &bytes).unwrap();
     let index = store.index();
-    assert!(Query::parse("zebra").counts_in(index.cache()).is_some(), "no list is read");
+    assert!(Query::parse("zebra").counts_in(index.cache().unwrap()).is_some(), "no list is read");
     assert!(store.cache().exists());
     assert!(store.answers(&index) == live);
     assert!(!store.cache().exists());
@@ -397,7 +398,7 @@ fn what_was_checked_before_a_merge_does_not_hide_it() {
     let store = Stored::with_notes(17, 20);
     store.settle();
     let index = store.index();
-    index.cache().check_ahead(i64::MAX);
+    index.cache().unwrap().check_ahead(i64::MAX);
     let files = store.files();
     let [gone, kept] = [&files[3], &files[4]];
     let merged = fs::read_to_string(kept).unwrap() + &fs::read_to_string(gone).unwrap() + "zebra";
@@ -435,17 +436,17 @@ fn it_is_written_when_enough_differs() {
     };
     (0..100).for_each(|number| put(&mut store, number));
     let asked = |store: &Stored, least: usize| {
-        let index = Index { least, ..Index::at(&store.root) };
+        let index = Index { least, ..Index::of(Topics::at(&store.root)) };
         store.answers(&index);
-        let (hits, misses) = index.cache().counted();
+        let (hits, misses) = index.cache().unwrap().counted();
         // As if the files were older than two seconds.
         let young = 19 * store.files().len() - hits - misses;
         let long_ago = Some(Stamp { size: 0, modified: 0, changed: 0, inode: 0, device: 0 });
-        (0..young).for_each(|_| index.cache().missed(long_ago));
+        (0..young).for_each(|_| index.cache().unwrap().missed(long_ago));
         index.keep_up().unwrap();
         store.cache().exists()
     };
     assert!(!asked(&store, 19 * 101), "a small store does without");
     assert!(asked(&store, 100));
-    assert!(store.index().cache().len() > 0);
+    assert!(store.index().cache().unwrap().len() > 0);
 }
