@@ -93,7 +93,7 @@ mod store;
 pub use base::error::{Error, ErrorKind, Fault, Result};
 pub use memory::conformance::conformance;
 
-/// What both pipelines have in common: machines, effects, events.
+/// What both pipelines have in common: machines, states, events.
 pub mod pipeline {
     pub use crate::memory::pipeline::{
         Answer, Begun, Ending, Event, Failure, Pipeline, Question, State, Work,

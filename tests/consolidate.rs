@@ -1,7 +1,7 @@
 //! `memory-consolidate`: what comes out, what the model is shown, and what a person sees of it.
 
 use crate::support::llm::NOTE_EACH;
-use crate::support::{Said, Sandbox, closed_pipe, full_disk};
+use crate::support::{Said, Sandbox, closed_pipe, full_disk, said};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -218,6 +218,19 @@ fn the_nearest_notes_are_shown_whole_and_more_of_them_by_title() {
     assert!(second.contains(&format!("\n<<< note {wanted} ")), "{second}");
     assert_eq!(sandbox.kept().len(), 10);
     assert!(sandbox.note_named("newer-guards").contains(&format!("\nid: {wanted}\n")));
+}
+
+#[test]
+fn a_second_look_that_a_dry_run_paid_for_the_run_uses() {
+    let sandbox = Sandbox::new();
+    learned(&sandbox, "id__AAAAAA", "Guards", &"Guards of xstate are pure.\n".repeat(120), "");
+    let command = sandbox.script("say([note('Actors')], want=['id__AAAAAA'])");
+    sandbox.llm(&command, json!({"maxNoteBytes": 2000}));
+    let id = sandbox.heard("s1", "What about guards in xstate?");
+    let (code, _, err) = said(&mut sandbox.consolidate(&["--dry-run"]));
+    assert_eq!((code, sandbox.prompts().len()), (Some(0), 2), "{err}");
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.processed(), sandbox.prompts().len()), (Some(0), vec![id], 2), "{err}");
 }
 
 /// A note that a session may update, and a session that does so with `body`; `more` adds fields to the reply's entry.

@@ -14,6 +14,9 @@ const FILES: [&str; 4] = [
 #[derive(Debug, Clone, Copy)]
 pub struct List(pub &'static str);
 
+/// Words that turn a sentence around: two texts that differ in one of them say different things.
+pub const TURNS: [List; 3] = [List("negation"), List("condition"), List("quantifier")];
+
 #[derive(Default)]
 struct Phrases {
     /// As they stand, in their order.

@@ -2,14 +2,13 @@
 //! a reader is shown in `section` and `recall`.
 
 use crate::base::error::{Error, Result};
-use crate::base::file::random58;
 use crate::base::text::whole_lines;
 use crate::memory::search::{Findings, Found, Index, Query, Wanted};
 use crate::memory::waiting;
 use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Kept, Meta, Scope, Source, Status, Tier, add_missing};
-use crate::store::journal::Journal;
 use crate::store::journal::entry::QueueEntry;
+use crate::store::journal::{Journal, new_id};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
 use crate::store::revision::{Revision, Version};
@@ -194,8 +193,7 @@ impl<P: Persistence> NoteService<P> {
         {
             return Ok(id);
         }
-        let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
-        let id = format!("{stamp}_{}_{}", entry.harness, random58(8)?);
+        let id = new_id(entry)?;
         let after = Some(Version::at(&queue_path(INBOX, &id), format!("{:#}\n", entry.json()).into_bytes()));
         self.notes().write(&lock, &[Revision { before: None, after }]).map(|()| id)
     }

@@ -4,7 +4,7 @@
 use crate::base::error::Result;
 use crate::memory::facts::facts;
 use crate::memory::links;
-use crate::memory::lists::List;
+use crate::memory::lists::TURNS;
 use crate::memory::search::{language, words};
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, add_missing};
@@ -16,8 +16,6 @@ use std::collections::BTreeSet;
 const SAME_PERCENT: usize = 80;
 /// So many notes are named beside a proposal.
 const BESIDE: usize = 20;
-/// Two texts that differ in one of these words say different things, whatever else they share.
-const TURNS: [List; 3] = [List("negation"), List("condition"), List("quantifier")];
 
 /// Lets a change wait for a person, and returns what waits: where the same change waits already, that one, with the
 /// evidence of both. The same again, as after a crash, changes nothing.

@@ -269,7 +269,9 @@ fn preview(
             PlannedChange::Note(note) => notes.push(note),
             PlannedChange::Retire(note) => retired.push(note),
             PlannedChange::Propose(proposal) => proposals.push(proposal),
-            PlannedChange::Withdraw(proposal) => withdrawn.push(proposal),
+            PlannedChange::Withdraw(Waiting { id, op, note, title, withdrawn: reason }) => {
+                withdrawn.push(json!({"id": id, "op": op, "note": note, "title": title, "reason": reason}));
+            }
         }
     }
     let plan = json!({

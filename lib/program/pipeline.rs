@@ -74,7 +74,7 @@ pub(super) struct Opened {
     program: &'static str,
     env: Env,
     reporter: Reporter,
-    pub(super) is_quiet: bool,
+    is_quiet: bool,
     _lock: fs_err::File,
 }
 
@@ -103,18 +103,16 @@ pub(super) fn open(
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
         RunLock::Acquired(_lock) => {
-            let (program, env, reporter, is_quiet) =
-                (cx.program, cx.env.clone(), cx.reporter, args.has("quiet"));
             return Ok(Some(Opened {
                 config,
                 redactor,
                 root,
                 reply,
                 mode,
-                program,
-                env,
-                reporter,
-                is_quiet,
+                program: cx.program,
+                env: cx.env.clone(),
+                reporter: cx.reporter,
+                is_quiet: args.has("quiet"),
                 _lock,
             }));
         }

@@ -122,7 +122,7 @@ fn each_name(dir: &Path, mut each: impl FnMut(&OsStr)) -> Result<()> {
     Ok(())
 }
 
-/// NoteFiles that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
+/// Files that may be notes. All names share one buffer: to allocate and free ten thousand takes longer than to read the
 /// directory.
 #[derive(Default)]
 pub struct NoteFiles {

@@ -1,4 +1,4 @@
-//! What the pipeline's tasks do to a store of files: the queue, the notes, the history, AGENTS.md.
+//! What the states of the pipeline do to a store of files: the queue, the notes, the history, AGENTS.md.
 
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
@@ -6,7 +6,7 @@ use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
 use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
-use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting};
+use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
 use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
@@ -262,7 +262,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
 
 /// Was the note made in this session, in whatever run, and is it nobody's own since?
 fn is_made_by(note: &Entry, entry: &QueueEntry) -> bool {
-    note.kept().is_none() && is_of_session(note.meta(), entry)
+    note.kept().is_none() && is_of_session(note.meta(), &source_of(entry))
 }
 
 /// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say

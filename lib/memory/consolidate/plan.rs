@@ -87,7 +87,7 @@ pub struct Waiting {
     pub note: Option<EntryId>,
     pub title: String,
     /// It waits no longer: why the model took it back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "reason", skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<String>,
 }
 

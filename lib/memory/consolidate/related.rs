@@ -16,8 +16,7 @@ use crate::memory::consolidate::plan::source_of;
 use crate::memory::redact::Redactor;
 use crate::memory::search::{language, words};
 use crate::memory::service::belongs_to;
-use crate::store::entry::{EntryId, Meta, Scope};
-use crate::store::journal::entry::QueueEntry;
+use crate::store::entry::{EntryId, Meta, Scope, Source};
 use crate::store::persistence::{Persistence, Place};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -230,11 +229,10 @@ struct Candidate {
 }
 
 /// The note was made or changed in this session, in whatever run. One without an id is known by when it was queued.
-pub(super) fn is_of_session(meta: &Meta, entry: &QueueEntry) -> bool {
-    let this = source_of(entry);
+pub(super) fn is_of_session(meta: &Meta, session: &Source) -> bool {
     meta.sources.iter().any(|source| {
-        (&source.harness, &source.thread_id) == (&this.harness, &this.thread_id)
-            && (this.thread_id.is_some() || source.at == this.at)
+        (&source.harness, &source.thread_id) == (&session.harness, &session.thread_id)
+            && (session.thread_id.is_some() || source.at == session.at)
     })
 }
 
@@ -322,7 +320,8 @@ fn candidates<P: Persistence>(
     let stretches = Stretches::of(sessions);
     let names = names(sessions);
     let is_outside = sessions.iter().any(|session| session.repo().is_none());
-    let is_own = |meta: &Meta| sessions.iter().any(|session| is_of_session(meta, &session.entry));
+    let own: Vec<Source> = sessions.iter().map(|session| source_of(&session.entry)).collect();
+    let is_own = |meta: &Meta| own.iter().any(|session| is_of_session(meta, session));
     let is_near = |meta: &Meta| {
         let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
         meta.scope == Scope::Global

@@ -19,7 +19,7 @@ pub struct Claimed {
     /// The changes that wait of which the part under way shows the text.
     pub shown_changes: Vec<ProposalId>,
     /// What was written since the last commit.
-    #[serde(default)]
+    #[serde(flatten)]
     pub made: Made,
     /// What becomes of the entries, by queue id. Those that are not in it go back to the queue.
     pub verdicts: BTreeMap<String, Verdict>,

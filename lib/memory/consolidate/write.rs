@@ -15,9 +15,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Made {
+    #[serde(default)]
     pub written: Vec<Written>,
     /// What waits for a person, or does so no longer.
+    #[serde(default)]
     pub waiting: Vec<Waiting>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 

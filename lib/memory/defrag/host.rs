@@ -1,4 +1,4 @@
-//! What the machine's tasks do to a store of files: the notes, the history, AGENTS.md.
+//! What the states of the machine do to a store of files: the notes, the history, AGENTS.md.
 
 use crate::base::error::Result;
 use crate::base::text::one_line;
@@ -105,7 +105,9 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 
     fn apply(&mut self, work: &Work, plan: Plan, _: usize, run: &Run) -> Result<usize> {
         // Once it is written down what was done, nobody's later change of a note makes it undone.
-        let before = applied(run.batch()?)?.into_iter().nth(work.next);
+        let (batch, name) = (run.batch()?, applied_name(work.next));
+        let before: Option<Applied> =
+            batch.file(&name).exists().then(|| batch.read_json(&name)).transpose()?;
         let is_done = before.is_some();
         let done = match before {
             Some(before) => Plan { operations: before.made, proposals: Vec::new(), ..plan },
@@ -116,7 +118,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
             if !is_done {
                 let (made, proposed) = (done.operations.clone(), done.proposals.len());
                 let one = Applied { made, proposed, ..Applied::default() };
-                run.batch()?.write_json(&applied_name(work.next), &one)?;
+                batch.write_json(&name, &one)?;
             }
             News::load(run, false)?.take_in(&self.notes, work, &done.operations)?;
             done.warnings.iter().for_each(|warning| run.reporter.warn(warning));

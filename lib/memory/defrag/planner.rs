@@ -292,7 +292,7 @@ impl<'a> Planner<'a> {
         Ok(lost)
     }
 
-    /// Takes the revisions into the plan that put an replacement in the place of the notes `ids`, which are `old`.
+    /// Takes the revisions into the plan that put a replacement in the place of the notes `ids`, which are `old`.
     fn make(
         &mut self,
         operation: &Operation,

@@ -272,6 +272,7 @@ fn read(path: &Path) -> Result<String> {
 fn is_reply_name(name: &str) -> bool {
     let number = name.strip_prefix("reply-").and_then(|rest| rest.strip_suffix(".txt"));
     let number = number.map(|number| number.strip_suffix("-repair").unwrap_or(number));
+    let number = number.map(|number| number.strip_suffix("-want").unwrap_or(number));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 

@@ -327,7 +327,10 @@ impl<'a, H: Host> Runner<'a, H> {
             last = Ending::Idle;
         }
         // Whoever begins one batch a run has had it.
-        let mut may_begin = self.host.begins_again() || last.failure().is_none();
+        if !self.host.begins_again() && last.failure().is_some() {
+            return self.unless_stuck(last);
+        }
+        let mut may_begin = true;
         let ends_the_run =
             |failure: &Failure| failure.is_of_the_command() || matches!(failure, Failure::Spent(_));
         while !last.failure().is_some_and(ends_the_run) {

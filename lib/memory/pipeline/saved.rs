@@ -1,4 +1,4 @@
-//! What is saved of a batch before each effect that does more than read.
+//! What is saved of a batch before each state that does more than read.
 
 use crate::base::error::Result;
 use crate::store::batch::Batch;

@@ -51,7 +51,7 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     let named = HARNESSES.iter().flat_map(|spec| spec.events).find(|event| event.name == name);
     let when = match named {
         // Its prompt is the agent's, not a person's.
-        _ if !matches!(payload.sub_agent(), Ok(None)) => None,
+        _ if payload.sub_agent().ok().flatten().is_some() => None,
         Some(event) => Some(event.when),
         None if !name.is_empty() => None,
         // Copilot CLI does not name its events.

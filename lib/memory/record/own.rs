@@ -1,6 +1,6 @@
 //! In the person's words: what may hold everywhere, and what may change a note that a person has taken for their own.
 
-use crate::memory::lists::List;
+use crate::memory::lists::{List, TURNS};
 use crate::memory::record::sentences::of_note;
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::words::words_of;
@@ -148,8 +148,7 @@ impl Change<'_> {
     /// one, and one that says little beside what the person said may drop what they left out.
     fn turned(&self, sentence: &[String], from: Option<&Vec<String>>) -> Option<String> {
         let turns = |words: &[String]| -> HashSet<String> {
-            let all = [List("negation"), List("condition"), List("quantifier")];
-            all.iter().flat_map(|speech| speech.of(words)).collect()
+            TURNS.iter().flat_map(|speech| speech.of(words)).collect()
         };
         let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
         let mut said: HashSet<String> =

@@ -3,7 +3,7 @@
 //! Questions, suppositions, reports of what somebody says, quotations and long pastes do not count. What decides stands in
 //! `speech.txt`.
 
-use crate::memory::lists::List;
+use crate::memory::lists::{List, TURNS};
 use crate::memory::record::sentences::{FOREIGN, of_turn};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
@@ -187,10 +187,8 @@ fn spelled_out(words: &[String]) -> Vec<String> {
 
 /// Does one letter tell two words apart, or two that changed places? Words that turn a sentence around are no errors.
 fn is_slip(typed: &str, written: &str) -> bool {
-    let may_err = |word: &str| {
-        let turns = [List("negation"), List("condition"), List("quantifier")];
-        word.chars().all(char::is_alphabetic) && !turns.iter().any(|speech| speech.has(word))
-    };
+    let may_err =
+        |word: &str| word.chars().all(char::is_alphabetic) && !TURNS.iter().any(|speech| speech.has(word));
     let is_long = |word: &str| word.chars().nth(TYPO_LETTERS - 1).is_some();
     // "Teh" is no word, and "the" says little.
     (is_long(typed) && is_long(written) || typed.len() > 2 && is_stop_word(written) && !is_stop_word(typed))

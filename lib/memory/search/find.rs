@@ -5,9 +5,10 @@
 
 use crate::base::error::Result;
 use crate::base::parallel;
+use crate::memory::search::closeness::Matches;
 use crate::memory::search::count::Counts;
 use crate::memory::search::document::Document;
-use crate::memory::search::index::Index;
+use crate::memory::search::index::{Index, own};
 use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
@@ -80,8 +81,8 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// A note that was looked at closely: its rank, what is shown of it, and the names of the prompt that it has.
-type Close = (Hit, Found, Vec<String>);
+/// A note that was looked at closely: its rank, what is shown of it, the names of the prompt that it has, and where it matches.
+type Close = (Hit, Found, Vec<String>, Matches);
 
 /// What is looked for, and where.
 struct Search<'a, P> {
@@ -114,12 +115,15 @@ impl<P: Persistence + Sync> Search<'_, P> {
 
     /// The note with its text. It may have another name since.
     fn again(&self, note: &Counted) -> Option<Note> {
-        let view = match &note.from {
-            CountedFrom::Cache(known, _) => &known.view()?,
-            CountedFrom::Read(read) => &read.0,
+        let (note, id) = match &note.from {
+            CountedFrom::Cache(known, _) => {
+                let id = known.id()?;
+                (own(&id, self.place, &known.path()?), id)
+            }
+            CountedFrom::Read(read) => (read.0.note().cloned(), read.0.meta.id.clone()),
         };
-        let renamed = || self.index.store().named(&view.meta.id).ok().flatten();
-        view.note().cloned().or_else(renamed).filter(|note| note.place == self.place)
+        let renamed = || self.index.store().named(&id).ok().flatten();
+        note.or_else(renamed).filter(|note| note.place == self.place)
     }
 
     /// The phrases that a note must have, a bit each. Those that the cache is not sure of are looked up in the files.
@@ -151,10 +155,9 @@ impl<P: Persistence + Sync> Search<'_, P> {
         let names = self.query.names.in_note(&document);
         let score = worth.score(self.query, counted.counts(), &closeness);
         let strength = worth.strength(counted.counts(), &closeness);
-        let line = matches.line(&document, worth);
         drop(document);
-        let found = Found { line, score, strength, ..Found::listed(NoteView::of(note)) };
-        Some((Hit { score, ..*hit }, found, names))
+        let found = Found { score, strength, ..Found::listed(NoteView::of(note)) };
+        Some((Hit { score, ..*hit }, found, names, matches))
     }
 
     /// What comes after those that were looked at closely.
@@ -215,14 +218,18 @@ impl<P: Persistence + Sync> Index<P> {
         let close = parallel::map_files(close, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
         // One that is gone is none.
         let mut close: Vec<Close> = close.into_iter().flatten().collect();
-        let names: Vec<String> = close.iter().flat_map(|(.., names)| names.clone()).collect();
+        let names: Vec<String> = close.iter().flat_map(|(_, _, names, _)| names.clone()).collect();
         let is_rare = |name: &String| names.iter().filter(|other| *other == name).count() <= NOTES;
-        close.iter_mut().for_each(|(.., names)| names.retain(is_rare));
-        close.sort_by(|(a, _, its), (b, _, others)| others.len().cmp(&its.len()).then(best_first(a, b)));
+        close.iter_mut().for_each(|(_, _, names, _)| names.retain(is_rare));
+        close
+            .sort_by(|(a, _, its, _), (b, _, others, _)| others.len().cmp(&its.len()).then(best_first(a, b)));
         close.truncate(most);
         let rest = &rest[..rest.len().min(most - close.len())];
         let rest = parallel::map_files(rest, |_, hit| search.briefly(hit, &all[hit.index], &worth));
-        let close = close.into_iter().map(|(_, found, names)| Found { is_named: !names.is_empty(), ..found });
+        let close = close.into_iter().map(|(_, found, names, matches)| {
+            let line = found.view.note().and_then(|note| matches.line(&Document::of(note), &worth));
+            Found { line, is_named: !names.is_empty(), ..found }
+        });
         let found = close.chain(rest.into_iter().flatten()).collect();
         Ok(Findings { found, loosened, broken: scan.broken })
     }

@@ -123,7 +123,7 @@ impl Index<Topics> {
 }
 
 /// The note in a file, if it is the one with this id.
-fn own(id: &EntryId, place: Place, path: &Path) -> Option<Note> {
+pub(super) fn own(id: &EntryId, place: Place, path: &Path) -> Option<Note> {
     read(place, path).ok().filter(|note| note.entry.meta().id == *id)
 }
 

@@ -71,7 +71,7 @@ pub(super) struct Remote<'a> {
     is_folder: bool,
 }
 
-/// The notes are shared, by the configuration or since `memory-sync --remote`?
+/// The notes are shared, by the configuration or since `memory-sync --remote`.
 pub fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
     let has_remote =
         || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());

@@ -23,6 +23,7 @@ use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
 use crate::store::{merge_commit, merge_driver, removed};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
@@ -133,6 +134,7 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         remote: &remote,
         local: &local,
         is_new: configured.as_deref() != Some(&address),
+        merged_bases: RefCell::default(),
     };
     match run.try_often(&address) {
         Err(Unsynced::Unreachable(why)) if run.is_new => {
@@ -157,6 +159,8 @@ struct SyncRun<'a> {
     local: &'a str,
     /// The store does not know this remote yet.
     is_new: bool,
+    /// The commits that several bases were merged into.
+    merged_bases: RefCell<BTreeMap<Vec<String>, String>>,
 }
 
 /// A merge that was computed.
@@ -386,14 +390,15 @@ impl SyncRun<'_> {
         }
         // A few that a person has deleted here have a name from now on, too, or many times a few would be many for a machine
         // that was away.
-        let few = if removals::are_many(&here, &base) { Notes::new() } else { here.clone() };
+        let mut gone: BTreeSet<EntryId> = here.keys().cloned().collect();
         let mut many = vec![(here, "on this machine".to_owned()), (there, format!("in {}", self.shown()))];
         many.retain(|(lost, _)| removals::are_many(lost, &base));
         if !many.is_empty() && missing.is_none() {
             return Err(removals::refused(&many, &base));
         }
+        gone.extend(many.iter().flat_map(|(lost, _)| lost.keys().cloned()));
         if !is_dry {
-            removed::add(root, many.iter().flat_map(|(lost, _)| lost.keys()).chain(few.keys()))?;
+            removed::add(root, gone.iter())?;
         }
         Ok(Notes::new())
     }
@@ -402,12 +407,17 @@ impl SyncRun<'_> {
     fn base(&self, ours: Option<&str>, theirs: &str) -> Result<Option<String>> {
         let bases = self.commits.bases(ours, Some(theirs))?;
         let [first, second, ..] = &bases[..] else { return Ok(bases.into_iter().next()) };
+        if let Some(merged) = self.merged_bases.borrow().get(&bases) {
+            return Ok(Some(merged.clone()));
+        }
         // Where machines have merged crosswise, what they have in common is merged first.
         let before = self.base(Some(first), second)?;
         let commits = [before.as_deref(), Some(first), Some(second)];
         let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
-        objects::commit(self.git, first, second, &revisions, "sync: what two machines have in common")
-            .map(Some)
+        let merged =
+            objects::commit(self.git, first, second, &revisions, "sync: what two machines have in common")?;
+        self.merged_bases.borrow_mut().insert(bases.clone(), merged.clone());
+        Ok(Some(merged))
     }
 
     /// Merges a commit with what we have: `tree`, which follows the commit `ours`. `None` if we have all that it has. `kept`
@@ -461,7 +471,7 @@ impl SyncRun<'_> {
         Ok(Some(squashed))
     }
 
-    /// What an attempt would do. Only objects are added to git's.
+    /// What an attempt would do. No branch and no file changes.
     fn preview(&mut self, theirs: Option<&str>) -> Result<()> {
         let ours = self.head()?;
         let tree = self.tree_of_files(ours.as_deref())?;

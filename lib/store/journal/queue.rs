@@ -33,6 +33,13 @@ pub struct UnreadableEntry {
     pub error: Error,
 }
 
+/// A new id for an entry. Those for one session share a mark in it: --past finds them by it among many.
+pub fn new_id(entry: &QueueEntry) -> Result<String> {
+    let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
+    let mark = entry.session().as_deref().map(session_mark).unwrap_or_default();
+    Ok(format!("{stamp}_{}_{mark}{}", entry.harness, file::random58(8 - mark.len())?))
+}
+
 impl Journal {
     pub fn at(root: &Root) -> Journal {
         Journal { root: root.clone() }
@@ -44,27 +51,22 @@ impl Journal {
         entry.check()?;
         self.root.make()?;
         let inbox = self.root.inbox();
-        let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
         let session = entry.session();
         if let Some(session) = &session
             && let Some(waiting) = self.waiting_session(session)?
         {
             return Ok((waiting, false));
         }
-        let text = serde_json::to_string_pretty(&entry.json())
-            .map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let text = format!("{:#}\n", entry.json());
         loop {
-            // Entries for one session share a mark in their names: --past finds them by it among many.
-            let mark = session.as_deref().map(session_mark).unwrap_or_default();
-            let random = file::random58(8 - mark.len())?;
-            let id = format!("{stamp}_{}_{mark}{random}", entry.harness);
+            let id = new_id(entry)?;
             let path = inbox.join(format!("{id}.json"));
             if !path.exists() {
                 // First, so that nothing comes between an entry and its hint: one that leads nowhere says nothing.
                 if let Some(session) = &session {
                     self.remember(session, &id);
                 }
-                file::install(&path, format!("{text}\n").as_bytes(), 0o600)?;
+                file::install(&path, text.as_bytes(), 0o600)?;
                 return Ok((QueuedEntry { id, path, entry: entry.clone() }, true));
             }
         }
