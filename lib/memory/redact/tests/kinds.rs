@@ -209,7 +209,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("yaml value", &["db:\n  user: app\n  password: «{pw}»\n  port: 5432\n", "redis_password: '«{pw}»'\n", "secret: «{pw}»\n"]),
     ("kubernetes env", &["- name: DB_PASSWORD\n  value: «{pw}»\n", "        - name: API_TOKEN\n          value: \"«{a32}»\"\n", "{\"name\": \"DB_PASSWORD\", \"value\": \"«{pw}»\"}"]),
     ("kubernetes secret", &["apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  config: «{k16}»\n  a.b: «{k12}»\n", "apiVersion: v1\nstringData:\n  anything: «{pw}»\nkind: Secret\n", "{\"kind\": \"Secret\", \"data\": {\"conf\": \"«{k20}»\"}}"]),
-    ("kubectl create secret", &["kubectl create secret generic x --from-literal=db=«{pw}»\n", "kubectl create secret generic x --from-literal=other='«{pw}»' -n y\n"]),
+    ("kubectl create secret", &["kubectl create secret generic x --from-literal=db=«{pw}»\n", "kubectl create secret generic x --from-literal=other='«{pw}»' -n y\n", "kubectl create secret generic x '--from-literal=db=«{pw} und mehr»' -n y\n"]),
     ("docker compose", &["    environment:\n      - POSTGRES_PASSWORD=«{pw}»\n      - TZ=UTC\n", "      MYSQL_ROOT_PASSWORD: «{pw}»\n"]),
     ("dockerfile", &["ENV DB_PASSWORD «{pw}»\n", "ARG NPM_TOKEN=«{a36}»\n"]),
     ("helm and terraform", &["helm install x y --set postgres.password=«{pw}»\n", "  password = \"«{pw}»\"\n", "terraform apply -var db_password=«{pw}»\n"]),
