@@ -273,6 +273,11 @@ fn what_a_command_says_when_it_is_ended_is_shown() {
         assert_eq!(output.code(), Some(3), "{}", output.err());
         assert!(output.err().contains("last words\n"), "{more:?}: {}", output.err());
     }
+    // However many.
+    sandbox.agent("b", "trap 'seq 1 40000 >&2; exit 1' TERM; sleep 1000 & wait", "");
+    let output = sandbox.run("b").args(["--timeout", "1", "-v"]).write_stdin("x").output().unwrap();
+    let numbers: Vec<u32> = output.err().lines().filter_map(|line| line.parse().ok()).collect();
+    assert!(numbers.iter().copied().eq(1..=40000), "{} numbers", numbers.len());
 }
 
 #[test]

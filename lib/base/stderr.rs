@@ -119,7 +119,7 @@ fn line_after(before: LastLine, text: &str) -> (Vec<u8>, LastLine) {
 }
 
 /// Passes on a command's output, unless its time is `over`. Waits for the reader.
-pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) {
+pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) -> bool {
     put(|before| {
         if bytes.is_empty() || over.load(SeqCst) || CLOSED.load(SeqCst) {
             return (Vec::new(), before);
@@ -128,6 +128,7 @@ pub(super) fn pass_on(bytes: &[u8], over: &AtomicBool) {
         all.extend_from_slice(bytes);
         (all, if bytes.ends_with(b"\n") { LastLine::Empty } else { LastLine::Open })
     });
+    !over.load(SeqCst) && !CLOSED.load(SeqCst)
 }
 
 /// Shows progress on a terminal's last line, if that line is free.

@@ -137,7 +137,7 @@ impl SessionReader {
             out.report.parent = original;
         }
         out.report.begins(session_id, record.text("cwd")?);
-        if record.is("isSidechain") {
+        if record.flag("isSidechain")? {
             // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
             if self.spoke || record.raw("agentId").is_none() {
                 return Ok(());
@@ -158,14 +158,18 @@ impl SessionReader {
             return user(record, uuid, content, out);
         }
         let is_synthetic = message.text("model")?.as_deref() == Some("<synthetic>");
-        if is_synthetic || record.is("isApiErrorMessage") { Ok(()) } else { assistant(&uuid, content, out) }
+        if is_synthetic || record.flag("isApiErrorMessage")? {
+            Ok(())
+        } else {
+            assistant(&uuid, content, out)
+        }
     }
 }
 
 fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -> Taken {
     let origin = record.object("origin")?.map_or(Ok(None), |origin| origin.text("kind"))?;
-    let is_typed = !record.is("isMeta")
-        && !record.is("isCompactSummary")
+    let is_typed = !record.flag("isMeta")?
+        && !record.flag("isCompactSummary")?
         && origin.is_none_or(|origin| origin == "human");
     let mut texts = Vec::new();
     out.each_part(content, "user part", |_, part, out| {

@@ -120,7 +120,7 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         "response_item" => {
             out.at = record.time("timestamp");
             let metadata = record.object("metadata")?;
-            let is_summary = metadata.is_some_and(|metadata| metadata.is("compaction_output"));
+            let is_summary = metadata.map_or(Ok(false), |metadata| metadata.flag("compaction_output"))?;
             match record.object("payload")?.filter(|_| !is_summary) {
                 Some(item) => self::item(&item, ids, out),
                 None => Ok(()),

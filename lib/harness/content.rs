@@ -66,8 +66,9 @@ impl<'a> ContentPart<'a> {
         if let Some(call) = part.object("functionCall")? {
             return Ok(ContentPart::ToolUse(ToolUse::of(&call)?));
         }
+        let is_thought = part.flag("thought")?;
         Ok(match part.text("text")? {
-            Some(text) if part.is("thought") => ContentPart::Thought(text),
+            Some(text) if is_thought => ContentPart::Thought(text),
             Some(text) => ContentPart::Text(text),
             None if part.raw("inlineData").is_some() => ContentPart::Image,
             None => ContentPart::Other("of another kind".to_owned()),
@@ -103,12 +104,16 @@ pub(super) fn begins_with(text: &str, starts: &[&str]) -> bool {
 
 /// A tool's result as text: the string, the text of its parts, or the JSON as it is.
 pub(super) fn text(content: &RawValue) -> String {
-    let text = |part| match part {
-        Ok(ContentPart::Text(text)) => Some(text),
-        Ok(ContentPart::Image) => Some(IMAGE.to_owned()),
-        _ => None,
+    if let Ok(text) = serde_json::from_str(content.get()) {
+        return text;
+    }
+    let text = |part: &&RawValue| {
+        let part = Object::parse(part.get()).ok()?;
+        let is_image = part.kind().ok()?.contains("image");
+        part.text("text").ok()?.or_else(|| is_image.then(|| IMAGE.to_owned()))
     };
-    let texts: Option<Vec<String>> = parts(content).into_iter().map(text).collect();
+    let parts = serde_json::from_str::<Vec<&RawValue>>(content.get()).ok();
+    let texts: Option<Vec<String>> = parts.and_then(|parts| parts.iter().map(text).collect());
     texts.map_or_else(|| content.get().to_owned(), |texts| texts.join("\n"))
 }
 
@@ -145,6 +150,8 @@ mod tests {
         assert_eq!(text(&raw(r#"{"ok":1}"#)), r#"{"ok":1}"#);
         assert_eq!(text(&raw(r#"[{"rows":3}]"#)), r#"[{"rows":3}]"#);
         assert_eq!(text(&raw("[]")), "");
+        assert_eq!(text(&raw(r#"[{"type":"text","text":"a"},{"type":"resource","text":"b"}]"#)), "a\nb");
+        assert_eq!(text(&raw(r#"[{"type":"text","text":null}]"#)), r#"[{"type":"text","text":null}]"#);
     }
 
     #[test]

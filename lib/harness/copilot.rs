@@ -158,7 +158,7 @@ fn result(data: &Object, out: &mut TurnSink) -> Taken {
 /// The keys of a hook's JSON are in camelCase. It does not name the event, but each has keys of its own; and only at the
 /// end of a turn does it name the file.
 fn session(payload: &Payload, env: &Env) -> Result<Ended> {
-    let id = payload.id(if payload.has("sessionId") { "sessionId" } else { "session_id" })?;
+    let id = payload.id(if payload.text("sessionId")?.is_some() { "sessionId" } else { "session_id" })?;
     for (key, event) in [
         ("source", "sessionStart"),
         ("prompt", "userPromptSubmitted"),
@@ -170,7 +170,10 @@ fn session(payload: &Payload, env: &Env) -> Result<Ended> {
             return Ok(Ended::Nothing(why));
         }
     }
-    let named = payload.absolute("transcriptPath")?.or(payload.absolute("transcript_path")?);
+    let named = match payload.absolute("transcriptPath")? {
+        None => payload.absolute("transcript_path")?,
+        named => named,
+    };
     let kept = || HOME.dir(env).map(|home| home.join("session-state").join(id).join("events.jsonl"));
     let Some(path) = named.or_else(kept) else {
         return Ok(Ended::Nothing("the session has no transcript, because $HOME is not set".to_owned()));

@@ -69,6 +69,11 @@ impl<'a> Object<'a> {
         self.raw(key).map(|value| Object::parse(value.get())).transpose()
     }
 
+    /// A flag that says whose words these are; false if it is missing.
+    pub(super) fn flag(&self, key: &str) -> Result<bool, Skip> {
+        Ok(self.get(key)?.unwrap_or_default())
+    }
+
     /// Whether the key is there, and true.
     pub(super) fn is(&self, key: &str) -> bool {
         self.raw(key).is_some_and(|value| value.get() == "true")

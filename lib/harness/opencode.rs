@@ -208,8 +208,9 @@ fn message(message: &Object, begun: Option<f64>, out: &mut TurnSink) -> Taken {
 }
 
 fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken {
+    let is_nobodys = part.flag("synthetic")? || part.flag("ignored")?;
     match (&*part.kind()?, part.text("text")?) {
-        ("text", _) if part.is("synthetic") || part.is("ignored") => {}
+        ("text", _) if is_nobodys => {}
         ("text", Some(text)) if is_users => out.turn(Role::User, unquoted(&text), id)?,
         ("text", Some(text)) => out.turn(Role::Assistant, &text, id)?,
         ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id)?,

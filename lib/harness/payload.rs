@@ -44,7 +44,7 @@ impl Payload {
 
     /// The name or id of the sub-agent that reports, if it is none of the session itself.
     pub fn sub_agent(&self) -> Result<Option<&str>> {
-        let mut texts = ["agent_id", "agentId", "parentAgentId"].iter().map(|key| self.text(key));
+        let mut texts = ["agent_id", "agentId"].iter().map(|key| self.text(key));
         texts.find(|text| !matches!(text, Ok(None))).unwrap_or(Ok(None))
     }
 

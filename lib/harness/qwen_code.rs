@@ -102,7 +102,7 @@ fn take(record: &Object, spoke: &mut bool, out: &mut TurnSink) -> Taken {
         return unknown(format!("{kind} without parts"));
     };
     out.report.begins(Some(session_id), record.text("cwd")?);
-    if record.is("isSidechain") {
+    if record.flag("isSidechain")? {
         // In the sub-agent's own file these are the conversation; elsewhere they are not the session's.
         if *spoke {
             return Ok(());

@@ -69,6 +69,18 @@ fn with(mut record: Value, key: &str, value: Value) -> Value {
 }
 
 #[test]
+fn a_record_whose_flag_is_none_is_nobodys() {
+    let text = lines(&[
+        claude("u1", "user", json!("typed")),
+        with(claude("u2", "user", json!("meta")), "isMeta", json!(1)),
+        with(claude("u3", "user", json!("summary")), "isCompactSummary", json!("true")),
+    ]);
+    let (turns, report) = told("claude-code", &text);
+    assert_eq!(turns, [said(Role::User, "typed")]);
+    assert_eq!(report.unknown.values().sum::<usize>(), 2);
+}
+
+#[test]
 fn claude_code_gives_what_was_typed_and_said_and_nothing_else() {
     let synthetic = json!({"type": "assistant", "uuid": "e1", "sessionId": "s1",
         "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}});

@@ -38,7 +38,7 @@ pub(super) fn call(name: &str, json: &str) -> ShownCall {
         Ok(Members(members)) => {
             for (key, raw) in members {
                 let value = plain(raw);
-                call.arguments.push((key.clone(), capped(&quoted(raw).unwrap_or_else(|| value.to_string()))));
+                call.arguments.push((key.clone(), capped(quoted(raw).as_deref().unwrap_or(&value))));
                 if ["command", "cmd", "script"].contains(&&*key) {
                     recalls |= recalled::reads_memory(&value);
                 }

@@ -134,8 +134,7 @@ impl<'a> Assembler<'a> {
 
     /// The reply as if it had come whole, if the stream came to its end; and whether characters were replaced.
     pub(super) fn end(mut self) -> Result<(Vec<u8>, bool), CallError> {
-        self.outcome?;
-        self.outcome = Ok(());
+        std::mem::replace(&mut self.outcome, Ok(()))?;
         // The last line may lack its end, and the last event its blank line.
         self.has_ended = true;
         let line = std::mem::take(&mut self.line);

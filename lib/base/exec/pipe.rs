@@ -2,7 +2,6 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::exec::ExecError;
-use crate::base::exec::forwarder::Forwarder;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::ioctl_fionbio;
 use std::io::{self, PipeReader, Read};
@@ -73,8 +72,6 @@ pub(super) struct OutputPipe {
     /// `None` once it has ended.
     pub(super) pipe: Option<PipeReader>,
     pub(super) kept: Output,
-    /// Passes them on.
-    pub(super) forwarder: Option<Forwarder>,
 }
 
 impl OutputPipe {
@@ -82,7 +79,7 @@ impl OutputPipe {
         let pipe = stream.map(|stream| PipeReader::from(stream.into()));
         // That poll finds something to read is no promise: a command can read from the pipe of its own stdout.
         pipe.as_ref().map_or(Ok(()), |pipe| ioctl_fionbio(pipe, true))?;
-        Ok(OutputPipe { pipe, kept, forwarder: None })
+        Ok(OutputPipe { pipe, kept })
     }
 
     /// Reads once, as much as the buffer takes. How many bytes there were.
@@ -93,9 +90,6 @@ impl OutputPipe {
             self.pipe = None;
         }
         let n = read.map_err(ExecError::Reading)?.unwrap_or(0);
-        if let Some(forwarder) = self.forwarder.as_ref().filter(|_| n > 0) {
-            forwarder.say(&buffer[..n]);
-        }
         self.kept.add(&buffer[..n]).map(|()| n)
     }
 
@@ -114,7 +108,7 @@ impl OutputPipe {
         Ok(())
     }
 
-    /// Whether somebody still holds the other end.
+    /// Does somebody still hold the other end?
     pub(super) fn is_held(&self) -> bool {
         let Some(pipe) = &self.pipe else { return false };
         let mut pipe = [PollFd::new(pipe, PollFlags::IN)];
@@ -124,7 +118,7 @@ impl OutputPipe {
 }
 
 /// Reads once. How many bytes there were, which may be none; `None` at the end.
-fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+pub(super) fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match from.read(buffer) {
             Ok(0) => return Ok(None),
@@ -152,6 +146,6 @@ pub(super) fn poll(waited: &mut [PollFd], until: Deadline) -> io::Result<usize> 
 }
 
 /// How many bytes are in a pipe now.
-fn in_pipe(pipe: &impl AsFd) -> io::Result<usize> {
+pub(super) fn in_pipe(pipe: &impl AsFd) -> io::Result<usize> {
     Ok(usize::try_from(rustix::io::ioctl_fionread(pipe)?).unwrap_or(usize::MAX))
 }

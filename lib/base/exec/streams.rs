@@ -2,7 +2,7 @@
 //! waiting. Only a stderr that is passed on has a thread of its own ([`Forwarder`]).
 
 use crate::base::deadline::Deadline;
-use crate::base::exec::forwarder::{Forwarder, TICK};
+use crate::base::exec::forwarder::Forwarder;
 use crate::base::exec::pipe::{Excess, Output, OutputPipe, STDERR_KEPT, poll};
 use crate::base::exec::{ExecError, Invocation};
 use rustix::event::{PollFd, PollFlags};
@@ -27,7 +27,9 @@ pub(super) struct Streams<'a> {
     /// What is not written yet.
     input: &'a [u8],
     stdout: OutputPipe,
+    /// Has no pipe if the forwarder has it.
     stderr: OutputPipe,
+    forwarder: Option<Forwarder>,
     buffer: Vec<u8>,
 }
 
@@ -42,15 +44,17 @@ impl Streams<'_> {
         let stdin = child.stdin.take().map(|stdin| PipeWriter::from(OwnedFd::from(stdin)));
         stdin.as_ref().map_or(Ok(()), |stdin| ioctl_fionbio(stdin, true))?;
         let excess = if invocation.is_cut { Excess::CutsMiddle } else { Excess::Error };
+        let mut stderr = OutputPipe::new(child.stderr.take(), Output::new(STDERR_KEPT, Excess::CutsStart))?;
+        let heard = stderr.pipe.take_if(|_| invocation.is_heard);
         let mut streams = Streams {
             exit: OutputPipe::new(Some(exit), Output::new(0, Excess::CutsStart))?,
             stdin,
             input: &invocation.input,
             stdout: OutputPipe::new(child.stdout.take(), Output::new(invocation.stdout_cap, excess))?,
-            stderr: OutputPipe::new(child.stderr.take(), Output::new(STDERR_KEPT, Excess::CutsStart))?,
+            stderr,
+            forwarder: heard.map(Forwarder::start).transpose()?,
             buffer: vec![0; BUFFER],
         };
-        streams.stderr.forwarder = invocation.is_heard.then(Forwarder::start).transpose()?;
         // All of a short input fits into the pipe.
         streams.feed();
         Ok(streams)
@@ -60,31 +64,31 @@ impl Streams<'_> {
         self.exit.pipe.is_none()
     }
 
-    /// Whether stdout and stderr have ended.
+    /// Have stdout and stderr ended?
     pub(super) fn have_ended(&self) -> bool {
-        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
+        let speaks = self.forwarder.as_ref().is_some_and(|forwarder| forwarder.thread.pipe.is_some());
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none() && !speaks
     }
 
-    /// Whether somebody still holds stdout.
+    /// Does somebody still hold stdout?
     pub(super) fn is_held(&self) -> bool {
         self.stdout.is_held()
     }
 
     /// Serves the streams that can be served now; waits for one until then.
     pub(super) fn serve(&mut self, until: Deadline) -> Result<(), ExecError> {
-        // While the reader of our stderr is behind, the command's has to wait.
-        let is_behind = self.stderr.forwarder.as_ref().is_some_and(Forwarder::is_behind);
-        let until = if is_behind { until.earlier(Deadline::after(TICK)) } else { until };
-        let stderr = self.stderr.pipe.as_ref().filter(|_| !is_behind);
-        let readers = [self.exit.pipe.as_ref(), self.stdout.pipe.as_ref(), stderr];
+        let speaking = self.forwarder.as_ref().and_then(|forwarder| forwarder.thread.pipe.as_ref());
+        let readers =
+            [self.exit.pipe.as_ref(), self.stdout.pipe.as_ref(), self.stderr.pipe.as_ref(), speaking];
         let readers = readers.into_iter().flatten().map(|pipe| PollFd::new(pipe, PollFlags::IN));
         let stdin = self.stdin.iter().map(|stdin| PollFd::new(stdin, PollFlags::OUT));
         poll(&mut readers.chain(stdin).collect::<Vec<_>>(), until).map_err(ExecError::Reading)?;
         self.exit.read(&mut self.buffer)?;
         self.feed();
         self.stdout.read(&mut self.buffer)?;
-        if !is_behind {
-            let _ = self.stderr.read(&mut self.buffer);
+        let _ = self.stderr.read(&mut self.buffer);
+        if let Some(forwarder) = &mut self.forwarder {
+            forwarder.thread.read(&mut self.buffer)?;
         }
         Ok(())
     }
@@ -98,7 +102,7 @@ impl Streams<'_> {
         let waited = waited.and_then(|()| self.stdout.drain(&mut self.buffer, deadline));
         // Also of a command that has failed: it says why at its end.
         let _ = self.stderr.drain(&mut self.buffer, Deadline::after(PATIENCE));
-        if let Some(forwarder) = &self.stderr.forwarder {
+        if let Some(forwarder) = &mut self.forwarder {
             forwarder.finish(if waited.is_ok() { PATIENCE } else { LITTLE_PATIENCE });
         }
         waited
@@ -106,7 +110,8 @@ impl Streams<'_> {
 
     /// What was printed on stdout, and the end of stderr.
     pub(super) fn taken(self) -> (Vec<u8>, Vec<u8>) {
-        (self.stdout.kept.take(), self.stderr.kept.take())
+        let stderr = self.forwarder.map_or(self.stderr.kept, Forwarder::stop);
+        (self.stdout.kept.take(), stderr.take())
     }
 
     fn feed(&mut self) {

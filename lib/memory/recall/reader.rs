@@ -49,9 +49,10 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     let name = text("hook_event_name").unwrap_or_default().to_owned();
     // Hooks that were written for another program keep its names.
     let named = HARNESSES.iter().flat_map(|spec| spec.events).find(|event| event.name == name);
+    let is_sub_agent = ["agent_id", "agentId", "parentAgentId"].iter().any(|key| text(key).is_some());
     let when = match named {
         // Its prompt is the agent's, not a person's.
-        _ if payload.sub_agent().ok().flatten().is_some() => None,
+        _ if is_sub_agent => None,
         Some(event) => Some(event.when),
         None if !name.is_empty() => None,
         // Copilot CLI does not name its events.

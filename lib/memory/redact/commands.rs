@@ -5,7 +5,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use crate::memory::redact::chars::{past, until};
 use crate::memory::redact::near::{Near, from, place};
-use crate::memory::redact::value::{chosen, flagged, made, random};
+use crate::memory::redact::value::{chosen, flagged, made, placeholder, random};
 
 /// How much of a command is read: bytes and words.
 const LONGEST: usize = 480;
@@ -177,9 +177,35 @@ pub(super) fn login_flag(near: &mut Near) {
     }
     let word = past(near.behind(), b" =\\\"'");
     let word = until(word, |byte| byte.is_ascii_whitespace() || b"\"'\\`".contains(&byte));
-    if let Some(secret) = secret_of(word, b':', true)
-        && made(secret)
+    if let Some(colon) = memchr(b':', word)
+        && made(&word[colon + 1..])
     {
-        near.push(secret);
+        near.push(&word[colon + 1..]);
+    }
+}
+
+/// `IDENTIFIED BY 'SECRET'`, `PASSWORD 'SECRET'`
+pub(super) fn quoted(near: &mut Near) {
+    if let [quote @ (b'\'' | b'"'), inside @ ..] = past(near.behind(), b" =\\")
+        && let Some(end) = memchr(*quote, inside)
+        && flagged(&inside[..end])
+    {
+        near.push(&inside[..end]);
+    }
+}
+
+/// `kubectl create secret generic x --from-literal=KEY=SECRET`: a secret under any key.
+pub(super) fn literal(near: &mut Near) {
+    let behind = near.behind();
+    let Some(equals) = memchr(b'=', behind) else { return };
+    let value = &behind[equals + 1..];
+    // A quote may stand before the option, its key, or its value.
+    let before = [near.before().last(), behind.first(), value.first()];
+    let text = match before.into_iter().flatten().find(|byte| matches!(byte, b'\'' | b'"')) {
+        Some(quote) => until(value.strip_prefix(&[*quote]).unwrap_or(value), |byte| byte == *quote),
+        None => until(value, |byte| byte.is_ascii_whitespace() || b"|;&'\"`<>".contains(&byte)),
+    };
+    if text.len() >= 4 && !placeholder(text) {
+        near.push(text);
     }
 }

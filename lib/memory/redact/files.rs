@@ -6,10 +6,26 @@ use memchr::{memchr, memmem, memrchr};
 use crate::memory::redact::chars::{BASE64, DOTTED, URL, inner, leading, past, trailing, until};
 use crate::memory::redact::names::{NAMES, SecretName};
 use crate::memory::redact::near::{Done, Near, Span, from, place};
-use crate::memory::redact::value::{chosen, placeholder, random, varied};
+use crate::memory::redact::value::{chosen, made, placeholder, random, varied};
 
 /// The longest document and the longest table, in bytes.
 const DOCUMENT: usize = 64 * 1024;
+
+/// A line of `.pgpass`: host, port, database, user, password.
+pub(super) fn pgpass(near: &mut Near) {
+    if near.at < near.done.line {
+        return;
+    }
+    let start = near.at - near.before().len();
+    near.done.line = near.end + near.behind().len();
+    let text = near.bytes[start..near.done.line].trim_ascii_end();
+    let fields: Vec<&[u8]> = text.split(|byte| *byte == b':').collect();
+    let [_, port, _, _, secret] = fields[..] else { return };
+    let is_port = port == b"*" || port.iter().all(u8::is_ascii_digit);
+    if is_port && fields.iter().all(|field| !field.is_empty() && !field.contains(&b' ')) && made(secret) {
+        near.push(secret);
+    }
+}
 
 /// `user:password@` after `://`, or only a token before the `@`.
 pub(super) fn url_login(near: &mut Near) {

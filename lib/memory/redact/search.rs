@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
 use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
-use crate::memory::redact::value::{flagged, made, placeholder, random, varied};
+use crate::memory::redact::value::{made, placeholder, random, varied};
 use crate::memory::redact::{commands, files, sentences};
 
 /// What decides about a match.
@@ -27,7 +27,6 @@ fn check(name: &str) -> Option<Check> {
         "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
         "password" => Check::Value(made),
         "given" => Check::Value(|value| !placeholder(value)),
-        "flagged" => Check::Value(flagged),
         "login" => Check::Value(is_login),
         "said_password" => Check::Finder(sentences::password),
         "said_token" => Check::Finder(sentences::token),
@@ -36,11 +35,14 @@ fn check(name: &str) -> Option<Check> {
         "said_card_check" => Check::Finder(sentences::card_check),
         "said_login" => Check::Finder(sentences::login),
         "command" => Check::Finder(commands::command),
+        "literal" => Check::Finder(commands::literal),
+        "quoted" => Check::Finder(commands::quoted),
         "piped" => Check::Finder(commands::piped),
         "expect" => Check::Finder(commands::expect),
         "call" => Check::Finder(commands::call),
         "login_flag" => Check::Finder(commands::login_flag),
         "url_login" => Check::Finder(files::url_login),
+        "pgpass" => Check::Finder(files::pgpass),
         "kubernetes" => Check::Finder(files::kubernetes),
         "named_value" => Check::Finder(files::named_value),
         "cookies" => Check::Finder(files::cookies),

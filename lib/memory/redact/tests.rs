@@ -297,6 +297,12 @@ fn only_the_secret_goes() {
     is("{\\\"api_key\\\": \\\"@\\\"}", secret, "{\\\"api_key\\\": \\\"[redacted:api-key]\\\"}");
     is("see https://u:@# x", &[(ALNUM, 12), ("=%40x@h/p", 0)], "see https://u:[redacted:password]@h/p# x");
     is("token=@, next", &[("=gh", 0), ("=p_", 0), (ALNUM, 36)], "token=[redacted:github-token], next");
+    is("c '--from-literal=k=a @ b' -n y", &[(ALNUM, 12)], "c '--from-literal=k=[redacted:secret]' -n y");
+    is("c --from-literal='k=a @ b' -n y", &[(ALNUM, 12)], "c --from-literal='k=[redacted:secret]' -n y");
+    is("c --from-literal=k=\"@\"", &[("=S3cr'", 0), (ALNUM, 8)], "c --from-literal=k=\"[redacted:secret]\"");
+    is("IDENTIFIED BY '@';", &[("=S3cr\"", 0), (ALNUM, 8)], "IDENTIFIED BY '[redacted:password]';");
+    is("h:5999:*:bob:@", &[("=S3", 0), (ALNUM, 8)], "h:5999:*:bob:[redacted:password]");
+    is("curl x -u corp/bob:@", &[("=S3", 0), (ALNUM, 8)], "curl x -u corp/bob:[redacted:password]");
     let block = pem(&mut Dice(3), "OPENSSH ", 6);
     assert_eq!(redactor.redact(&format!("a\n{block}b")).text, "a\n[redacted:private-key]\nb");
     let redacted = redactor.redact(&block);
@@ -305,6 +311,7 @@ fn only_the_secret_goes() {
 
 /// What looks like a secret and is none; each line counts.
 const HARMLESS: &str = r##"
+arn:aws:lambda:*:123456789012:function:process-v2
 commit 3f786850e387550fdab836ed7e6dc881de23001b
 checksum = "ef8f7726da4807b58ea5c96fdc122f80702030edc33b35aff9190a51148ccc85"
 "integrity": "sha512-oRjTw/97aTBN0RHbYCdtF1MQfvusSIBQM0IZEgzl6426+8jSC0nF1a/GmnVLpfB9yyr6g6FTqWqiZVbxrtaCIg==",
