@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// How many commands' stderr is being passed on.
 static FORWARDING: AtomicUsize = AtomicUsize::new(0);
 
-/// Is a command's stderr still being passed on?
+/// Whether a command's stderr is still being passed on.
 pub(super) fn is_heard() -> bool {
     FORWARDING.load(SeqCst) > 0
 }

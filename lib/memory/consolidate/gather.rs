@@ -5,7 +5,7 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
-use crate::base::text::{one_line, without_controls};
+use crate::base::text::{counted, one_line, without_controls};
 use crate::harness;
 use crate::harness::plain::PLAIN;
 use crate::harness::source::LINE_CAP;
@@ -176,7 +176,7 @@ impl Gatherer<'_> {
         };
         if report.too_long > 0 {
             let (lines, cap) = (report.too_long, LINE_CAP >> 20);
-            let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+            let lines = counted(lines, "line", "lines");
             self.run
                 .reporter
                 .warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));

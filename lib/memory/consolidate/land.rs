@@ -12,7 +12,7 @@
 //! `memory::outside` knows 3, `memory::record` knows 4 and 7. Besides, an update waits that cannot be made safely: it would
 //! lose facts, or the note is not as the model saw it.
 
-use crate::base::text::{one_line as brief, whole_lines};
+use crate::base::text::{counted, one_line as brief, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, source_of};
 use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Target};
@@ -330,7 +330,7 @@ impl Judge<'_> {
             self.warnings.push(format!("\"{}\": \"{item}\" is called gone, and is not in {id}", text.title));
         }
         let few: Vec<&str> = loss.missing.iter().take(NAMED).copied().collect();
-        let facts = if loss.missing.len() == 1 { "1 fact" } else { &format!("{} facts", loss.missing.len()) };
+        let facts = counted(loss.missing.len(), "fact", "facts");
         (!few.is_empty()).then(|| Reason {
             text: format!(
                 "It would remove {facts} from the note that the reply does not call gone: {}.",

@@ -2,6 +2,7 @@
 //! is remembered in the ledger and taken into the history.
 
 use crate::base::error::Result;
+use crate::base::text::counted;
 use crate::memory::defrag::corpus::{id, reach, read};
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::work::{Part, Work};
@@ -127,7 +128,7 @@ impl<'a> News<'a> {
         let Some((count, failure)) = self.seen.postponed(self.run.env.now()) else { return };
         let Some(until) = failure.not_before else { return };
         let until = until.strftime("%Y-%m-%d %H:%M");
-        let notes = if count == 1 { "1 note is".to_owned() } else { format!("{count} notes are") };
+        let notes = counted(count, "note is", "notes are");
         self.run.reporter.warn(&format!(
             "{notes} not asked about until {until} UTC (--force asks now), because that failed {} times: {}",
             failure.tries, failure.error

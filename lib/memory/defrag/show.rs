@@ -1,6 +1,6 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
-use crate::base::text::in_line;
+use crate::base::text::{counted, in_line};
 use crate::memory::defrag::plan::{NoteBrief, Plan, Planned};
 use crate::memory::defrag::reply::{Dropped, Verb};
 use crate::memory::section::Outcome;
@@ -50,9 +50,9 @@ impl Summary {
             _ => 0,
         });
         let becomes = (self.total + more).saturating_sub(less);
-        let notes = if self.total == 1 { "note becomes" } else { "notes become" };
         let counts = counts(&self.made, self.proposals.len());
-        lines.push(format!("{counts}; {} {notes} {becomes}", self.total));
+        let notes = counted(self.total, "note becomes", "notes become");
+        lines.push(format!("{counts}; {notes} {becomes}"));
         // Titles, tags and reasons are anybody's.
         lines.iter().map(|line| in_line(line)).collect()
     }
