@@ -94,6 +94,7 @@ mod nix_units;
 mod ollama;
 mod openai;
 mod paid_answers;
+mod path;
 mod pipes;
 mod projects;
 mod prompt_files;

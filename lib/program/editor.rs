@@ -2,8 +2,9 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::lookup;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 /// Opens the file in $VISUAL, else in $EDITOR, and waits for the editor's end.
 ///
@@ -24,7 +25,7 @@ pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
         let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
     }
     let failed = |why: String| Error::io(format!("editor \"{program}\" {why}"));
-    let status = Command::new(program)
+    let status = lookup::command(program)
         .args(arguments)
         .arg(path)
         .status()

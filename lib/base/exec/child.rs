@@ -7,6 +7,7 @@ use crate::base::exec::group::{self, GRACE, ProcessGroup};
 use crate::base::exec::pipe::STDERR_KEPT;
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
+use crate::base::lookup;
 use crate::base::stderr;
 use crate::base::text::last_line;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -144,7 +145,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
     let line = match invocation.command {
         CommandLine::Shell(line) => line,
         CommandLine::Words([program, arguments @ ..]) => {
-            let mut command = Command::new(program);
+            let mut command = lookup::command(program);
             command.args(arguments);
             return prepared(command, invocation)?.spawn();
         }
@@ -153,7 +154,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
         }
     };
     let direct = plain_words(line).and_then(|words| {
-        let mut command = Command::new(words[0]);
+        let mut command = lookup::command(words[0]);
         command.args(&words[1..]);
         // It may be a builtin or a script without `#!`. The shell runs those, or says what is wrong.
         prepared(command, invocation).ok()?.spawn().ok()
@@ -161,7 +162,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
     match direct {
         Some(child) => Ok(child),
         None => {
-            let mut shell = Command::new("/bin/sh");
+            let mut shell = lookup::command("/bin/sh");
             shell.arg("-c").arg(line);
             prepared(shell, invocation)?.spawn()
         }
