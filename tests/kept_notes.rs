@@ -107,7 +107,7 @@ fn an_agent_removes_what_no_person_has_made_their_own() {
     assert_eq!((names(&store.topics()).len(), names(&store.archive()).len()), (1, 1));
     assert_eq!((waiting(&store).len(), &waiting(&store)[0]["note"]), (1, &json!("id__AAAAAA")));
     let (code, _, err) = in_agents_shell(&store, "memory-remove", &["--purge", "AAAAAA"]);
-    assert!(code == Some(1) && err.contains("deleted by a person alone"), "{err}");
+    assert!(code == Some(1) && err.contains("only a person may delete a note that is theirs"), "{err}");
     assert_eq!(names(&store.topics()).len(), 1);
     store.out("memory-remove", &["AAAAAA"]);
 }

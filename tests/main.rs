@@ -95,6 +95,7 @@ mod ollama;
 mod openai;
 mod paid_answers;
 mod path;
+mod persons_acts;
 mod pipes;
 mod projects;
 mod prompt_files;

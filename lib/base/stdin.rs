@@ -86,10 +86,18 @@ pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Ve
 
 /// A line that a person types at the terminal, without its end; `None` at Ctrl-D.
 pub fn answer(deadline: Deadline) -> Result<Option<String>> {
+    line(|line| io::stdin().read_line(line), deadline)
+}
+
+/// The same from wherever `read` reads it.
+pub(super) fn line(
+    read: impl FnOnce(&mut String) -> io::Result<usize> + Send + 'static,
+    deadline: Deadline,
+) -> Result<Option<String>> {
     let (sender, answers) = channel();
     let reader = spawn(move || {
         let mut line = String::new();
-        let _ = sender.send(io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line)));
+        let _ = sender.send(read(&mut line).map(|count| (count > 0).then_some(line)));
     });
     reader.map_err(unreadable)?;
     match answers.recv_timeout(deadline.remaining()) {

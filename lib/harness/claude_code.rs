@@ -32,7 +32,7 @@ pub(super) static SPEC: Spec = Spec {
     home: HOME,
     own_files: &["CLAUDE.md"],
     project_files: &["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"],
-    marks: &["CLAUDECODE"],
+    marks: &["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION"],
     format: Format {
         read,
         is_record: |record| {

@@ -28,7 +28,7 @@ pub(super) static SPEC: Spec = Spec {
     home: HOME,
     own_files: &["copilot-instructions.md"],
     project_files: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
-    marks: &["COPILOT_CLI", "COPILOT_AGENT"],
+    marks: &["COPILOT_CLI", "COPILOT_AGENT", "COPILOT_AGENT_SESSION_ID", "COPILOT_AGENT_JOB_ID"],
     format: Format {
         read,
         is_record: |record| {

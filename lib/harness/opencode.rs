@@ -29,7 +29,7 @@ pub(super) static SPEC: Spec = Spec {
     home: Home { variables: &[("XDG_CONFIG_HOME", "opencode")], usual: ".config/opencode" },
     own_files: &["AGENTS.md"],
     project_files: &["AGENTS.md"],
-    marks: &["OPENCODE"],
+    marks: &["OPENCODE", "OPENCODE_SESSION_ID"],
     format: Format {
         read,
         is_record: |record| has(record, &["info", "messages"]),

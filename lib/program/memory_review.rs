@@ -7,7 +7,8 @@ use crate::base::text::{disarmed, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Pending};
 use crate::program::editor::edit;
-use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask, only_a_person};
+use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
+use crate::program::person::{PersonsAct, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
@@ -56,7 +57,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage("stdin can be read only once").hint("give \"-\" to one of the options"));
     }
     if !decisions.is_empty() {
-        only_a_person("to accept or reject a change", &cx.env)?;
+        only_a_person(PersonsAct::Decision, cx)?;
     }
     let store = Store::open(args, cx)?;
     let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };

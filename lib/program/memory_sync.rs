@@ -8,11 +8,12 @@ use crate::base::text::counted;
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
-use crate::memory::sync::remote::shown;
+use crate::memory::sync::remote::{self, shown};
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{SyncOutcome, SyncReport, SyncRequest, sync};
 use crate::memory::waiting;
 use crate::program::notes::{CONFIG, Store};
+use crate::program::person::{PersonsAct, only_a_person};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -61,10 +62,17 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let redactor = Redactor::of(&store.config.redact)?;
+    let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
+    if address.is_some() && address != remote::current(&store.root, &cx.env) {
+        only_a_person(PersonsAct::Remote, cx)?;
+    }
+    if missing.is_some() {
+        only_a_person(PersonsAct::Missing, cx)?;
+    }
     let request = SyncRequest {
         root: &store.root,
         env: &cx.env,
-        address: wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?,
+        address,
         commit_hook: &store.config.storage.commit_hook,
         redactor: &redactor,
         missing,

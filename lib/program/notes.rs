@@ -165,18 +165,6 @@ pub(super) fn author(env: &Env) -> Author {
     })
 }
 
-/// An error unless this is a person's shell, where it can be known: `what` only a person does.
-pub(super) fn only_a_person(what: &str, env: &Env) -> Result<()> {
-    match AgentShell::of(env) {
-        None => Ok(()),
-        Some(shell) => Err(Error::refused(format!(
-            "{what} is a person's decision, and this is the shell of an agent ({} is set)",
-            shell.variable
-        ))
-        .hint("run it in a terminal of your own")),
-    }
-}
-
 /// Why neither of the programs of a pipeline does anything.
 pub(super) const INSIDE: &str =
     "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)";

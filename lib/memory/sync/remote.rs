@@ -73,9 +73,13 @@ pub(super) struct Remote<'a> {
 
 /// The notes are shared, by the configuration or since `memory-sync --remote`.
 pub fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
-    let has_remote =
-        || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());
-    config.sync.remote.is_some() || (git_dir(root.path()).is_some() && has_remote())
+    config.sync.remote.is_some() || current(root, env).is_some()
+}
+
+/// The remote that the store has now, where that can be read.
+pub fn current(root: &Root, env: &Env) -> Option<String> {
+    git_dir(root.path())?;
+    Git::new(root, env).and_then(|git| configured(&git)).ok().flatten()
 }
 
 /// The remote that the store's repository has.

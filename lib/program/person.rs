@@ -1,0 +1,100 @@
+//! What only a person does, and what happens if an agent's shell asks for it.
+//!
+//! An agent that does what a text told it to do is stopped here. A program that removes the marks of its shell, or types the
+//! answer itself, is not: it has the person's own rights.
+
+use crate::base::cli::Context;
+use crate::base::command_line::quoted;
+use crate::base::deadline::Deadline;
+use crate::base::error::{Error, Result};
+use crate::base::terminal;
+use crate::base::text::disarmed;
+use crate::harness::shell::AgentShell;
+use crate::memory::service::Author;
+use crate::program::notes::{Store, author};
+use crate::store::entry::EntryId;
+
+/// How long a person may think about a question, in seconds. An agent waits, too.
+const PATIENCE: u64 = 5 * 60;
+
+/// All that only a person does.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PersonsAct {
+    Configuration,
+    Decision,
+    Pin,
+    Tier,
+    Deletion,
+    Remote,
+    Missing,
+    Target,
+    Hooks,
+    Timers,
+}
+
+/// The acts in their order, in words that follow "only a person may".
+const WORDS: [&str; 10] = [
+    "write a configuration",
+    "accept or reject a change",
+    "pin or unpin a note",
+    "change the tier of a note that is theirs",
+    "delete a note that is theirs",
+    "set or change the remote of the notes",
+    "decide about notes that are missing",
+    "add a file to those that are refreshed",
+    "install or remove hooks",
+    "install or remove timers",
+];
+
+/// In a person's shell nothing. In an agent's, a person is asked at the terminal.
+///
+/// # Errors
+/// `Refused`: the person says no, or there is nobody to ask.
+pub(super) fn only_a_person(act: PersonsAct, cx: &Context) -> Result<()> {
+    let Some(shell) = AgentShell::of(&cx.env) else { return Ok(()) };
+    let (may, shell) =
+        (WORDS[act as usize], format!("this is the shell of an agent ({} is set)", shell.variable));
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    let command: Vec<String> = std::iter::once(cx.program.to_owned()).chain(words).collect();
+    let command = disarmed(&command.join(" ")).into_owned();
+    let question =
+        format!("{shell}, and only a person may {may}.\nDo you want this to run: {command}\n[y/N] ");
+    let typed = terminal::ask(&question, Deadline::after_seconds(PATIENCE))?;
+    match typed.as_deref().map(|typed| typed.trim().to_lowercase()).as_deref() {
+        Some("y" | "yes") => Ok(()),
+        _ => Err(Error::refused(format!("only a person may {may}, and {shell}"))
+            .hint("run it in a terminal of your own")),
+    }
+}
+
+/// Who changes these notes. In an agent's shell it is a person if the `act` is one and they agree to it.
+pub(super) fn author_of(
+    act: Option<PersonsAct>,
+    ids: &[EntryId],
+    store: &Store,
+    cx: &Context,
+) -> Result<Author> {
+    let author = author(&cx.env);
+    let is_kept = |id: &EntryId| store.service.look(id).is_ok_and(|note| note.entry.kept().is_some());
+    match (&author, act) {
+        (Author::Agent(_), Some(act)) if ids.iter().any(is_kept) => {
+            only_a_person(act, cx).map(|()| Author::Person)
+        }
+        _ => Ok(author),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_lists_every_act() {
+        let page =
+            include_str!("../../man/axe-security.7.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let listed =
+            page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
+        let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
+        assert_eq!(listed, WORDS);
+    }
+}
