@@ -27,3 +27,20 @@ pub fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
 pub fn ask(_question: &str, _deadline: Deadline) -> Result<Option<String>> {
     Ok(None)
 }
+
+/// Whether stdout shows the text at once, with two lines below it. Also if it does not say how large it is.
+#[cfg(unix)]
+pub fn fits(text: &str) -> bool {
+    let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout()) else { return true };
+    let (rows, columns) = (usize::from(size.ws_row), usize::from(size.ws_col));
+    if rows == 0 || columns == 0 {
+        return true;
+    }
+    let needed: usize = text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum();
+    needed + 2 <= rows
+}
+
+#[cfg(not(unix))]
+pub fn fits(_text: &str) -> bool {
+    true
+}

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
+use crate::memory::record::dangers;
 use crate::memory::service::NoteService;
 use crate::memory::waiting;
 use crate::store::change::Change;
@@ -11,6 +12,28 @@ use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeSet;
+
+/// How closely a person has to look at a change, the closest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attention {
+    /// Its text does what always waits.
+    Dangerous,
+    /// It changes a note that is the person's, or is to hold everywhere.
+    Kept,
+    Usual,
+}
+
+/// What tells a session from others: its program and its id.
+pub fn session_of(proposal: &Proposal) -> Option<(&str, &str)> {
+    let Source { harness, thread_id, .. } = proposal.session.as_ref()?;
+    Some((harness.as_deref().unwrap_or_default(), thread_id.as_deref().unwrap_or_default()))
+}
+
+/// What a text does that always waits, in words that follow its name.
+pub fn dangers_of(proposal: &Proposal) -> Vec<String> {
+    let Some(Draft { title, summary, body, .. }) = &proposal.entry else { return Vec::new() };
+    dangers(&format!("{title}\n{summary}\n{body}")).iter().map(|danger| danger.does()).collect()
+}
 
 /// A proposal, beside the note as it is now.
 #[derive(Debug)]
@@ -84,6 +107,35 @@ impl<P: Persistence> NoteService<P> {
     /// The store cannot be read.
     pub fn pending(&self, proposal: Proposal) -> Result<Pending> {
         Pending::of(self.notes(), proposal)
+    }
+
+    /// The changes of each session. Those that need the most attention come first, then the oldest; the sessions are in the
+    /// order of their first changes.
+    pub fn by_session(&self, waiting: Vec<Proposal>) -> Vec<Vec<(Attention, Proposal)>> {
+        let mut all: Vec<_> = waiting.into_iter().map(|one| (self.attention(&one), one)).collect();
+        all.sort_by_key(|(attention, _)| *attention);
+        let mut sessions: Vec<Vec<(Attention, Proposal)>> = Vec::new();
+        for one in all {
+            match sessions.iter_mut().find(|session| session_of(&session[0].1) == session_of(&one.1)) {
+                Some(session) => session.push(one),
+                None => sessions.push(vec![one]),
+            }
+        }
+        sessions
+    }
+
+    fn attention(&self, proposal: &Proposal) -> Attention {
+        let is_kept = |id: &EntryId| self.notes().find(id).is_ok_and(|note| note.entry.kept().is_some());
+        if !dangers_of(proposal).is_empty() {
+            Attention::Dangerous
+        } else if proposal.note.as_ref().is_some_and(is_kept)
+            || proposal.op == Op::Widen
+            || proposal.entry.as_ref().is_some_and(|draft| draft.scope == Scope::Global)
+        {
+            Attention::Kept
+        } else {
+            Attention::Usual
+        }
     }
 
     /// Makes the change, as a person's word, and returns the note as it is then.

@@ -1,10 +1,11 @@
-//! The person's editor, for programs that let a file be edited.
+//! The person's editor, for programs that let a file be edited, and their pager.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup;
+use crate::base::lookup::{self, on_path};
+use std::io::Write;
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 
 /// Opens the file in $VISUAL, else in $EDITOR, and waits for the editor's end.
 ///
@@ -34,6 +35,23 @@ pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
         true => Ok(status),
         false => Err(failed(format!("failed ({status})"))),
     }
+}
+
+/// Shows a text with $PAGER, else with less if it is there and the terminal can do it. `false`: nothing showed it.
+pub(super) fn page(text: &str, env: &Env) -> bool {
+    let has_screen = env.text("TERM").is_some_and(|term| term != "dumb");
+    let less = || {
+        let path = on_path("less".as_ref(), env).filter(|_| has_screen)?;
+        // What was read stays above the question.
+        Some(vec![path.to_str()?.to_owned(), "-X".to_owned()])
+    };
+    let words = env.text("PAGER").map_or_else(less, shlex::split);
+    let Some([program, arguments @ ..]) = words.as_deref() else { return false };
+    let started = lookup::command(program).args(arguments).stdin(Stdio::piped()).spawn();
+    let Ok(mut pager) = started else { return false };
+    // Whoever has read enough leaves before the end.
+    let _ = pager.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
+    pager.wait().is_ok_and(|status| status.success())
 }
 
 /// The signal that ended it.

@@ -3,10 +3,11 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, flag, value};
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
-use crate::base::text::{disarmed, one_line};
+use crate::base::terminal;
+use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Pending};
-use crate::program::editor::edit;
+use crate::memory::review::{self, Attention, Pending, dangers_of, session_of};
+use crate::program::editor::{edit, page};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{PersonsAct, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
@@ -67,10 +68,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     } else {
         let (waiting, broken) = store.service.notes().proposals()?;
         warn_of(&broken, &cx.reporter);
-        let waiting = by_session(waiting);
+        let sessions = store.service.by_session(waiting);
         match can_ask(cx) && AgentShell::of(&cx.env).is_none() {
-            true => review.ask_about(&waiting, cx),
-            false => review.list(&waiting, cx),
+            true => review.ask_about(&sessions, cx),
+            false => review.list(&sessions, cx),
         }
     };
     let message = match &review.said[..] {
@@ -81,32 +82,31 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     ended
 }
 
-/// The sessions in the order of the oldest change of each.
-fn by_session(mut waiting: Vec<Proposal>) -> Vec<Proposal> {
-    let all = waiting.clone();
-    waiting.sort_by_cached_key(|proposal| {
-        all.iter().position(|other| session_of(other) == session_of(proposal))
-    });
-    waiting
-}
+/// The changes of one session.
+type OfSession = [(Attention, Proposal)];
 
-/// What tells a session from others.
-fn session_of(proposal: &Proposal) -> Option<(&str, &str)> {
-    let Source { harness, thread_id, .. } = proposal.session.as_ref()?;
-    Some((harness.as_deref().unwrap_or_default(), thread_id.as_deref().unwrap_or_default()))
-}
-
-/// A heading above the first change of each session.
-fn heading<'a>(proposal: &'a Proposal, above: &mut Option<Option<(&'a str, &'a str)>>) -> Option<String> {
-    let session = session_of(proposal);
-    if above.replace(session) == Some(session) {
-        return None;
-    }
-    let Some(source) = &proposal.session else { return Some("from no session".to_owned()) };
+/// Names the session of these changes.
+fn heading(changes: &OfSession) -> String {
+    let Some(source) = changes.first().and_then(|(_, proposal)| proposal.session.as_ref()) else {
+        return "from no session".to_owned();
+    };
     let Source { harness, thread_id, repo, at, .. } = source;
     let day = at.as_deref().and_then(|at| at.get(..10));
     let parts = [harness.as_deref(), thread_id.as_deref(), repo.as_deref(), day];
-    Some(whole_line(&format!("session: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))))
+    whole_line(&format!("session: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" ")))
+}
+
+/// The same in one line, with how many there are and what they are about.
+fn summary(changes: &OfSession) -> String {
+    let of = |attention| changes.iter().filter(|(there, _)| *there == attention).count();
+    let named = [(of(Attention::Dangerous), "dangerous"), (of(Attention::Kept), "of your notes or global")];
+    let named = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    format!(
+        "{}: {}{}",
+        heading(changes),
+        counted(changes.len(), "change", "changes"),
+        named.collect::<String>()
+    )
 }
 
 /// The changes that are decided about, one by one.
@@ -125,16 +125,17 @@ enum Decided {
 }
 
 impl Review<'_> {
-    fn list(&self, waiting: &[Proposal], cx: &mut Context) -> Result<()> {
-        let mut above = None;
-        for (number, proposal) in waiting.iter().enumerate() {
-            if number > 0 && !cx.json {
-                cx.stdout.line("")?;
+    fn list(&self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
+        for (above, session) in sessions.iter().enumerate() {
+            for (number, (_, proposal)) in session.iter().enumerate() {
+                if above + number > 0 && !cx.json {
+                    cx.stdout.line("")?;
+                }
+                if number == 0 && !cx.json {
+                    cx.stdout.line(&disarmed(&format!("{}\n", heading(session))))?;
+                }
+                print(&self.store.service.pending(proposal.clone())?, cx)?;
             }
-            if let Some(heading) = heading(proposal, &mut above).filter(|_| !cx.json) {
-                cx.stdout.line(&disarmed(&format!("{heading}\n")))?;
-            }
-            print(&self.store.service.pending(proposal.clone())?, cx)?;
         }
         Ok(())
     }
@@ -205,40 +206,67 @@ impl Review<'_> {
     }
 
     /// Asks about each. What is not answered waits on. What is decided shows at once: the next answer may take an hour.
-    fn ask_about(&mut self, waiting: &[Proposal], cx: &mut Context) -> Result<()> {
-        if waiting.is_empty() {
+    fn ask_about(&mut self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
+        if sessions.is_empty() {
             return cx.stdout.line("nothing waits for a decision");
         }
-        let (mut above, mut dropped) = (None, None);
-        for (number, proposal) in waiting.iter().enumerate() {
-            let session = session_of(proposal);
-            if dropped.is_some() && dropped == session {
-                continue;
+        let total = sessions.iter().map(Vec::len).sum();
+        let mut above = 0;
+        for session in sessions {
+            if !self.ask_about_session(session, (above, total), cx)? {
+                break;
             }
-            let first = if number > 0 { "\n" } else { "" };
-            if let Some(heading) = heading(proposal, &mut above) {
-                cx.stdout.line(&disarmed(&format!("{first}{heading}")))?;
-            }
-            let count = format!("{first}({} of {})", number + 1, waiting.len());
-            match self.ask_about_one(proposal, &count, cx)? {
-                'q' => return Ok(()),
-                'd' => {
-                    dropped = session;
-                    self.drop_all(waiting.iter().filter(|other| session_of(other) == session), cx)?;
-                }
-                _ => {}
-            }
+            above += session.len();
         }
         Ok(())
     }
 
+    /// Several changes are one line until the person opens it. `false`: the person has enough.
+    fn ask_about_session(
+        &mut self,
+        session: &OfSession,
+        (above, total): (usize, usize),
+        cx: &mut Context,
+    ) -> Result<bool> {
+        let gap = |number| if above + number > 0 { "\n" } else { "" };
+        let [(_, first), others @ ..] = session else { return Ok(true) };
+        let drop = session_of(first).map(|_| "[d]rop all of this session");
+        let title = if others.is_empty() { heading(session) } else { summary(session) };
+        cx.stdout.line(&disarmed(&format!("{}{title}", gap(0))))?;
+        let opened = match others {
+            [] => 'o',
+            _ => answer([Some("[o]pen"), drop, Some("[s]kip"), Some("[q]uit")], cx)?,
+        };
+        let mut rest = session.iter().enumerate().take(if opened == 'o' { session.len() } else { 0 });
+        let last = rest.try_fold(opened, |_, (number, (_, proposal))| {
+            let count = format!("{}({} of {total})", gap(number), above + number + 1);
+            match self.ask_about_one(proposal, &count, drop, cx) {
+                Ok(letter @ ('q' | 'd')) => Err(Ok(letter)),
+                Ok(letter) => Ok(letter),
+                Err(error) => Err(Err(error)),
+            }
+        });
+        let last = last.or_else(|stopped| stopped)?;
+        if last == 'd' {
+            self.drop_all(session.iter().map(|(_, proposal)| proposal), cx)?;
+        }
+        Ok(last != 'q')
+    }
+
     /// Asks until one change is decided about, or left. Returns the letter of the answer.
-    fn ask_about_one(&mut self, proposal: &Proposal, count: &str, cx: &mut Context) -> Result<char> {
+    fn ask_about_one(
+        &mut self,
+        proposal: &Proposal,
+        count: &str,
+        drop: Option<&'static str>,
+        cx: &mut Context,
+    ) -> Result<char> {
         let mut pending = self.store.service.pending(proposal.clone())?;
-        cx.stdout.line(count)?;
-        print(&pending, cx)?;
+        show(count, &pending, cx)?;
         loop {
-            let answer = answer(session_of(proposal).is_some(), cx)?;
+            let choices = ["[a]ccept", "[e]dit and accept", "[r]eject"].map(Some);
+            let choices = choices.into_iter().chain([drop, Some("[s]kip"), Some("[q]uit")]);
+            let answer = answer(choices, cx)?;
             match answer {
                 'e' if !self.edited(proposal, cx)? => continue,
                 'd' | 's' | 'q' => return Ok(answer),
@@ -249,8 +277,7 @@ impl Review<'_> {
                 Ok(Decided::NoteChanged) => {
                     cx.stdout.line("the note has changed in this moment; this is the change now:")?;
                     pending = self.store.service.pending(self.store.service.proposal(&proposal.id)?)?;
-                    cx.stdout.line(count)?;
-                    print(&pending, cx)?;
+                    show(count, &pending, cx)?;
                     continue;
                 }
                 Ok(Decided::Accepted(note)) => format!("accepted: {}", note.path.display()),
@@ -307,18 +334,18 @@ impl Review<'_> {
     }
 }
 
-/// The letter of what a person answers about a change.
-fn answer(has_session: bool, cx: &mut Context) -> Result<char> {
-    const ANSWERS: [&str; 6] = ["accept", "edit", "reject", "drop", "skip", "quit"];
-    let session = if has_session { "[d]rop all of this session, " } else { "" };
-    let question = format!("[a]ccept, [e]dit and accept, [r]eject, {session}[s]kip or [q]uit? ");
+/// The letter of the choice that a person makes, by it or by the choice's first word.
+fn answer(choices: impl IntoIterator<Item = Option<&'static str>>, cx: &mut Context) -> Result<char> {
+    let choices: Vec<&str> = choices.into_iter().flatten().collect();
+    let (last, others) = choices.split_last().unwrap_or((&"", &[]));
+    let question = format!("{} or {last}? ", others.join(", "));
+    let words = choices.iter().map(|choice| choice.replace(['[', ']'], ""));
+    let words: Vec<String> = words.flat_map(|words| words.split(' ').next().map(str::to_owned)).collect();
     loop {
         let Some(typed) = ask(&question, cx)? else { return Ok('q') };
-        let meant = ANSWERS.iter().find(|answer| typed == **answer || typed == answer[..1]);
-        match meant.and_then(|answer| answer.chars().next()) {
-            Some('d') if !has_session => {}
-            Some(letter) => return Ok(letter),
-            None => {}
+        let meant = words.iter().find(|word| typed == **word || typed == word[..1]);
+        if let Some(letter) = meant.and_then(|word| word.chars().next()) {
+            return Ok(letter);
         }
     }
 }
@@ -356,12 +383,26 @@ impl<'a> ListedChange<'a> {
     }
 }
 
-/// For a person, nothing in it is live: models and web pages have written it.
 fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
     match cx.json {
         true => cx.stdout.json(&ListedChange::of(pending)),
-        false => lines(pending).iter().try_for_each(|line| cx.stdout.line(&disarmed(line))),
+        false => cx.stdout.text(&text_of(pending)),
     }
+}
+
+/// Prints a change for a person, with a pager if it is longer than the screen.
+fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
+    let text = format!("{count}\n{}", text_of(pending));
+    cx.stdout.flush()?;
+    match terminal::fits(&text) || !page(&text, &cx.env) {
+        true => cx.stdout.text(&text),
+        false => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
+    }
+}
+
+/// For a person, nothing in it is live: models and web pages have written it.
+fn text_of(pending: &Pending) -> String {
+    lines(pending).iter().map(|line| format!("{}\n", disarmed(line))).collect()
 }
 
 fn lines(pending: &Pending) -> Vec<String> {
@@ -373,7 +414,11 @@ fn lines(pending: &Pending) -> Vec<String> {
     };
     let note_id = note.as_ref().map(|note| format!("{note}  ")).unwrap_or_default();
     let mut lines = vec![format!("{id}  {op}  {note_id}{title}").trim_end().to_owned()];
-    lines.extend(reasons.iter().map(|reason| format!("  waits: {}", whole_line(reason))));
+    let dangers = dangers_of(&pending.proposal);
+    lines.extend(dangers.iter().map(|does| format!("  danger: {}", whole_line(does))));
+    let reasons =
+        reasons.iter().filter(|reason| !dangers.iter().any(|does| **reason == format!("It {does}.")));
+    lines.extend(reasons.map(|reason| format!("  waits: {}", whole_line(reason))));
     lines.push(format!("  by: {by}"));
     match &pending.note {
         Some(note) => lines.push(format!("  note: {}", note.path.display())),
