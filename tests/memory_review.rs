@@ -314,7 +314,7 @@ fn on_a_terminal_it_asks_about_one_after_the_other() {
 fn the_changes_of_a_session_are_one_line_until_it_is_opened_and_go_at_one_key() {
     let store = Store::new();
     port(&store);
-    for number in 100..160 {
+    for number in 100..450 {
         let (id, at) = (format!("p__aaa{number}").replace('0', "o"), 1_772_000_000_000_i64 + number);
         let body = format!("Fact {number}.");
         let entry = json!({"title": format!("Fact {number}"), "scope": "repo", "body": body});
@@ -339,18 +339,19 @@ fn the_changes_of_a_session_are_one_line_until_it_is_opened_and_go_at_one_key() 
     // The session with the most dangerous change is the first, and in it that change.
     let expected = [
         "session: codex C-2 2026-02-27: 3 changes, 1 dangerous, 1 of your notes or global",
-        "(1 of 64)",
-        "(2 of 64)",
-        "(3 of 64)",
+        "(1 of 354)",
+        "(2 of 354)",
+        "(3 of 354)",
         "session: codex C-1 2026-02-27",
-        "(4 of 64)",
-        "session: amp T-7 github.com/o/r: 60 changes",
+        "(4 of 354)",
+        "session: amp T-7 github.com/o/r: 350 changes",
     ];
     assert_eq!((code, lines), (Some(0), expected.to_vec()), "{shown}");
-    let dangerous = "(1 of 64)\np__d4E5f6  create  Setup\n  danger: runs what the network sends\n";
+    let dangerous = "(1 of 354)\np__d4E5f6  create  Setup\n  danger: runs what the network sends\n";
     assert!(shown.contains(dangerous), "{shown}");
     assert!(shown.contains("[o]pen, [d]rop all of this session, [s]kip or [q]uit? "), "{shown}");
-    assert_eq!(waiting(&store).len(), 4, "the 60 are gone: {shown}");
+    assert!(shown.contains("rejected: 350 changes\n"), "{shown}");
+    assert_eq!(waiting(&store).len(), 4, "the 350 are gone: {shown}");
     // A pipe gets the same order.
     let listed = store.out(PROGRAM, &["--json"]);
     let ids: Vec<&str> = listed.lines().map(|line| line.split('"').nth(3).unwrap()).collect();

@@ -29,18 +29,14 @@ pub fn ask(_question: &str, _deadline: Deadline) -> Result<Option<String>> {
 }
 
 /// Whether stdout shows the text at once, with two lines below it. Also if it does not say how large it is.
-#[cfg(unix)]
 pub fn fits(text: &str) -> bool {
-    let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout()) else { return true };
-    let (rows, columns) = (usize::from(size.ws_row), usize::from(size.ws_col));
-    if rows == 0 || columns == 0 {
-        return true;
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
+        && let (rows @ 1.., columns @ 1..) = (usize::from(size.ws_row), usize::from(size.ws_col))
+    {
+        let rows_of = |line: &str| line.chars().count().div_ceil(columns).max(1);
+        return text.lines().map(rows_of).sum::<usize>() + 2 <= rows;
     }
-    let needed: usize = text.lines().map(|line| line.chars().count().div_ceil(columns).max(1)).sum();
-    needed + 2 <= rows
-}
-
-#[cfg(not(unix))]
-pub fn fits(_text: &str) -> bool {
+    let _ = text;
     true
 }

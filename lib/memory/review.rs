@@ -12,6 +12,7 @@ use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeSet;
+use std::slice;
 
 /// How closely a person has to look at a change, the closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +155,7 @@ impl<P: Persistence> NoteService<P> {
         let mut proposal = find(&change.notes, id)?;
         let note = if proposal.op == Op::Create {
             let note = create(&change, &proposal, self.now())?;
-            waiting::end(&change, id, Some(&note.entry.meta().id))?;
+            waiting::end(&change, slice::from_ref(id), Some(&note.entry.meta().id))?;
             Some(note)
         } else {
             let note = note_of(&change.notes, &proposal)?;
@@ -177,11 +178,21 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. Or the store cannot be written.
     pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
-        self.proposal(id)?;
+        let proposal = self.proposal(id)?;
+        self.reject_all(slice::from_ref(id))?.pop().map_or(Ok(proposal), Ok)
+    }
+
+    /// Takes those that are still there away, all at once, and returns them.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn reject_all(&self, ids: &[ProposalId]) -> Result<Vec<Proposal>> {
         let change = Change::of(self.notes())?;
-        let proposal = find(&change.notes, id)?;
-        waiting::end(&change, id, None)?;
-        change.write().map(|()| proposal)
+        let (mut there, _) = change.notes.proposals()?;
+        there.retain(|proposal| ids.contains(&proposal.id));
+        let ids: Vec<ProposalId> = there.iter().map(|proposal| proposal.id.clone()).collect();
+        waiting::end(&change, &ids, None)?;
+        change.write().map(|()| there)
     }
 
     /// Gives the proposal the text that an editor left: a note as a file, of which the id does not count.

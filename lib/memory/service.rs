@@ -409,9 +409,8 @@ impl<P: Persistence> NoteService<P> {
         change.purge(&note);
         // A change that waits holds the note's text, too.
         let (waiting, _) = change.notes.proposals()?;
-        for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
-            waiting::end(&change, &proposal.id, None)?;
-        }
+        let of_it = waiting.into_iter().filter(|proposal| proposal.note.as_ref() == Some(id));
+        waiting::end(&change, &of_it.map(|proposal| proposal.id).collect::<Vec<_>>(), None)?;
         change.write().map(|()| Changed::Done(note))
     }
 

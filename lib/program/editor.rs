@@ -2,7 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup::{self, on_path};
+use crate::base::lookup;
 use std::io::Write;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -40,12 +40,9 @@ pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
 /// Shows a text with $PAGER, else with less if it is there and the terminal can do it. `false`: nothing showed it.
 pub(super) fn page(text: &str, env: &Env) -> bool {
     let has_screen = env.text("TERM").is_some_and(|term| term != "dumb");
-    let less = || {
-        let path = on_path("less".as_ref(), env).filter(|_| has_screen)?;
-        // What was read stays above the question.
-        Some(vec![path.to_str()?.to_owned(), "-X".to_owned()])
-    };
-    let words = env.text("PAGER").map_or_else(less, shlex::split);
+    // With -X, what was read stays above the question.
+    let pager = env.text("PAGER").or(has_screen.then_some("less -X"));
+    let words = pager.and_then(shlex::split);
     let Some([program, arguments @ ..]) = words.as_deref() else { return false };
     let started = lookup::command(program).args(arguments).stdin(Stdio::piped()).spawn();
     let Ok(mut pager) = started else { return false };

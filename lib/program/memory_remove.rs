@@ -4,7 +4,7 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::Result;
 use crate::memory::defrag::applied::forget;
 use crate::program::notes::{CONFIG, Store, ids, up_to_ids};
-use crate::program::person::{PersonsAct, author_of};
+use crate::program::person::{self, author_of};
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Persistence, Place};
 use crate::store::topics::Topics;
@@ -32,7 +32,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     let is_purged = args.has("purge");
-    let author = author_of(is_purged.then_some(PersonsAct::Deletion), &ids, &store, cx)?;
+    let author = author_of(is_purged.then_some(person::DELETE), &ids, &store, cx)?;
     if is_purged {
         // Before the notes are deleted, while their ids are still known. Only those that can be deleted.
         let topics = Topics::at(&store.root);

@@ -1,7 +1,7 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, flag, value};
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{counted, disarmed, one_line};
@@ -9,7 +9,7 @@ use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Attention, Pending, dangers_of, session_of};
 use crate::program::editor::{edit, page};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
-use crate::program::person::{PersonsAct, only_a_person};
+use crate::program::person::{self, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
@@ -58,7 +58,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage("stdin can be read only once").hint("give \"-\" to one of the options"));
     }
     if !decisions.is_empty() {
-        only_a_person(PersonsAct::Decision, cx)?;
+        only_a_person(person::DECIDE, cx)?;
     }
     let store = Store::open(args, cx)?;
     let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };
@@ -181,8 +181,7 @@ impl Review<'_> {
             self.store.service.reject(id)?;
             ("reject", Decided::Rejected)
         };
-        self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
-        self.sources.extend(proposal.session);
+        self.decided(verb, proposal);
         Ok(decided)
     }
 
@@ -210,47 +209,36 @@ impl Review<'_> {
         if sessions.is_empty() {
             return cx.stdout.line("nothing waits for a decision");
         }
-        let total = sessions.iter().map(Vec::len).sum();
+        let total: usize = sessions.iter().map(Vec::len).sum();
         let mut above = 0;
         for session in sessions {
-            if !self.ask_about_session(session, (above, total), cx)? {
-                break;
+            let drop = session_of(&session[0].1).map(|_| "[d]rop all of this session");
+            let (title, is_one) = match session.len() {
+                1 => (heading(session), true),
+                _ => (summary(session), false),
+            };
+            let gap = if above > 0 { "\n" } else { "" };
+            cx.stdout.line(&disarmed(&format!("{gap}{title}")))?;
+            // Several are one line until the person opens it.
+            let choices = [Some("[o]pen"), drop, Some("[s]kip"), Some("[q]uit")];
+            let mut last = if is_one { 'o' } else { answer(choices, cx)? };
+            let opened = if last == 'o' { &session[..] } else { &[] };
+            for (number, (_, proposal)) in opened.iter().enumerate() {
+                let gap = if number > 0 { "\n" } else { "" };
+                let count = format!("{gap}({} of {total})", above + number + 1);
+                last = self.ask_about_one(proposal, &count, drop, cx)?;
+                if matches!(last, 'd' | 'q') {
+                    break;
+                }
             }
             above += session.len();
+            match last {
+                'q' => return Ok(()),
+                'd' => self.drop_all(session, cx)?,
+                _ => {}
+            }
         }
         Ok(())
-    }
-
-    /// Several changes are one line until the person opens it. `false`: the person has enough.
-    fn ask_about_session(
-        &mut self,
-        session: &OfSession,
-        (above, total): (usize, usize),
-        cx: &mut Context,
-    ) -> Result<bool> {
-        let gap = |number| if above + number > 0 { "\n" } else { "" };
-        let [(_, first), others @ ..] = session else { return Ok(true) };
-        let drop = session_of(first).map(|_| "[d]rop all of this session");
-        let title = if others.is_empty() { heading(session) } else { summary(session) };
-        cx.stdout.line(&disarmed(&format!("{}{title}", gap(0))))?;
-        let opened = match others {
-            [] => 'o',
-            _ => answer([Some("[o]pen"), drop, Some("[s]kip"), Some("[q]uit")], cx)?,
-        };
-        let mut rest = session.iter().enumerate().take(if opened == 'o' { session.len() } else { 0 });
-        let last = rest.try_fold(opened, |_, (number, (_, proposal))| {
-            let count = format!("{}({} of {total})", gap(number), above + number + 1);
-            match self.ask_about_one(proposal, &count, drop, cx) {
-                Ok(letter @ ('q' | 'd')) => Err(Ok(letter)),
-                Ok(letter) => Ok(letter),
-                Err(error) => Err(Err(error)),
-            }
-        });
-        let last = last.or_else(|stopped| stopped)?;
-        if last == 'd' {
-            self.drop_all(session.iter().map(|(_, proposal)| proposal), cx)?;
-        }
-        Ok(last != 'q')
     }
 
     /// Asks until one change is decided about, or left. Returns the letter of the answer.
@@ -294,17 +282,20 @@ impl Review<'_> {
         }
     }
 
-    fn drop_all<'p>(&mut self, all: impl Iterator<Item = &'p Proposal>, cx: &mut Context) -> Result<()> {
-        for proposal in all {
-            match self.carry_out(false, &proposal.id, None) {
-                Ok(_) => cx.stdout.line(&format!("rejected: {}", proposal.id))?,
-                // Decided about before.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => cx.stdout.line(&disarmed(&format!("not rejected: {}", error.line())))?,
-            }
+    fn drop_all(&mut self, session: &OfSession, cx: &mut Context) -> Result<()> {
+        let ids: Vec<ProposalId> = session.iter().map(|(_, proposal)| proposal.id.clone()).collect();
+        let rejected = self.store.service.reject_all(&ids)?;
+        cx.stdout.line(&format!("rejected: {}", counted(rejected.len(), "change", "changes")))?;
+        for proposal in rejected {
+            self.decided("reject", proposal);
         }
         self.store.refresh(cx);
         Ok(())
+    }
+
+    fn decided(&mut self, verb: &str, proposal: Proposal) {
+        self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
+        self.sources.extend(proposal.session);
     }
 
     /// Lets the person edit the text; `true`: it has another one now.

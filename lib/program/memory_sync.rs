@@ -13,7 +13,7 @@ use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{SyncOutcome, SyncReport, SyncRequest, sync};
 use crate::memory::waiting;
 use crate::program::notes::{CONFIG, Store};
-use crate::program::person::{PersonsAct, only_a_person};
+use crate::program::person::{self, only_a_person};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -64,10 +64,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let redactor = Redactor::of(&store.config.redact)?;
     let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
     if address.is_some() && address != remote::current(&store.root, &cx.env) {
-        only_a_person(PersonsAct::Remote, cx)?;
+        only_a_person(person::REMOTE, cx)?;
     }
     if missing.is_some() {
-        only_a_person(PersonsAct::Missing, cx)?;
+        only_a_person(person::MISSING, cx)?;
     }
     let request = SyncRequest {
         root: &store.root,

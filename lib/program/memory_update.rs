@@ -7,7 +7,7 @@ use crate::config::memory::Redact;
 use crate::memory::redact::Redactor;
 use crate::memory::service::Patch;
 use crate::program::notes::{CONFIG, SCOPE, STATUS, Store, TIER, ids, read_text, up_to_ids, wanted_tag};
-use crate::program::person::{PersonsAct, author_of, only_a_person};
+use crate::program::person::{self, author_of, only_a_person};
 use crate::store::entry::{Scope, Status, Tier};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
 use jiff::civil::Date;
@@ -51,14 +51,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             .hint("give the body as a file, or the id as an argument"));
     }
     if patch.pinned.is_some() {
-        only_a_person(PersonsAct::Pin, cx)?;
+        only_a_person(person::PIN, cx)?;
     }
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
     redact(&mut patch, &store.config.redact, &cx.reporter)?;
     let is_moved = patch.tier.is_some() || patch.status.is_some();
-    let author = author_of(is_moved.then_some(PersonsAct::Tier), &ids, &store, cx)?;
+    let author = author_of(is_moved.then_some(person::TIER), &ids, &store, cx)?;
     store.change(&ids, "update", cx, |id| store.service.update_meta(id, &patch, &author))
 }
 

@@ -11,14 +11,14 @@ use crate::config::memory::starter::starter;
 use crate::harness::spec::Spec;
 use crate::memory::hooks::{self, FileResult, HookOutcome, HookProgram, Programs, runs_in};
 use crate::program::notes::{can_ask, is_agreed};
-use crate::program::person::{PersonsAct, only_a_person};
+use crate::program::person::{self, only_a_person};
 use crate::program::{memory_install_cron, memory_install_hooks};
 use std::io;
 use std::path::Path;
 
 pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
-    only_a_person(PersonsAct::Configuration, cx)?;
+    only_a_person(person::CONFIGURE, cx)?;
     let path = match named(args.path("config"), &cx.env)? {
         Some((path, _)) => path,
         None => users_own(&cx.env)?,
