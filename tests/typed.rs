@@ -2,8 +2,8 @@
 //! everywhere, and changes a note that does: that happens if the program itself recorded that a person typed the rule,
 //! and never by the words of a program, a file, an editor or another agent.
 
-use crate::support::Sandbox;
 use crate::support::store::value;
+use crate::support::{Sandbox, root};
 use serde_json::{Value, json};
 
 const RULE: &str = "Always deploy on Fridays.";
@@ -319,4 +319,26 @@ fn what_nobody_typed_stays_in_its_repository_and_changes_no_kept_note() {
     });
     let faults: Vec<String> = faults.collect();
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn the_manual_says_of_each_program_what_is_typed() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let manual = read("man/memory-pipelines.7.md");
+    let section = manual.split("## TYPED").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("`: "));
+    let told: Vec<(&str, bool)> = rows.map(|(name, what)| (name, !what.starts_with("nothing."))).collect();
+    let (honest, attacks) = (honest(), attacks());
+    for (name, has_typed) in &told {
+        let harness = if *name == "other programs" { "goose" } else { *name };
+        assert!(attacks.iter().any(|case| case.harness == harness), "{name}");
+        assert_eq!(honest.iter().any(|case| case.harness == harness), *has_typed, "{name}");
+    }
+    let sources = read("lib/harness/mod.rs");
+    let modules = sources.lines().filter_map(|line| line.trim().strip_prefix('&')?.strip_suffix("::SPEC,"));
+    let modules: Vec<String> = modules.map(|module| module.replace('_', "-")).collect();
+    assert!(modules.len() > 8, "{modules:?}");
+    for name in modules {
+        assert!(told.iter().any(|(told, _)| *told == name), "{name} is not in the manual");
+    }
 }

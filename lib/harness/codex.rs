@@ -240,10 +240,11 @@ impl Rollout {
         }
         let text = message.texts.join("\n");
         let id = id.unwrap_or_else(|| self.ids.next(role, &text));
-        Ok(match is_users {
+        match is_users {
             true => out.prompt(message, Some(is_typed), id)?,
             false => out.turn(role, &text, id)?,
-        })
+        }
+        Ok(())
     }
 }
 

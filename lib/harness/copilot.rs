@@ -1,7 +1,7 @@
 //! Copilot CLI: `~/.copilot/session-state/<session id>/events.jsonl`.
 //!
 //! One event per line: `{type, data, id, timestamp}`. Only `user.message`, `assistant.message` and the results of tools
-//! are conversation. `data.content` of a user's message is what was typed; `transformedContent` has what hooks and the
+//! are conversation. `data.content` of a user's message is the prompt; `transformedContent` has what hooks and the
 //! program added. The file only grows, also when the session is resumed or compacted. The events of sub-agents stand in
 //! the same file, with an `agentId`; their reports are the results of `task` calls.
 

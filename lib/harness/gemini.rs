@@ -9,6 +9,8 @@
 //! - if a list only drops messages at its end, they were taken back, as after a server error: they are left out;
 //! - the first list after a header belongs to a resumed session that has not loaded its messages yet: it is ignored.
 //!
+//! `-p` and custom commands leave the same messages as a person: what was typed in the terminal stands in `logs.json`.
+//!
 //! There are two passes: the first replays the log with positions in the file, the second reads the messages.
 
 use crate::base::error::Result;

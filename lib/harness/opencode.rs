@@ -1,7 +1,8 @@
 //! opencode: what `opencode export <session id>` prints, one JSON document.
 //!
 //! `{info, messages: [{info: {role, …}, parts: […]}]}`. The messages are read one by one, because the document may
-//! be far larger than memory. A prompt that was given as an argument has quotes around it. A fork is a session of its
+//! be far larger than memory. A prompt that was given as an argument has quotes around it; one
+//! that was typed stands in a log. A fork is a session of its
 //! own, without the name of its parent.
 
 use crate::base::deadline::Deadline;

@@ -92,6 +92,9 @@ fn complete(turn: TurnLine) -> Result<TurnLine, String> {
     }
     match turn.role {
         Role::Document => Err("unknown role `document`".to_owned()),
+        _ if turn.typed.is_some() && turn.role != Role::User => {
+            Err("`typed` is only for the role user".to_owned())
+        }
         Role::Tool if turn.tool.is_none() => Err("missing field `tool`".to_owned()),
         Role::Tool => Ok(turn),
         _ if turn.text.is_none() => Err("missing field `text`".to_owned()),

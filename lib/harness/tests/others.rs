@@ -289,6 +289,7 @@ fn a_line_that_is_no_turn_is_an_error_with_its_number() {
         ("{\"role\":\"user\",\"text\":\"x\",\"time\":\"noon\"}", "noon"),
         ("{\"role\":\"tool\",\"text\":\"x\"}", "missing field `tool`"),
         ("{\"role\":\"user\",\"text\":\"x\",\"tool\":\"y\"}", "only for the role tool"),
+        ("{\"role\":\"assistant\",\"text\":\"x\",\"typed\":true}", "only for the role user"),
         ("{\"role\":\"user\",", "EOF while parsing"),
         ("user: x", "expected value"),
         ("[]", "invalid"),
