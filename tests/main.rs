@@ -122,3 +122,4 @@ mod timers_for_real;
 mod tools;
 mod trim_full;
 mod trim_races;
+mod typed;

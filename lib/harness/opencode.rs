@@ -1,7 +1,8 @@
 //! opencode: what `opencode export <session id>` prints, one JSON document.
 //!
 //! `{info, messages: [{info: {role, …}, parts: […]}]}`. The messages are read one by one, because the document may
-//! be far larger than memory. A prompt that was given as an argument has quotes around it. A fork is a session of its
+//! be far larger than memory. A prompt that was given as an argument has quotes around it; one
+//! that was typed stands in a log. A fork is a session of its
 //! own, without the name of its parent.
 
 use crate::base::deadline::Deadline;
@@ -10,6 +11,7 @@ use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::one_line;
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
     Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
@@ -23,6 +25,9 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+/// Where its terminal keeps the prompts that were typed in it.
+const STATE: Home = Home { variables: &[("XDG_STATE_HOME", "opencode")], usual: ".local/state/opencode" };
+
 pub(super) static SPEC: Spec = Spec {
     name: "opencode",
     title: "opencode",
@@ -34,6 +39,7 @@ pub(super) static SPEC: Spec = Spec {
         read,
         is_record: |record| has(record, &["info", "messages"]),
         tools: TOOLS,
+        prompts: |_, env| STATE.dir(env).map(|dir| dir.join("prompt-history.jsonl")).into_iter().collect(),
         ..Format::ANY
     },
     method: "opencode-session",
@@ -211,7 +217,7 @@ fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken 
     let is_nobodys = part.flag("synthetic")? || part.flag("ignored")?;
     match (&*part.kind()?, part.text("text")?) {
         ("text", _) if is_nobodys => {}
-        ("text", Some(text)) if is_users => out.turn(Role::User, unquoted(&text), id)?,
+        ("text", Some(text)) if is_users => out.prompt(Message::of(unquoted(&text)), None, id)?,
         ("text", Some(text)) => out.turn(Role::Assistant, &text, id)?,
         ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id)?,
         ("tool", _) => {

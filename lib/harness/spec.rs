@@ -63,8 +63,8 @@ pub struct Format {
     pub tools: &'static [(ToolKind, &'static [&'static str])],
     /// The shell stays in the directory that a command went to.
     pub keeps_directory: bool,
-    /// What stands for the speakers may stand in a tool's output, too.
-    pub is_forgeable: bool,
+    /// The files in which the program logs what is typed in its terminal, where the session in this file does not say it.
+    pub(super) prompts: fn(&Path, &Env) -> Vec<PathBuf>,
     /// Where the program keeps the output of earlier calls, below the file's name without its ending.
     pub outputs: Option<&'static str>,
     /// The files in which the sub-agents of the session in this file may be.
@@ -80,7 +80,7 @@ impl Format {
         is_record: |_| false,
         tools: &[],
         keeps_directory: false,
-        is_forgeable: false,
+        prompts: |_, _| Vec::new(),
         outputs: None,
         sub_agents: |_| Vec::new(),
         among_others: false,

@@ -37,11 +37,9 @@ fn turn(name: &str, arguments: &[(&str, &str)], output: &str) -> Turn {
         role: Role::Tool,
         text,
         id: "c1".to_owned(),
-        at: None,
-        cut: 0,
-        brief: None,
         output: Some(name.len() + 2),
         call,
+        ..Turn::default()
     }
 }
 
