@@ -430,6 +430,30 @@ fn attributes_of_others_filter_nothing() {
 }
 
 #[test]
+fn a_gitignore_and_attributes_of_others_hide_nothing() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    for (path, text) in [(".gitignore", "*\n"), ("topics/.gitignore", "*\n"), ("topics/.gitattributes", "* -diff\n")] {
+        one.put(path, text);
+        git(&one.root(), &["add", "--force", path]);
+    }
+    git(&one.root(), &["commit", "--quiet", "-m", "x"]);
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    two.note("AAAAAA", "Port");
+    two.out("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(git(&two.root(), &["log", "--format=%s", "-1"]), "update: Port");
+    two.note("BBBBBB", "Other");
+    assert_eq!(two.out(PROGRAM, &[]), "0 notes received, 2 sent\n");
+    assert_eq!(one.out(PROGRAM, &[]), "2 notes received, 0 sent\n");
+    assert_same(&one, &two);
+    let (_, out, _) = two.run("memory-doctor", &[]);
+    for what in ["topics/.gitignore", "hides notes from git", "topics/.gitattributes", "tells git how to treat notes"] {
+        assert!(out.contains(what), "{what}: {out}");
+    }
+}
+
+#[test]
 fn a_pull_by_hand_merges_notes_and_what_it_cannot_memory_sync_finishes() {
     let nas = Nas::new();
     let (one, two) = (nas.machine(), nas.machine());

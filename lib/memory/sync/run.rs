@@ -286,7 +286,7 @@ impl SyncRun<'_> {
         let dir = root.state().join(UNFINISHED);
         let mut is_kept = false;
         let status = self.git.status(&["."])?;
-        let changed = status.into_iter().filter(|(letters, _)| letters != b"??");
+        let changed = status.into_iter().filter(|(letters, _)| !matches!(letters, b"??" | b"!!"));
         let changed = changed.map(|(_, path)| String::from_utf8_lossy(&path).into_owned()).collect();
         let [theirs] = self.commits.files([&*self.commits.listing(Some(theirs))?], &changed)?;
         for path in &changed {
@@ -504,7 +504,7 @@ impl SyncRun<'_> {
             git.run(&["read-tree", ours.unwrap_or("--empty")])?;
             let changed = history::changed(&git, &SYNCED)?;
             if !changed.is_empty() {
-                git.run(&[&["add", "--all", "--"], &changed[..], &NO_TEMPORARY_FILES].concat())?;
+                git.run(&[&history::ADD, &changed[..], &NO_TEMPORARY_FILES].concat())?;
             }
             git.object(&["write-tree"])
         };
