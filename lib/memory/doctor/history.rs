@@ -135,7 +135,12 @@ pub(super) fn foreign_settings(cx: &CheckContext, to: &mut Diagnosis) {
     for dir in ["", DIRS[0], DIRS[1], DIRS[2]] {
         let path = root.path().join(dir).join(".gitattributes");
         if path.symlink_metadata().is_ok() {
-            to.warning(Check::History, &path, "tells git how to treat notes; only a git of yours heeds it", mend);
+            to.warning(
+                Check::History,
+                &path,
+                "tells git how to treat notes; only a git of yours heeds it",
+                mend,
+            );
         }
     }
     let notes = ["topics/any note", "archive/any note", "proposals/any change"];
