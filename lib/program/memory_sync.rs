@@ -12,7 +12,7 @@ use crate::memory::sync::remote::{OWN, shown};
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{SyncOutcome, SyncReport, SyncRequest, sync};
 use crate::memory::waiting;
-use crate::program::notes::{CONFIG, Store, can_ask, is_agreed};
+use crate::program::notes::{CONFIG, Store, can_ask, is_agreed, only_a_person};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -127,6 +127,9 @@ fn is_own(args: &Args, configured: Option<&str>, remote: &str, cx: &mut Context)
     if let Some(word) = said.filter(|word| ![OWN, "shared"].contains(word)) {
         let word = one_line(word, 80);
         return Err(Error::usage(format!("option \"--trust\": \"{word}\" is neither own nor shared")));
+    }
+    if said.is_some() {
+        only_a_person("to say who can write to a remote", &cx.env)?;
     }
     match (said, configured) {
         (Some(said), Some(other)) if said != other => {
