@@ -87,6 +87,7 @@ mod memory_recall;
 mod memory_review;
 mod memory_store_faults;
 mod memory_sync;
+mod memory_sync_shared;
 mod memory_update;
 mod nix;
 mod nix_hooks;

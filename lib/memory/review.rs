@@ -277,7 +277,9 @@ fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestam
     let title = one_line(&draft.title);
     let taken = change.notes.ids()?;
     let made = |id: &EntryId| change.notes.own(id).ok().flatten().filter(|there| is_made(there, proposal));
-    let id = EntryId::make(&title, proposal.created_at, |id| taken.contains(id) && made(id).is_none());
+    let is_free = |id: &EntryId| !taken.contains(id) || made(id).is_some();
+    let id = proposal.note_there.clone().filter(is_free);
+    let id = id.unwrap_or_else(|| EntryId::make(&title, proposal.created_at, |id| !is_free(id)));
     if let Some(there) = taken.contains(&id).then(|| made(&id)).flatten() {
         return Ok(there);
     }

@@ -102,6 +102,9 @@ fn joined(there: &Proposal, new: Proposal, takes_text: bool) -> Proposal {
 
 /// Are they about the same? Two texts for one note are; two new notes, if they say nearly the same, numbers aside.
 fn is_same_discovery(there: &Proposal, new: &Proposal) -> bool {
+    if there.is_from_elsewhere() != new.is_from_elsewhere() {
+        return false;
+    }
     if there.is_the_same_as(new) {
         return true;
     }

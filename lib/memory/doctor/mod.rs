@@ -38,6 +38,7 @@ pub const CHECKS: &[Checker] = &[
     queue::ledgers,
     queue::batches,
     history::check,
+    history::foreign_settings,
     history::sync,
     hooks::check,
 ];

@@ -14,6 +14,10 @@ use std::time::Duration;
 /// The commit that the remote has, as we saw it last.
 const SEEN: &str = "refs/agent-memory/remote";
 const NAME: &str = "origin";
+/// The key of git's settings for who can write to the remote.
+const TRUST: &str = "agentMemoryTrust";
+/// The word for a remote that nobody else can write to.
+pub const OWN: &str = "own";
 /// How often a fetch is tried while another git writes the same.
 const TRIES: usize = 5;
 /// How long a transfer may take.
@@ -86,6 +90,19 @@ pub fn current(root: &Root, env: &Env) -> Option<String> {
 pub fn configured(git: &Git) -> Result<Option<String>> {
     let url = git.maybe_line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])?;
     Ok(url.filter(|url| !url.is_empty()))
+}
+
+/// Nobody else can write to that remote; `None`: nobody has said.
+pub(super) fn is_own(git: &Git) -> Result<Option<bool>> {
+    let said = git.maybe_line(&["config", "--local", "--get", &format!("remote.{NAME}.{TRUST}")])?;
+    Ok(said.map(|said| said == OWN))
+}
+
+/// Keeps it for all further runs.
+pub(super) fn set_own(git: &Git, is_own: bool) -> Result<()> {
+    let key = format!("remote.{NAME}.{TRUST}");
+    let word = if is_own { OWN } else { "shared" };
+    git.run(&["config", "--local", "--replace-all", &key, word]).map(drop)
 }
 
 /// An address without what may be a secret in it.
