@@ -1,23 +1,38 @@
 //! `memory-remove`: move notes to the archive, or delete them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
-use crate::base::error::Result;
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::error::{Error, Result};
+use crate::base::text::counted;
+use crate::memory::checkouts::is_from;
 use crate::memory::defrag::applied::forget;
-use crate::program::notes::{CONFIG, Store, author, ids, up_to_ids};
-use crate::store::entry::EntryId;
-use crate::store::persistence::{Persistence, Place};
+use crate::program::notes::{CONFIG, Listed, NO_ID, Store, author, ids, only_a_person};
+use crate::store::entry::{EntryId, Source};
+use crate::store::index::NoteView;
+use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::topics::Topics;
+use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: About = About {
     name: "memory-remove",
     caption: "move notes to the archive, or delete them",
-    usage: &["memory-remove [--purge] [--json] ID…|-"],
+    usage: &["memory-remove [--purge] [--json] ID…|-", "memory-remove --from DIR [--dry-run] [--json]"],
     flags: &[
         flag("purge", "delete permanently, also from the archive"),
+        path("from", "DIR", "take back what sessions at or below DIR left"),
+        flag("dry-run", "with --from: print what would change"),
         flag("json", "one JSON object a line: front matter and path"),
         CONFIG,
     ],
-    words: up_to_ids(usize::MAX),
+    words: Words::AtMost(usize::MAX),
+    rules: &[
+        Rule::Apart("--from", &["WORDS", "--purge"], "notes go to the archive first"),
+        Rule::Needs(
+            &["--dry-run"],
+            &["--from"],
+            "needs --from",
+            "notes named by their ids are seen with memory-read",
+        ),
+    ],
     text: include_str!("memory_remove.md"),
     ..About::BLANK
 };
@@ -28,6 +43,12 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
+    if let Some(dir) = args.path("from") {
+        return take_back(dir, args, cx);
+    }
+    if args.words().is_empty() {
+        return Err(Error::usage(NO_ID.0).hint(NO_ID.1));
+    }
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     let is_purged = args.has("purge");
@@ -54,6 +75,62 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         true => store.change(&ids, "delete", cx, |id| store.service.purge(id, &author)),
         false => store.change(&ids, "archive", cx, |id| store.service.remove(id, &author)),
     }
+}
+
+/// Takes the notes of a place back: those that come from there alone go to the archive, others lose these sources.
+fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
+    let is_dry = args.has("dry-run");
+    if !is_dry {
+        only_a_person("to take the notes of a place back", &cx.env)?;
+    }
+    let store = Store::open(args, cx)?;
+    let dir = cx.env.current_dir()?.join(dir);
+    let dirs: Vec<PathBuf> = dir.canonicalize().into_iter().chain([dir.clone()]).collect();
+    let is_from_there = |source: &Source| is_from(source, &dirs);
+    let there = store.service.list(Place::Topics, |meta| meta.sources.iter().any(is_from_there))?;
+    warn_of(&there.broken, &cx.reporter);
+    let (waiting, _) = store.service.notes().proposals()?;
+    let waiting = waiting.iter().filter(|change| change.session.as_ref().is_some_and(is_from_there)).count();
+    if there.found.is_empty() && waiting == 0 {
+        return Err(Error::not_found(format!(
+            "no note comes from a session at or below \"{}\"",
+            dir.display()
+        ))
+        .hint("memory-read shows where a note comes from: cwd in its sources"));
+    }
+    let (mut back, mut mixed) = (Vec::new(), 0);
+    for NoteView { meta, path, body, .. } in there.found.iter().map(|found| &found.view) {
+        if let Some(kept) = meta.kept(|| body.is_edited) {
+            let why = kept.reason();
+            cx.reporter.warn(&format!("\"{}\" stays as it is: {why}", path.display()));
+            continue;
+        }
+        if !meta.sources.iter().all(is_from_there) {
+            mixed += 1;
+            cx.reporter.warn(&format!(
+                "\"{}\" has other sources, too: it loses those from there, and its text stays",
+                path.display()
+            ));
+        }
+        back.push(meta.id.clone());
+        match (is_dry, cx.json) {
+            (false, _) => {}
+            (true, true) => cx.stdout.json(&Listed::of(meta, path))?,
+            (true, false) => cx.stdout.line(&path.display().to_string())?,
+        }
+    }
+    let would = if is_dry { "would be " } else { "" };
+    let archived = counted(back.len() - mixed, "note", "notes");
+    let done = if is_dry {
+        Ok(())
+    } else {
+        store.change(&back, "take back", cx, |id| store.service.take_back(id, &dirs))
+    };
+    cx.say(&format!("{archived} {would}archived, {mixed} {would}left with other sources"));
+    if waiting > 0 {
+        cx.say(&format!("{} from there: memory-review", counted(waiting, "change waits", "changes wait")));
+    }
+    done
 }
 
 /// The archived notes that these have replaced, and that are not themselves to be deleted.

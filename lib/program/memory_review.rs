@@ -6,6 +6,7 @@ use crate::base::file;
 use crate::base::text::{disarmed, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Pending};
+use crate::memory::section;
 use crate::program::editor::edit;
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
@@ -64,6 +65,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let ids = review.ids(&decisions, cx)?;
         cx.each(ids, |(is_accepted, id), cx| review.decide(is_accepted, &id, cx))
     } else {
+        name_new_checkouts(&store, cx);
         let (waiting, broken) = store.service.notes().proposals()?;
         warn_of(&broken, &cx.reporter);
         let waiting = by_session(waiting);
@@ -78,6 +80,20 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     store.finish(message, review.sources.iter(), review.said.len(), cx);
     ended
+}
+
+/// Names the new places whose sessions speak for a repository, to a person once.
+fn name_new_checkouts(store: &Store, cx: &Context) {
+    let is_told = store.service.new_checkouts().and_then(|new| {
+        for checkout in &new {
+            cx.reporter.warn(&format!("{checkout}; {}", checkout.next_step()));
+        }
+        let is_for_nobody = new.is_empty() || AgentShell::of(&cx.env).is_some();
+        if is_for_nobody { Ok(()) } else { section::record_told(&store.root, new) }
+    });
+    if let Err(error) = is_told {
+        cx.reporter.warn(&error.line());
+    }
 }
 
 /// The sessions in the order of the oldest change of each.

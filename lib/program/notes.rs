@@ -229,9 +229,12 @@ pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
     }
 }
 
+/// What is said where an id is missing, and the next step.
+pub(super) const NO_ID: (&str, &str) = ("the id of a note is required", "see them with: memory-list");
+
 /// The words of the command line that name notes, at least one.
 pub(super) const fn up_to_ids(most: usize) -> Words {
-    Words::Needed(most, "the id of a note is required", "see them with: memory-list")
+    Words::Needed(most, NO_ID.0, NO_ID.1)
 }
 
 /// The notes that they name. `-` stands for those on stdin.
