@@ -5,8 +5,8 @@ use crate::base::error::{Error, Result};
 use crate::base::text::counted;
 use crate::memory::checkouts::is_from;
 use crate::memory::defrag::applied::forget;
-use crate::program::notes::{CONFIG, Listed, NO_ID, Store, author, ids, only_a_person};
-use crate::store::entry::{EntryId, Source};
+use crate::program::notes::{CONFIG, NO_ID, Store, author, ids, only_a_person, print_note};
+use crate::store::entry::{EntryId, Kept, Source};
 use crate::store::index::NoteView;
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::topics::Topics;
@@ -85,51 +85,38 @@ fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
     }
     let store = Store::open(args, cx)?;
     let dir = cx.env.current_dir()?.join(dir);
-    let dirs: Vec<PathBuf> = dir.canonicalize().into_iter().chain([dir.clone()]).collect();
+    let dirs: Vec<PathBuf> = dir.canonicalize().into_iter().chain([dir]).collect();
     let is_from_there = |source: &Source| is_from(source, &dirs);
     let there = store.service.list(Place::Topics, |meta| meta.sources.iter().any(is_from_there))?;
     warn_of(&there.broken, &cx.reporter);
-    let (waiting, _) = store.service.notes().proposals()?;
-    let waiting = waiting.iter().filter(|change| change.session.as_ref().is_some_and(is_from_there)).count();
-    if there.found.is_empty() && waiting == 0 {
-        return Err(Error::not_found(format!(
-            "no note comes from a session at or below \"{}\"",
-            dir.display()
-        ))
-        .hint("memory-read shows where a note comes from: cwd in its sources"));
-    }
     let (mut back, mut mixed) = (Vec::new(), 0);
     for NoteView { meta, path, body, .. } in there.found.iter().map(|found| &found.view) {
-        if let Some(kept) = meta.kept(|| body.is_edited) {
-            let why = kept.reason();
-            cx.reporter.warn(&format!("\"{}\" stays as it is: {why}", path.display()));
-            continue;
-        }
-        if !meta.sources.iter().all(is_from_there) {
-            mixed += 1;
-            cx.reporter.warn(&format!(
-                "\"{}\" has other sources, too: it loses those from there, and its text stays",
-                path.display()
-            ));
-        }
-        back.push(meta.id.clone());
-        match (is_dry, cx.json) {
-            (false, _) => {}
-            (true, true) => cx.stdout.json(&Listed::of(meta, path))?,
-            (true, false) => cx.stdout.line(&path.display().to_string())?,
-        }
+        let remark = match meta.kept(|| body.is_edited).map(Kept::reason) {
+            Some(why) => format!("stays as it is: {why}"),
+            None => {
+                back.push(meta.id.clone());
+                if is_dry {
+                    print_note(meta, path, cx)?;
+                }
+                if meta.sources.iter().all(is_from_there) {
+                    continue;
+                }
+                mixed += 1;
+                "has other sources, too: it loses those from there, and its text stays".to_owned()
+            }
+        };
+        cx.reporter.warn(&format!("\"{}\" {remark}", path.display()));
     }
-    let would = if is_dry { "would be " } else { "" };
-    let archived = counted(back.len() - mixed, "note", "notes");
-    let done = if is_dry {
-        Ok(())
-    } else {
-        store.change(&back, "take back", cx, |id| store.service.take_back(id, &dirs))
+    let done = match is_dry {
+        true => Ok(()),
+        false => store.change(&back, "take back", cx, |id| store.service.take_back(id, &dirs)),
     };
-    cx.say(&format!("{archived} {would}archived, {mixed} {would}left with other sources"));
-    if waiting > 0 {
-        cx.say(&format!("{} from there: memory-review", counted(waiting, "change waits", "changes wait")));
-    }
+    let (would, archived) =
+        (if is_dry { "would be " } else { "" }, counted(back.len() - mixed, "note", "notes"));
+    let (waiting, _) = store.service.notes().proposals()?;
+    let waiting = waiting.iter().filter(|change| change.session.as_ref().is_some_and(is_from_there)).count();
+    let more = if waiting > 0 { format!("; {waiting} from there to review") } else { String::new() };
+    cx.say(&format!("{archived} {would}archived, {mixed} {would}left with other sources{more}"));
     done
 }
 

@@ -223,9 +223,13 @@ impl<'a> Listed<'a> {
 
 /// Prints a note's path, or the note as JSON.
 pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
+    print_note(note.entry.meta(), &note.path, cx)
+}
+
+pub(super) fn print_note(meta: &Meta, path: &PathBuf, cx: &mut Context) -> Result<()> {
     match cx.json {
-        true => cx.stdout.json(&Listed::of(note.entry.meta(), &note.path)),
-        false => cx.stdout.line(&note.path.display().to_string()),
+        true => cx.stdout.json(&Listed::of(meta, path)),
+        false => cx.stdout.line(&path.display().to_string()),
     }
 }
 
