@@ -1,5 +1,9 @@
 //! Words and lines: cuts at character boundaries, text that is safe on a terminal, similar names.
 
+mod invisible;
+
+pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible};
+
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -136,36 +140,6 @@ fn until_semicolon(text: &[u8]) -> Option<&[u8]> {
     text.iter().take(9).position(|byte| *byte == b';').filter(|end| *end > 0).map(|end| &text[..end])
 }
 
-/// Text without characters that end the line, move the cursor or change the text direction. The joiners U+200C and
-/// U+200D do none of that, and some scripts need them.
-pub fn in_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || is_odd(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Whether it is an invisible character that ends a line or changes the text direction.
-pub fn is_odd(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// Whether it is a character that nobody sees, or one that changes what others look like.
-pub fn is_hidden(c: char) -> bool {
-    is_odd(c) || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Text as it may stand on a terminal, for whoever has to see all of it: control characters and hidden ones, line ends
-/// and tabs aside, are written as escapes.
-pub fn disarmed(text: &str) -> Cow<'_, str> {
-    let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(c);
-    if !text.contains(is_live) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 32);
-    for c in text.chars() {
-        if is_live(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
-    }
-    Cow::Owned(shown)
-}
-
 /// The last line that is not blank.
 pub(super) fn last_line(text: &str) -> &str {
     text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
@@ -281,12 +255,6 @@ mod tests {
     #[test]
     fn one_line_sanitizes_escapes_and_newlines() {
         assert_eq!(one_line(" a\u{1b}[31m\nb\r\n ", 80), "a [31m b");
-    }
-
-    #[test]
-    fn disarmed_text_shows_what_is_hidden_and_moves_no_cursor() {
-        assert_eq!(disarmed("a\u{1b}[2J\r\nb\u{202e}c\u{200b}"), "a\\u{1b}[2J\\u{d}\nb\\u{202e}c\\u{200b}");
-        assert_eq!(disarmed("\tü\u{200d}🦀"), "\tü\u{200d}🦀");
     }
 
     #[test]

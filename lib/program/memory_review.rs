@@ -7,6 +7,7 @@ use crate::base::terminal;
 use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Attention, Pending, dangers_of, session_of};
+use crate::memory::section;
 use crate::program::editor::{edit, page};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
@@ -66,6 +67,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let ids = review.ids(&decisions, cx)?;
         cx.each(ids, |(is_accepted, id), cx| review.decide(is_accepted, &id, cx))
     } else {
+        name_new_checkouts(&store, cx);
         let (waiting, broken) = store.service.notes().proposals()?;
         warn_of(&broken, &cx.reporter);
         let sessions = store.service.by_session(waiting);
@@ -80,6 +82,20 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     store.finish(message, review.sources.iter(), review.said.len(), cx);
     ended
+}
+
+/// Names the new places whose sessions speak for a repository, to a person once.
+fn name_new_checkouts(store: &Store, cx: &Context) {
+    let is_told = store.service.new_checkouts().and_then(|new| {
+        for checkout in &new {
+            cx.reporter.warn(&format!("{checkout}; {}", checkout.next_step()));
+        }
+        let is_for_nobody = new.is_empty() || AgentShell::of(&cx.env).is_some();
+        if is_for_nobody { Ok(()) } else { section::record_told(&store.root, new) }
+    });
+    if let Err(error) = is_told {
+        cx.reporter.warn(&error.line());
+    }
 }
 
 /// The changes of one session.

@@ -2,10 +2,10 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, flag, path, value};
 use crate::base::error::{Error, Result};
-use crate::base::text::one_line;
+use crate::base::text::{one_line, visible};
 use crate::config::memory::Redact;
 use crate::memory::redact::Redactor;
-use crate::memory::service::Patch;
+use crate::memory::service::{Author, Patch};
 use crate::program::notes::{CONFIG, SCOPE, STATUS, Store, TIER, ids, read_text, up_to_ids, wanted_tag};
 use crate::program::person::{self, author_of, only_a_person};
 use crate::store::entry::{Scope, Status, Tier};
@@ -56,9 +56,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
-    redact(&mut patch, &store.config.redact, &cx.reporter)?;
     let is_moved = patch.tier.is_some() || patch.status.is_some();
     let author = author_of(is_moved.then_some(person::TIER), &ids, &store, cx)?;
+    if let Author::Agent(_) = author {
+        for text in [&mut patch.title, &mut patch.summary, &mut patch.body].into_iter().flatten() {
+            *text = visible(text).into_owned();
+        }
+    }
+    redact(&mut patch, &store.config.redact, &cx.reporter)?;
     store.change(&ids, "update", cx, |id| store.service.update_meta(id, &patch, &author))
 }
 

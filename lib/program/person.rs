@@ -23,6 +23,7 @@ pub(super) const DECIDE: &str = "accept or reject a change";
 pub(super) const PIN: &str = "pin or unpin a note";
 pub(super) const TIER: &str = "change the tier of a note that is theirs";
 pub(super) const DELETE: &str = "delete a note that is theirs";
+pub(super) const TAKE_BACK: &str = "take back the notes of a place";
 pub(super) const REMOTE: &str = "set or change the remote of the notes";
 pub(super) const TRUST: &str = "say who can write to a remote";
 pub(super) const MISSING: &str = "decide about notes that are missing";
@@ -73,7 +74,8 @@ mod tests {
         let listed =
             page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
         let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
-        let acts = [CONFIGURE, DECIDE, PIN, TIER, DELETE, REMOTE, TRUST, MISSING, TARGET, HOOKS, TIMERS];
+        let acts =
+            [CONFIGURE, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, HOOKS, TIMERS];
         assert_eq!(listed, acts);
     }
 }

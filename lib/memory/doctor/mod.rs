@@ -79,6 +79,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     });
     found.append(std::mem::take(&mut checked.findings));
     links::check(&checked, &mut found);
+    store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
     let Diagnosis { mut findings, harnesses } = found;
     for finding in &mut findings {
