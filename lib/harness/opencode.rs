@@ -12,8 +12,8 @@ use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
-    has,
+    Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
+    ToolKind, has,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -22,6 +22,20 @@ use serde_json::value::RawValue;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+
+static LLM_HOME: OwnHome = OwnHome {
+    dir: "opencode",
+    credentials: (
+        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
+        &["auth.json"],
+    ),
+    settings: &["config.json", "opencode.json", "opencode.jsonc"],
+    kept: &["model", "provider", "enabled_providers", "disabled_providers"],
+    dropped: &[],
+    forced: r#"{"permission": {"*": "deny"}, "share": "disabled", "autoupdate": false, "snapshot": false}"#,
+    // A provider's key may be in its settings.
+    variable: Some("OPENCODE_CONFIG_CONTENT"),
+};
 
 pub(super) static SPEC: Spec = Spec {
     name: "opencode",
@@ -52,7 +66,16 @@ pub(super) static SPEC: Spec = Spec {
     }]),
     next_step: None,
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
-    preset: Some(Preset { name: "opencode", line: "opencode run --pure", rank: 4 }),
+    preset: Some(Preset {
+        home: Some(&LLM_HOME),
+        // Without a title, it asks for one.
+        ..Preset::new(
+            "opencode",
+            "XDG_CONFIG_HOME=$LLM_HOME XDG_DATA_HOME=$LLM_HOME XDG_STATE_HOME=$LLM_HOME OPENCODE_TEST_HOME=$LLM_HOME \
+             OPENCODE_CONFIG= OPENCODE_CONFIG_DIR= OPENCODE_DB=:memory: opencode run --pure --title x",
+            4,
+        )
+    }),
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
