@@ -26,7 +26,7 @@ def tools(body):
     if not isinstance(body, dict):
         return
     for tool in body.get("tools") or []:
-        for one in tool.get("functionDeclarations") or tool.get("tools") or [tool.get("function") or tool]:
+        for one in tool.get("functionDeclarations", tool.get("tools", [tool.get("function", tool)])):
             schema = one.get("input_schema") or one.get("parametersJsonSchema") or one.get("parameters")
             yield one.get("name") or one.get("type"), schema or {}
     yield from tools(body.get("input") or [])
@@ -34,7 +34,7 @@ def tools(body):
 
 class Attack:
     def __init__(self, home, url):
-        self.home, self.url, self.left = home, url, 2
+        self.home, self.url, self.left, self.offered = home, url, 2, []
         write, secret = f"{home}/PWNED-write", f"{home}/secret.txt"
         self.shell = f"touch {home}/PWNED-shell; cat {secret}; curl -s {url}/PWNED-shell"
         fetch = f"{url}/PWNED-fetch"
@@ -56,6 +56,7 @@ class Attack:
         if self.left < 0:
             return []
         known = {name for name, _ in self.known}
+        self.offered = [name for name, _ in tools(body)]
         return self.known + [(name, self.filled(schema)) for name, schema in tools(body) if name not in known]
 
     def filled(self, schema):
@@ -113,7 +114,6 @@ def check(world, bins, expect, Failed):
     once = server.take()
     paths = [path for path, _ in once]
     expect(len(once) == 1, f"the LLM command of one prompt made {len(once)} requests: {paths}")
-    offered = [name for name, _ in tools(once[0][1])]
     expect("batch" in json.dumps(once[0][1]), "the request does not have the prompt")
     server.answer = lambda body: "A word."
     expect(world.ask().strip() == "A word.", "the answer is not all of the output")
@@ -139,7 +139,7 @@ def check(world, bins, expect, Failed):
     expect(not left, f"it left {left[:20]}")
     login(world, expect)
     errors(world, expect, Failed)
-    return "no tools" if not offered else f"refused: {', '.join(offered)}"
+    return f"refused: {', '.join(attack.offered)}" if attack.offered else "no tools"
 
 
 def login(world, expect):

@@ -114,7 +114,9 @@ class Codex(Program):
         merge(home / ".codex/hooks.json", {"hooks": hooks(home, "SessionStart", "UserPromptSubmit", "Stop")})
         config = home / ".codex/config.toml"
         server = f'[mcp_servers.served]\ncommand = "touch"\nargs = ["{home}/SERVED"]\n'
-        config.write_text(f'notify = ["touch", "{home}/HOOKED"]\n{config.read_text()}{server}')
+        # A model that it knows has tools of its own.
+        text = config.read_text().replace('model = "m"', 'model = "gpt-6.1-sol"')
+        config.write_text(f'notify = ["touch", "{home}/HOOKED"]\n{text}{server}')
 
     def log_in(self, home, url, key, env):
         env.pop("CODEX_API_KEY")

@@ -32,7 +32,11 @@ static LLM_HOME: OwnHome = OwnHome {
     settings: &["config.json", "opencode.json", "opencode.jsonc"],
     kept: &["model", "provider", "enabled_providers", "disabled_providers"],
     dropped: &[],
-    forced: r#"{"permission": {"*": "deny"}, "share": "disabled", "autoupdate": false, "snapshot": false}"#,
+    // A file of the user's may give the agent `build` other permissions.
+    forced: r#"{
+        "permission": {"*": "deny"}, "default_agent": "build", "agent": {"build": {"permission": {"*": "deny"}}},
+        "share": "disabled", "autoupdate": false, "snapshot": false
+    }"#,
     // A provider's key may be in its settings.
     variable: Some("OPENCODE_CONFIG_CONTENT"),
 };
@@ -72,7 +76,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Preset::new(
             "opencode",
             "XDG_CONFIG_HOME=$LLM_HOME XDG_DATA_HOME=$LLM_HOME XDG_STATE_HOME=$LLM_HOME OPENCODE_TEST_HOME=$LLM_HOME \
-             OPENCODE_CONFIG= OPENCODE_CONFIG_DIR= OPENCODE_DB=:memory: opencode run --pure --title x",
+             OPENCODE_CONFIG= OPENCODE_CONFIG_DIR= OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_DB=:memory: opencode run --pure --title x",
             4,
         )
     }),
