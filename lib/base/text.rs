@@ -140,9 +140,17 @@ fn until_semicolon(text: &[u8]) -> Option<&[u8]> {
     text.iter().take(9).position(|byte| *byte == b';').filter(|end| *end > 0).map(|end| &text[..end])
 }
 
-/// The last line that is not blank.
-pub(super) fn last_line(text: &str) -> &str {
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
+/// The last line that says something: not blank, no bracket, no object that JavaScript could not print, and nothing that
+/// is indented below such a line, if there is another one.
+pub(super) fn last_line(text: &str) -> String {
+    let plain = without_controls(text);
+    let says = |line: &&str| {
+        !line.starts_with([' ', '\t', '}', ']'])
+            && !line.trim().is_empty()
+            && !line.contains("[object Object]")
+    };
+    let last = plain.lines().rfind(says).or_else(|| plain.lines().rfind(|line| !line.trim().is_empty()));
+    last.unwrap_or("").trim().to_owned()
 }
 
 /// `bytes` as text; invalid UTF-8 becomes U+FFFD. The flag says whether there was any.
@@ -299,10 +307,24 @@ mod tests {
         assert_eq!(wrap("", 5), [""]);
     }
 
+    /// As Gemini CLI 0.61.0 and opencode 1.18.33 print them.
+    #[test]
+    fn the_last_line_of_a_real_program_says_what_happened() {
+        let gemini = "Ripgrep is not available. Falling back to GrepTool.\nError when talking to Gemini API Full report \
+                      available at: /tmp/x.json ModelNotFoundError: models/flash is not found\n    at classify \
+                      (file:///x.js:1:2)\n  code: 404\n}\nAn unexpected critical error occurred:[object Object]\n";
+        let said = "Error when talking to Gemini API Full report available at: /tmp/x.json ModelNotFoundError: \
+                    models/flash is not found";
+        assert_eq!(last_line(gemini), said);
+        let opencode = "\u{1b}[0m\n> build · m\n\u{1b}[0m\n\u{1b}[91m\u{1b}[1mError: \u{1b}[0minvalid key\n";
+        assert_eq!(last_line(opencode), "Error: invalid key");
+    }
+
     #[test]
     fn the_last_line_skips_blank_ones() {
-        assert_eq!(last_line("one\n two \n\n"), "two");
+        assert_eq!(last_line("one\ntwo \n\n"), "two");
         assert_eq!(last_line(" \n"), "");
+        assert_eq!(last_line("  only\n  indented\n"), "indented");
     }
 
     #[test]

@@ -329,7 +329,8 @@ mod tests {
             Ok(Endpoint::Command { line, model }) => (line, model),
             other => panic!("{other:?}"),
         });
-        assert_eq!(lines, [("cat".into(), Some("x".into())), ("cat".into(), None), ("llm".into(), None)]);
+        let llm = ("llm --no-log".into(), None);
+        assert_eq!(lines, [("cat".into(), Some("x".into())), ("cat".into(), None), llm]);
     }
 
     #[test]

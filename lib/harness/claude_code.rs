@@ -56,11 +56,11 @@ pub(super) static SPEC: Spec = Spec {
     install: Install::Settings(Settings::GROUPS),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
-    preset: Some(Preset {
-        name: "claude",
-        line: "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",
-        rank: 1,
-    }),
+    preset: Some(Preset::new(
+        "claude",
+        "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",
+        1,
+    )),
 };
 
 pub(super) const EVENTS: &[HookEvent] = &[

@@ -16,8 +16,8 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When,
-    has, hook, understood,
+    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    ToolKind, When, has, hook, understood,
 };
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
@@ -28,6 +28,30 @@ use std::path::Path;
 use std::path::PathBuf;
 
 const HOME: Home = Home { variables: &[("CODEX_HOME", "")], usual: ".codex" };
+
+/// Newer models get `apply_patch` and an interpreter without files and network in any case. The sandbox refuses the patch.
+static LLM_HOME: OwnHome = OwnHome {
+    dir: "codex",
+    credentials: (HOME, &["auth.json"]),
+    settings: &["config.toml"],
+    kept: &[
+        "model", "model_provider", "model_providers", "model_reasoning_effort", "model_verbosity",
+        "service_tier", "openai_base_url", "chatgpt_base_url", "forced_login_method",
+        "forced_chatgpt_workspace_id",
+    ],
+    dropped: &["experimental_bearer_token", "http_headers"],
+    forced: r#"{
+        "features": {
+            "hooks": false, "shell_tool": false, "multi_agent": false, "goals": false, "view_image": false,
+            "apps": false, "plugins": false, "sleep_tool": false, "image_generation": false, "shell_snapshot": false
+        },
+        "agents": {"enabled": false}, "web_search": "disabled", "project_doc_max_bytes": 0,
+        "skills": {"include_instructions": false, "bundled": {"enabled": false}},
+        "tools": {"experimental_request_user_input": {"enabled": false}, "update_plan": {"enabled": false}},
+        "analytics": {"enabled": false}, "check_for_update_on_startup": false
+    }"#,
+    variable: None,
+};
 
 pub(super) static SPEC: Spec = Spec {
     name: "codex",
@@ -77,9 +101,12 @@ pub(super) static SPEC: Spec = Spec {
     ),
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     preset: Some(Preset {
-        name: "codex",
-        line: "codex exec --ephemeral --disable hooks -c 'notify=[]' --skip-git-repo-check -s read-only -",
-        rank: 2,
+        home: Some(&LLM_HOME),
+        ..Preset::new(
+            "codex",
+            "CODEX_HOME=$LLM_HOME/codex codex exec --ephemeral --skip-git-repo-check -s read-only -",
+            2,
+        )
     }),
 };
 

@@ -23,8 +23,8 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When,
-    has, hook, understood,
+    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    ToolKind, When, has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -37,6 +37,21 @@ use std::path::Path;
 use std::path::PathBuf;
 
 const HOME: Home = Home { variables: &[("GEMINI_CLI_HOME", ".gemini")], usual: ".gemini" };
+
+static LLM_HOME: OwnHome = OwnHome {
+    dir: ".gemini",
+    credentials: (HOME, &[".env", "gemini-credentials.json", "google_accounts.json", "oauth_creds.json"]),
+    settings: &["settings.json"],
+    kept: &["security", "privacy"],
+    dropped: &[],
+    // An empty list of tools means all of them.
+    forced: r#"{
+        "tools": {"core": ["none"]}, "context": {"fileName": "none", "includeDirectoryTree": false},
+        "skills": {"enabled": false}, "experimental": {"enableAgents": false},
+        "general": {"maxAttempts": 1, "retryFetchErrors": false, "enableAutoUpdate": false}
+    }"#,
+    variable: None,
+};
 
 pub(super) static SPEC: Spec = Spec {
     name: "gemini",
@@ -79,7 +94,11 @@ pub(super) static SPEC: Spec = Spec {
     next_step: None,
     // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
-    preset: Some(Preset { name: "gemini", line: "gemini --skip-trust", rank: 3 }),
+    preset: Some(Preset {
+        home: Some(&LLM_HOME),
+        // With a model of its own choice, it asks another one first which to take.
+        ..Preset::new("gemini", "GEMINI_CLI_HOME=$LLM_HOME gemini --skip-trust -m flash", 3)
+    }),
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[

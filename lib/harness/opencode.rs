@@ -14,8 +14,8 @@ use crate::harness::out::TurnSink;
 use crate::harness::parts::Message;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
-    has,
+    Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
+    ToolKind, has,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -27,6 +27,24 @@ use std::path::Path;
 
 /// Where its terminal keeps the prompts that were typed in it.
 const STATE: Home = Home { variables: &[("XDG_STATE_HOME", "opencode")], usual: ".local/state/opencode" };
+
+static LLM_HOME: OwnHome = OwnHome {
+    dir: "opencode",
+    credentials: (
+        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
+        &["auth.json"],
+    ),
+    settings: &["config.json", "opencode.json", "opencode.jsonc"],
+    kept: &["model", "provider", "enabled_providers", "disabled_providers"],
+    dropped: &[],
+    // A file of the user's may give the agent `build` other permissions.
+    forced: r#"{
+        "permission": {"*": "deny"}, "default_agent": "build", "agent": {"build": {"permission": {"*": "deny"}}},
+        "share": "disabled", "autoupdate": false, "snapshot": false
+    }"#,
+    // A provider's key may be in its settings.
+    variable: Some("OPENCODE_CONFIG_CONTENT"),
+};
 
 pub(super) static SPEC: Spec = Spec {
     name: "opencode",
@@ -58,7 +76,16 @@ pub(super) static SPEC: Spec = Spec {
     }]),
     next_step: None,
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
-    preset: Some(Preset { name: "opencode", line: "opencode run --pure", rank: 4 }),
+    preset: Some(Preset {
+        home: Some(&LLM_HOME),
+        // Without a title, it asks for one.
+        ..Preset::new(
+            "opencode",
+            "XDG_CONFIG_HOME=$LLM_HOME XDG_DATA_HOME=$LLM_HOME XDG_STATE_HOME=$LLM_HOME OPENCODE_TEST_HOME=$LLM_HOME \
+             OPENCODE_CONFIG= OPENCODE_CONFIG_DIR= OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_DB=:memory: opencode run --pure --title x",
+            4,
+        )
+    }),
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[

@@ -280,14 +280,41 @@ pub enum RecallForm {
     Plugin,
 }
 
-/// An LLM command: prompt on stdin, only the answer on stdout, tools off or read-only, no hooks, and no saved session
-/// where the program has such an option.
-#[derive(Debug, Clone, Copy)]
+/// An LLM command: prompt on stdin, only the answer on stdout, in one request without tools, context files and hooks,
+/// and nothing recorded. `.ci/real-programs` proves it.
+#[derive(Clone, Copy)]
 pub struct Preset {
     pub name: &'static str,
     pub line: &'static str,
     /// `memory-config init` takes the first one whose program is there.
     pub rank: u8,
+    pub home: Option<&'static OwnHome>,
+    /// What of this cannot be had, as a sentence for whoever chooses it.
+    pub caution: Option<&'static str>,
+}
+
+impl Preset {
+    pub const fn new(name: &'static str, line: &'static str, rank: u8) -> Preset {
+        Preset { name, line, rank, home: None, caution: None }
+    }
+}
+
+/// What an LLM command of this program finds in `$LLM_HOME`, a home for one call.
+pub struct OwnHome {
+    /// The program's directory below it.
+    pub dir: &'static str,
+    /// Where its credentials are, and in which files. They are linked: a login that the program renews is kept.
+    pub credentials: (Home, &'static [&'static str]),
+    /// The user's settings files, a later one before an earlier one.
+    pub settings: &'static [&'static str],
+    /// Which of the settings the program gets, to reach its model: none that starts a program or names a file.
+    pub kept: &'static [&'static str],
+    /// Members of these that would leave a credential in a file.
+    pub dropped: &'static [&'static str],
+    /// Settings of ours, in JSON.
+    pub forced: &'static str,
+    /// The variable that gets the settings, instead of the first settings file.
+    pub variable: Option<&'static str>,
 }
 
 impl fmt::Debug for Spec {

@@ -9,10 +9,15 @@ use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
 use crate::base::lookup;
 use crate::base::stderr;
-use crate::base::text::last_line;
+use crate::base::sync::lock;
+use crate::base::text::{last_line, without_controls};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// How often the size of a file is polled.
 const TICK: Duration = Duration::from_millis(10);
@@ -97,7 +102,7 @@ fn finished(
     };
     let stderr = stderr.to_vec();
     let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
-    let last_line = last_line(&String::from_utf8_lossy(printed)).to_owned();
+    let last_line = last_line(&String::from_utf8_lossy(printed));
     let status = status.ok_or(ExecError::Deadline)?;
     Ok(Finished { stdout, status, stderr, last_line })
 }
@@ -109,7 +114,7 @@ fn show(stderr: &str) {
     } else {
         stderr.split_once('\n').map_or("", |(_, rest)| rest)
     };
-    for text in whole.trim_end_matches(['\n', '\r']).lines() {
+    for text in without_controls(whole).trim_end_matches(['\n', '\r']).lines() {
         stderr::line(text);
     }
 }
@@ -134,10 +139,25 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
+static PRIVATE_DIRS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// An empty directory for a command, accessible only to the user, whatever the umask. A signal removes it, too.
+pub fn private_dir() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(PermissionsExt::from_mode(0o700));
+    let dir = builder.tempdir()?;
+    lock(&PRIVATE_DIRS).push(dir.path().to_owned());
+    Ok(dir)
+}
+
 /// Ends every command, and lets no other start: the program is about to exit.
 pub(in crate::base) fn end_all() {
     // Their last output comes before ours.
     group::end_all(forwarder::is_heard);
+    // Nothing is dropped.
+    for dir in lock(&PRIVATE_DIRS).drain(..) {
+        let _ = fs_err::remove_dir_all(dir);
+    }
 }
 
 /// Starts the command directly if its line needs no shell, else with the shell.

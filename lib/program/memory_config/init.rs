@@ -79,7 +79,11 @@ fn configuration(path: &Path, may_exist: bool, env: &Env) -> Result<bool> {
         }
     }
     match &starter.command {
-        Some((name, program)) => line(&format!("LLM command: {name} ({})", program.display())),
+        Some((preset, program)) => {
+            let caution =
+                preset.caution.map(|caution| format!("; {caution}: see axe(7)")).unwrap_or_default();
+            line(&format!("LLM command: {} ({}){caution}", preset.name, program.display()));
+        }
         None => line(
             "LLM command: none found on PATH; set llm.command to a shell command that reads a prompt on stdin \
              and prints the answer",
