@@ -6,6 +6,7 @@
 mod foreign;
 mod honest;
 mod rows;
+mod shell;
 
 use crate::support::queue::out;
 use crate::support::store::{name, names, value};
