@@ -44,7 +44,8 @@ pub(super) fn last_line(text: &str, patience: Duration) {
     patiently(escaped(text), patience);
 }
 
-fn escaped(text: &str) -> String {
+/// Text of one line in which nothing moves the cursor or begins another line.
+pub(super) fn escaped(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || is_odd(c) { line.extend(c.escape_debug()) } else { line.push(c) }
@@ -138,6 +139,15 @@ pub(super) fn progress(text: &str) {
         _ if CLOSED.load(SeqCst) => (Vec::new(), before),
         LastLine::Empty | LastLine::Progress => (format!("{WIPE}{text}").into_bytes(), LastLine::Progress),
     });
+}
+
+/// Keeps the progress away from a question on the terminal, and from its answer.
+pub(super) fn beside_question<T>(ask: impl FnOnce() -> T) -> T {
+    wipe_progress();
+    put(|_| (Vec::new(), LastLine::Open));
+    let answer = ask();
+    put(|_| (Vec::new(), LastLine::Empty));
+    answer
 }
 
 /// Removes the progress from the terminal.

@@ -3,9 +3,11 @@
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
-use crate::base::sync::spawn;
+use crate::base::stderr;
+use crate::base::sync::{lock, spawn};
 use crate::base::text::{lossy, size};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -34,12 +36,16 @@ pub fn is_terminal() -> bool {
 
 /// The input as text; `None` for a terminal and for white space only.
 pub fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
-    let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
+    Ok(read_bytes(terms, reporter)?.and_then(|bytes| text_of(bytes, reporter)))
+}
+
+/// What was read, as text; `None` for white space only.
+pub fn text_of(bytes: Vec<u8>, reporter: &Reporter) -> Option<String> {
     let (text, damaged) = lossy(bytes);
     if damaged {
         reporter.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
     }
-    Ok(if text.trim().is_empty() { None } else { Some(text) })
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// The input as bytes; `None` for a terminal that is not to be read.
@@ -86,10 +92,33 @@ pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Ve
 
 /// A line that a person types at the terminal, without its end; `None` at Ctrl-D.
 pub fn answer(deadline: Deadline) -> Result<Option<String>> {
+    typed_line(|line| io::stdin().read_line(line), deadline)
+}
+
+/// The same at the terminal that the program was started from, whatever its stdin is, after a question. The error says
+/// why nobody could be asked.
+#[allow(clippy::disallowed_methods, reason = "a terminal is no file that could be left half written")]
+pub fn ask_on_terminal(question: &str, deadline: Deadline) -> Result<Option<String>, String> {
+    // Two tools may want to ask at once.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = lock(&ASKING);
+    let opened = std::fs::File::options().read(true).write(true).open("/dev/tty");
+    let mut terminal = opened.map_err(|_| "there is no terminal to ask on".to_owned())?;
+    stderr::beside_question(|| {
+        terminal.write_all(stderr::escaped(question).as_bytes()).map_err(|e| e.to_string())?;
+        let mut reader = BufReader::new(terminal);
+        typed_line(move |line| reader.read_line(line), deadline).map_err(|e| e.message().to_owned())
+    })
+}
+
+fn typed_line(
+    mut read_line: impl FnMut(&mut String) -> io::Result<usize> + Send + 'static,
+    deadline: Deadline,
+) -> Result<Option<String>> {
     let (sender, answers) = channel();
     let reader = spawn(move || {
         let mut line = String::new();
-        let _ = sender.send(io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line)));
+        let _ = sender.send(read_line(&mut line).map(|count| (count > 0).then_some(line)));
     });
     reader.map_err(unreadable)?;
     match answers.recv_timeout(deadline.remaining()) {

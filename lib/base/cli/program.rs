@@ -7,6 +7,7 @@ use crate::base::cli::stdout::Stdout;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::{signal, stderr};
+use serde_json::json;
 use std::process::{ExitCode, Termination};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -99,7 +100,13 @@ pub fn main_or<T: Termination>(
     };
     // The error of the run says more than an error of stdout that it may have caused.
     match result.and_then(|code| flushed.map(|()| code)) {
-        Ok(code) => code,
+        Ok(code) => {
+            let late = Reporter::kept();
+            if !late.is_empty() {
+                stderr::line(&json!({ "warnings": late }).to_string());
+            }
+            code
+        }
         Err(error) => {
             print_error(about.name, json, &error);
             ExitCode::from(error.exit_code())
@@ -109,7 +116,7 @@ pub fn main_or<T: Termination>(
 
 fn print_error(program: &str, json: bool, error: &Error) {
     match json {
-        true => stderr::line(&error.json()),
+        true => stderr::line(&error.json(Reporter::kept())),
         false => say(program, &error.line()),
     }
 }
