@@ -78,7 +78,7 @@ pub struct Error {
     hint: Option<String>,
     faults: Vec<Fault>,
     /// What was done before it failed, for a program.
-    run: Option<Value>,
+    run: Option<Box<Value>>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -152,7 +152,7 @@ impl Error {
     /// Adds what was done before.
     #[must_use]
     pub fn with_run(mut self, run: Value) -> Error {
-        self.run = Some(run);
+        self.run = Some(Box::new(run));
         self
     }
 
@@ -208,10 +208,11 @@ impl Error {
         }
         let mut whole = json!({ "error": error, "exit_code": self.exit_code() });
         if let Some(run) = &self.run {
-            whole["run"] = run.clone();
+            whole["run"] = (**run).clone();
         }
         if !warnings.is_empty() {
-            whole["warnings"] = json!(warnings);
+            let plain = |line: &String| line.replacen("Warning: ", "", 1);
+            whole["warnings"] = warnings.iter().map(plain).collect();
         }
         whole.to_string()
     }

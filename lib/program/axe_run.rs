@@ -92,7 +92,7 @@ fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let started = Instant::now();
-    cx.reporter = Reporter::keeping(args.has("verbose"), args.has("json"));
+    cx.reporter = Reporter::keeping(args.has("verbose"), args.has("json") && !args.has("verbose"));
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
     let Context { env, stdout, reporter, .. } = cx;
 
@@ -308,8 +308,6 @@ struct Envelope<'a> {
     cache_write_tokens: u64,
     tool_details: &'a [ToolDetail],
     cost: Option<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
 }
 
 impl<'a> Envelope<'a> {
@@ -330,7 +328,6 @@ impl<'a> Envelope<'a> {
             cache_write_tokens: stats.tokens.cache_write,
             tool_details: &stats.tool_details,
             cost: stats.cost.amount(),
-            warnings: Reporter::kept(),
         }
     }
 }

@@ -163,8 +163,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, &stop_reason, model) }.judged())
 }
 
-/// Gives an id to every call that has none, as some of Gemini's do: results are told apart by it. And an empty object to
-/// every call without arguments: that is how they must go back. Returns whether there was one.
+/// Gives an id to every call that has none, as some of Gemini's do: results are told apart by it. Returns whether
+/// there was one.
 fn name_calls(message: &mut Value, request: &Request) -> bool {
     let before = request.results();
     let Some(Value::Array(calls)) = message.get_mut("tool_calls") else { return false };
@@ -174,12 +174,6 @@ fn name_calls(message: &mut Value, request: &Request) -> bool {
             && call.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
         {
             call.insert("id".to_owned(), json!(format!("call_{}", before + n + 1)));
-            found = true;
-        }
-        if let Some(Value::Object(function)) = call.get_mut("function")
-            && matches!(function.get("arguments"), None | Some(Value::Null))
-        {
-            function.insert("arguments".to_owned(), json!("{}"));
             found = true;
         }
     }
@@ -414,8 +408,8 @@ mod tests {
         let reply = got(&message, r#""stop""#);
         assert_eq!((reply.stop, reply.raw.get()), (StopReason::ToolUse, message.as_str()));
         assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
-        assert!(reply.calls[1..].iter().all(|call| call.arguments.is_err()));
-        assert_eq!(reply.calls[3].id, "d");
+        assert!(reply.calls[1..3].iter().all(|call| call.arguments.is_err()));
+        assert_eq!((reply.calls[3].id.as_str(), &reply.calls[3].arguments), ("d", &Ok(Map::new())));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::error::{CallError, body_of};
-use crate::provider::wire::{MARK, StreamPiece, mend};
+use crate::provider::error::{CallError, MARK, body_of};
+use crate::provider::wire::{StreamPiece, mend};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value};
 
@@ -232,7 +232,9 @@ mod tests {
             let mut text = String::new();
             let mut on_text = |piece: &str| text.push_str(piece);
             let mut assembler = Assembler::new(api, &mut on_text);
-            stream.as_bytes().chunks(length).for_each(|piece| drop(assembler.take(piece)));
+            stream.as_bytes().chunks(length).for_each(|piece| {
+                assembler.take(piece);
+            });
             let reply = assembler.end().and_then(|(bytes, _)| match api {
                 Api::Anthropic => anthropic::reply(&bytes, request),
                 Api::OpenAi => openai::reply(&bytes, request),

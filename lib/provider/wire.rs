@@ -2,15 +2,12 @@
 
 use crate::base::fields::kind;
 use crate::base::text::one_line;
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, MARK};
 use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-
-/// The byte order mark that some servers put before their text.
-pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What an event of a stream added to the reply.
 #[derive(Default)]

@@ -7,7 +7,6 @@ use crate::base::cli::stdout::Stdout;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::{signal, stderr};
-use serde_json::json;
 use std::process::{ExitCode, Termination};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -101,10 +100,7 @@ pub fn main_or<T: Termination>(
     // The error of the run says more than an error of stdout that it may have caused.
     match result.and_then(|code| flushed.map(|()| code)) {
         Ok(code) => {
-            let late = Reporter::kept();
-            if !late.is_empty() {
-                stderr::line(&json!({ "warnings": late }).to_string());
-            }
+            Reporter::kept().iter().for_each(|warning| stderr::line(warning));
             code
         }
         Err(error) => {

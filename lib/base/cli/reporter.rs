@@ -4,7 +4,7 @@ use crate::base::stderr::line;
 use crate::base::sync::lock;
 use std::sync::Mutex;
 
-/// The warnings that are not printed yet.
+/// The warnings that are not printed yet, as they would be.
 static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Prints warnings and verbose lines. Most of a sub-agent have a prefix, and appear only with
@@ -14,7 +14,7 @@ pub struct Reporter {
     prefix: &'static str,
     warnings: bool,
     verbose: bool,
-    /// Warnings are not printed: they become part of a JSON object.
+    /// Warnings are kept until it is known whether the program fails: then they are part of its error.
     keeps: bool,
 }
 
@@ -23,7 +23,7 @@ impl Reporter {
         Reporter { prefix: "", warnings: true, verbose, keeps: false }
     }
 
-    /// The reporter of a program whose results and errors are JSON, if `keeps`.
+    /// The reporter of a program whose errors are JSON, if `keeps`: stderr is one object then.
     pub fn keeping(verbose: bool, keeps: bool) -> Reporter {
         Reporter { keeps, ..Reporter::new(verbose) }
     }
@@ -52,7 +52,7 @@ impl Reporter {
 
     fn show(&self, prefix: &str, message: &str) {
         match self.keeps {
-            true => lock(&KEPT).push(format!("{prefix}{message}")),
+            true => lock(&KEPT).push(format!("{prefix}Warning: {message}")),
             false => line(&format!("{prefix}Warning: {message}")),
         }
     }
