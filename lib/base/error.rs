@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    hint: Option<String>,
+    hint: Option<Box<str>>,
     faults: Vec<Fault>,
     /// What was done before it failed, for a program.
     run: Option<Box<Value>>,
@@ -131,7 +131,7 @@ impl Error {
     /// Adds the next step.
     #[must_use]
     pub fn hint(mut self, next: impl Into<String>) -> Error {
-        self.hint = Some(next.into());
+        self.hint = Some(next.into().into_boxed_str());
         self
     }
 
