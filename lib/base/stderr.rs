@@ -135,6 +135,15 @@ pub(super) fn progress(text: &str) {
     });
 }
 
+/// Keeps the progress away from a question on the terminal, and from its answer.
+pub(super) fn beside_question<T>(ask: impl FnOnce() -> T) -> T {
+    wipe_progress();
+    put(|_| (Vec::new(), LastLine::Open));
+    let answer = ask();
+    put(|_| (Vec::new(), LastLine::Empty));
+    answer
+}
+
 /// Removes the progress from the terminal.
 pub(super) fn wipe_progress() {
     put(|before| match before {

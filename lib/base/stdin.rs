@@ -34,12 +34,16 @@ pub fn is_terminal() -> bool {
 
 /// The input as text; `None` for a terminal and for white space only.
 pub fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
-    let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
+    Ok(read_bytes(terms, reporter)?.and_then(|bytes| text_of(bytes, reporter)))
+}
+
+/// What was read, as text; `None` for white space only.
+pub fn text_of(bytes: Vec<u8>, reporter: &Reporter) -> Option<String> {
     let (text, damaged) = lossy(bytes);
     if damaged {
         reporter.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
     }
-    Ok(if text.trim().is_empty() { None } else { Some(text) })
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// The input as bytes; `None` for a terminal that is not to be read.

@@ -2,25 +2,28 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::error::Result;
+#[cfg(unix)]
+use crate::base::text::disarmed;
+#[cfg(unix)]
+use crate::base::{stderr, stdin};
 
 /// Asks there, and returns the line that is typed. `None`: there is nobody to ask, or they typed Ctrl-D.
-///
-/// Nobody is asked if stderr leads elsewhere. Then the terminal, if there is one, belongs to the program that reads our
-/// streams.
 #[cfg(unix)]
 pub fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
+    use crate::base::sync::lock;
     use rustix::fs::{Mode, OFlags};
-    use std::io::{BufRead, BufReader, IsTerminal, Write};
+    use std::io::{BufRead, BufReader, Write};
+    use std::sync::Mutex;
+    // Two tools may want to ask at once.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = lock(&ASKING);
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let terminal = match std::io::stderr().is_terminal() {
-        true => rustix::fs::open("/dev/tty", flags, Mode::empty()).ok().map(std::fs::File::from),
-        false => None,
-    };
-    let Some(mut terminal) = terminal else { return Ok(None) };
-    if terminal.write_all(question.as_bytes()).is_err() {
-        return Ok(None);
-    }
-    crate::base::stdin::line(move |line| BufReader::new(terminal).read_line(line), deadline)
+    let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());
+    let Ok(mut terminal) = terminal.map(std::fs::File::from) else { return Ok(None) };
+    stderr::beside_question(|| match terminal.write_all(disarmed(question).as_bytes()) {
+        Ok(()) => stdin::line(move |line| BufReader::new(terminal).read_line(line), deadline),
+        Err(_) => Ok(None),
+    })
 }
 
 #[cfg(not(unix))]

@@ -8,11 +8,12 @@ use crate::base::command_line::quoted;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::terminal;
-use crate::base::text::{disarmed, one_line};
+use crate::base::text::one_line;
 use crate::harness::shell::AgentShell;
 use crate::memory::service::Author;
 use crate::program::notes::{Store, author};
 use crate::store::entry::EntryId;
+use std::io::IsTerminal;
 
 /// How long a person may think about a question, in seconds. An agent waits, too.
 const PATIENCE: u64 = 5 * 60;
@@ -43,7 +44,11 @@ pub(super) fn only_a_person(act: &str, cx: &Context) -> Result<()> {
     let command = one_line(&command.join(" "), usize::MAX);
     let question =
         format!("{shell}, and only a person may {act}.\nDo you want this to run: {command}\n[y/N] ");
-    let typed = terminal::ask(&disarmed(&question), Deadline::after_seconds(PATIENCE))?;
+    // Where stderr leads elsewhere, the terminal, if there is one, belongs to the program that reads our streams.
+    let typed = match std::io::stderr().is_terminal() {
+        true => terminal::ask(&question, Deadline::after_seconds(PATIENCE))?,
+        false => None,
+    };
     match typed.as_deref().map(|typed| typed.trim().to_lowercase()).as_deref() {
         Some("y" | "yes") => Ok(()),
         _ => Err(Error::refused(format!("only a person may {act}, and {shell}"))
