@@ -558,6 +558,13 @@ fn around_a_mark_only_a_part_of_a_long_line_is_searched_again() {
 fn every_rule_can_be_read_and_is_a_regular_expression() {
     let lines: Vec<&str> = rules::section("rules").collect();
     let (rules, _) = rules::all();
+    let checks: Vec<(&str, &str)> = rules.iter().map(|rule| (rule.kind, rule.check)).collect();
+    let mut read = checks.iter();
+    // In their order: the first line that no rule was made of is named.
+    for line in &lines {
+        let said: Vec<&str> = line.split_whitespace().take(2).collect();
+        assert_eq!(read.next(), Some(&(said[0], said[1])), "cannot be read: {line}");
+    }
     assert_eq!(rules.len(), lines.len() + rules::section("commands").count());
     assert!(search::unknown_checks().is_empty(), "{:?}", search::unknown_checks());
     for line in lines {
