@@ -23,14 +23,14 @@ const MOST: usize = 4096;
 
 /// Values with what they look like in other encodings.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownValues {
     values: BTreeMap<Vec<u8>, &'static str>,
-    forms: Vec<Form>,
+    forms: Vec<Encoded>,
     /// Which forms begin with these four bytes, and where in the form these are.
     starts: BTreeMap<u32, Vec<(usize, usize)>>,
 }
 
-struct Form {
+struct Encoded {
     text: Vec<u8>,
     kind: &'static str,
     /// So much of it must be there.
@@ -39,7 +39,7 @@ struct Form {
     is_base64: bool,
 }
 
-impl Known {
+impl KnownValues {
     pub(super) fn add(&mut self, value: &[u8], kind: &'static str) {
         let value = value.trim_ascii();
         if self.forms.len() >= MOST || self.values.contains_key(value) || !is_telling(value) {
@@ -68,10 +68,10 @@ impl Known {
         let pieces = value.len() >= CUT && random(value);
         for (number, form) in forms.into_iter().filter(|form| !form.is_empty()).enumerate() {
             let least = if pieces && number == 0 { value.len() / 2 + 1 } else { form.len() };
-            self.form(Form { text: form.into_bytes(), kind, least, is_base64: false });
+            self.form(Encoded { text: form.into_bytes(), kind, least, is_base64: false });
         }
         for form in in_base64(value) {
-            self.form(Form { least: form.len(), text: form, kind, is_base64: true });
+            self.form(Encoded { least: form.len(), text: form, kind, is_base64: true });
         }
         // What it says when it is decoded is the same secret.
         if let Some(said) = decoded(value) {
@@ -79,7 +79,7 @@ impl Known {
         }
     }
 
-    fn form(&mut self, form: Form) {
+    fn form(&mut self, form: Encoded) {
         let (number, length) = (self.forms.len(), form.text.len());
         // A piece longer than half has the second or the third quarter.
         let places = if form.least < length { vec![0, length / 4, length / 2] } else { vec![0] };
@@ -91,7 +91,7 @@ impl Known {
         self.forms.push(form);
     }
 
-    pub(super) fn extend(&mut self, other: &Known) {
+    pub(super) fn extend(&mut self, other: &KnownValues) {
         other.values.iter().for_each(|(value, kind)| self.add(value, kind));
     }
 
@@ -124,7 +124,7 @@ impl Known {
     }
 }
 
-impl Form {
+impl Encoded {
     /// The span of the form, whose byte `from` is at `at`.
     fn fits(&self, bytes: &[u8], at: usize, from: usize) -> Option<Span> {
         let same = |(one, other): &(&u8, &u8)| one == other;

@@ -41,7 +41,7 @@ use memchr::memmem;
 
 use crate::memory::redact::chars::leading;
 use crate::memory::redact::custom::CustomPattern;
-use crate::memory::redact::known::Known;
+use crate::memory::redact::known::KnownValues;
 use crate::memory::redact::near::Span;
 
 /// The start of every mark.
@@ -58,7 +58,7 @@ pub struct Redactor {
     enabled: bool,
     custom: Vec<CustomPattern>,
     /// What [`Redactor::learn`] found.
-    known: Mutex<Known>,
+    known: Mutex<KnownValues>,
 }
 
 /// The text without its secrets.
@@ -99,7 +99,7 @@ impl Redactor {
         if !self.enabled {
             return redacted;
         }
-        let (mut windows, mut known) = (vec![(0, text.len())], Known::default());
+        let (mut windows, mut known) = (vec![(0, text.len())], KnownValues::default());
         for _ in 0..PASSES {
             let spans = self.find(&redacted.text, &windows, &mut known);
             if spans.is_empty() {
@@ -117,7 +117,7 @@ impl Redactor {
 
     /// Takes note of the secrets in a text. Wherever they stand in what is redacted from now on, they are hidden.
     pub fn learn(&self, text: &str) {
-        let mut known = Known::default();
+        let mut known = KnownValues::default();
         if self.enabled {
             self.find(text, &[(0, text.len())], &mut known);
         }
@@ -129,7 +129,8 @@ impl Redactor {
     pub fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
         let whole = [(0, text.len())];
-        let spans = if self.enabled { self.find(text, &whole, &mut Known::default()) } else { Vec::new() };
+        let spans =
+            if self.enabled { self.find(text, &whole, &mut KnownValues::default()) } else { Vec::new() };
         let (mut line, mut counted) = (1, 0);
         for span in &spans {
             line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..span.start]).count();
@@ -141,7 +142,7 @@ impl Redactor {
 
     /// The positions of the secrets in some parts of the text, in order, without overlaps, and never inside a mark. What
     /// is found there for the first time is looked for in the whole text.
-    fn find(&self, text: &str, windows: &[(usize, usize)], known: &mut Known) -> Vec<Span> {
+    fn find(&self, text: &str, windows: &[(usize, usize)], known: &mut KnownValues) -> Vec<Span> {
         let (mut spans, before) = (Vec::new(), known.len());
         for (from, to) in windows {
             let mut found = Vec::new();
@@ -158,7 +159,7 @@ impl Redactor {
         joined(spans).into_iter().flat_map(|span| outside(&marks, span)).collect()
     }
 
-    fn find_in(&self, text: &str, spans: &mut Vec<Span>, known: &mut Known) {
+    fn find_in(&self, text: &str, spans: &mut Vec<Span>, known: &mut KnownValues) {
         let bytes = text.as_bytes();
         search(bytes, spans);
         // What is between the characters of a secret, or stands for one of them, hides it.
