@@ -113,6 +113,7 @@ mod run_log;
 mod run_log_append;
 mod run_log_faults;
 mod run_settings;
+mod secrets;
 mod server_faults;
 mod shown;
 mod signals;

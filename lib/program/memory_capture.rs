@@ -233,6 +233,8 @@ fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
 fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     if let Retrieval::Inline { title, body, tags, .. } = &mut entry.retrieval {
         let redactor = Redactor::of(settings)?;
+        // What is a secret in the text is one in a tag.
+        redactor.learn(&format!("{title}\n\n{body}"));
         (*title, *body) = (redactor.cleaned(title), redactor.cleaned(body));
         // A mark is no tag.
         tags.retain(|tag| redactor.cleaned(tag) == *tag);
@@ -240,6 +242,11 @@ fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     // A session is queued whatever the user's own patterns are.
     if let Some(repo) = entry.context.repo.as_mut().filter(|_| settings.enabled) {
         *repo = Redactor::default().cleaned(repo);
+    }
+    if let Some(cwd) = entry.context.cwd.as_mut().filter(|_| settings.enabled)
+        && let Some(text) = cwd.to_str()
+    {
+        *cwd = Redactor::default().cleaned(text).into();
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ impl Judge<'_> {
     pub(super) fn as_it_is(&mut self, entry: &QueueEntry) -> Vec<PlannedChange> {
         let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
         let created_at = entry.timestamp.as_millisecond();
-        let source = source_of(entry);
+        let source = source_of(entry, self.redactor);
         let (is_persons, by) = if is_persons(entry) { (true, By::Person) } else { (false, By::Agent) };
         // A person's text is filed as it was typed.
         let clean =

@@ -5,7 +5,7 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
-use crate::base::text::{counted, one_line, without_controls};
+use crate::base::text::{border, counted, one_line, without_controls};
 use crate::harness;
 use crate::harness::plain::PLAIN;
 use crate::harness::source::LINE_CAP;
@@ -32,6 +32,9 @@ use std::rc::Rc;
 const COMMAND_CAP: usize = 256 << 20;
 /// How long such a command may take, in seconds.
 const COMMAND_PATIENCE: u64 = 120;
+
+/// How much of a turn is searched for secrets together with the next one, in bytes.
+const CARRIED: usize = 400;
 
 /// A longer turn is cut into passages, in bytes.
 const LONGEST: usize = 16 << 10;
@@ -158,6 +161,7 @@ impl Gatherer<'_> {
         let key = session_key(entry);
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
+        self.learn(format, path, last);
         let read = or_panicked(path, || {
             harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
@@ -204,6 +208,23 @@ impl Gatherer<'_> {
         (history.session, history.parent) = (key, parent);
         history.earlier_room = self.room.earlier;
         Ok(Gathered::History(history))
+    }
+
+    /// Takes note of a session's secrets before it is read: what is said at its end is hidden at its beginning. A turn
+    /// is searched together with the end of the one before it, whose question it may answer.
+    fn learn(&self, format: &'static Format, path: &Path, last: Option<&str>) {
+        let mut text = String::new();
+        // What cannot be read is reported when it is read for the second time.
+        let _ = or_panicked(path, || {
+            harness::read_after(format, path, last, &mut |turn: Turn| {
+                let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
+                let tail = border(&text, text.len().saturating_sub(CARRIED));
+                let output = if output.is_empty() { "" } else { &format!("\ntool result: {output}") };
+                text = format!("{}\n{}: {input}{output}", &text[tail..], turn.role);
+                self.run.redactor.learn(&without_controls(&text));
+                Ok(())
+            })
+        });
     }
 
     /// Says of each turn of a session whether it comes from outside.

@@ -15,6 +15,7 @@ use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::runner::{Host, Rank, Run};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Begun, Failure};
+use crate::memory::redact::Redactor;
 use crate::memory::section;
 use crate::memory::service::{belongs_to, count_use};
 use crate::store::batch::{Batch, Batches};
@@ -124,7 +125,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             work.notes().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
         let made = notes
             .iter()
-            .filter(|(_, note)| entries.values().any(|entry| is_made_by(&note.entry, entry)))
+            .filter(|(_, note)| {
+                entries.values().any(|entry| is_made_by(&note.entry, entry, self.pipeline.redactor))
+            })
             .map(|(id, _)| id.clone())
             .collect();
         let (proposals, _) = self.notes.proposals()?;
@@ -261,8 +264,8 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
 }
 
 /// Was the note made in this session, in whatever run, and is it nobody's own since?
-fn is_made_by(note: &Entry, entry: &QueueEntry) -> bool {
-    note.kept().is_none() && is_of_session(note.meta(), &source_of(entry))
+fn is_made_by(note: &Entry, entry: &QueueEntry, redactor: &Redactor) -> bool {
+    note.kept().is_none() && is_of_session(note.meta(), &source_of(entry, redactor))
 }
 
 /// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say

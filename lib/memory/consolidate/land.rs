@@ -439,7 +439,8 @@ impl Judge<'_> {
 
     /// What a note says of the entries that it comes from.
     pub(super) fn sources(&self, queue_ids: &[String]) -> Vec<Source> {
-        queue_ids.iter().filter_map(|id| self.known.entries.get(id)).map(source_of).collect()
+        let entries = queue_ids.iter().filter_map(|id| self.known.entries.get(id));
+        entries.map(|entry| source_of(entry, self.redactor)).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a reply comes to: plain data that can be shown, saved, and carried out twice with the same result.
 
+use crate::memory::redact::Redactor;
 use crate::store::entry::{By, EntryId, Source, Status};
 use crate::store::journal::entry::QueueEntry;
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
@@ -99,13 +100,13 @@ impl Waiting {
     }
 }
 
-/// What a note says of the session, or the captured note, that it comes from.
-pub(super) fn source_of(entry: &QueueEntry) -> Source {
+/// What a note says of the session, or the captured note, that it comes from, without secrets.
+pub(super) fn source_of(entry: &QueueEntry, redactor: &Redactor) -> Source {
     Source {
         harness: Some(entry.harness.name().to_owned()),
-        thread_id: entry.thread_id().map(str::to_owned),
+        thread_id: entry.thread_id().map(|id| redactor.cleaned(id)),
         repo: entry.context.repo.clone(),
-        cwd: entry.context.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()),
+        cwd: entry.context.cwd.as_ref().map(|cwd| redactor.cleaned(&cwd.to_string_lossy())),
         at: Some(entry.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()),
         other: Vec::new(),
     }

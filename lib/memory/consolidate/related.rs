@@ -250,7 +250,7 @@ pub fn related<P: Persistence>(
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
     let repos: BTreeSet<&str> = sessions.iter().filter_map(Session::repo).collect();
-    let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos)?;
+    let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos, redactor)?;
     near.sort_by(|a, b| {
         let first = |note: &Candidate| (note.is_wanted, note.is_own);
         first(b)
@@ -316,11 +316,12 @@ fn candidates<P: Persistence>(
     sessions: &[Session],
     wanted: &[EntryId],
     repos: &BTreeSet<&str>,
+    redactor: &Redactor,
 ) -> Result<(Vec<Candidate>, Vec<String>)> {
     let stretches = Stretches::of(sessions);
     let names = names(sessions);
     let is_outside = sessions.iter().any(|session| session.repo().is_none());
-    let own: Vec<Source> = sessions.iter().map(|session| source_of(&session.entry)).collect();
+    let own: Vec<Source> = sessions.iter().map(|session| source_of(&session.entry, redactor)).collect();
     let is_own = |meta: &Meta| own.iter().any(|session| is_of_session(meta, session));
     let is_near = |meta: &Meta| {
         let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());

@@ -3,7 +3,8 @@
 
 use memchr::{memchr, memmem, memrchr};
 
-use crate::memory::redact::chars::{past, until};
+use crate::memory::redact::chars::{inner, past, until};
+use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::value::{chosen, flagged, made, placeholder, random};
 
@@ -12,7 +13,7 @@ const LONGEST: usize = 480;
 const WORDS: usize = 48;
 
 /// The words of a command without their quotes, split as a shell does, as far as this matters here.
-fn words(line: &[u8]) -> Vec<&[u8]> {
+pub(super) fn words(line: &[u8]) -> Vec<&[u8]> {
     let (mut words, mut rest) = (Vec::new(), line);
     while words.len() < WORDS {
         rest = match rest {
@@ -33,13 +34,17 @@ fn words(line: &[u8]) -> Vec<&[u8]> {
     words
 }
 
-/// A program of the rules.
-pub(super) fn command(near: &mut Near) {
+/// The command's line, with those that continue it.
+pub(super) fn line<'a>(near: &Near<'a, '_>) -> &'a [u8] {
     let line = from(near.bytes, near.at, LONGEST);
-    // With the lines that continue it.
     let mut ends = memchr::memchr_iter(b'\n', line);
     let end = ends.find(|at| !matches!(line[..*at], [.., b'\\'] | [.., b'\\', b'\r']));
-    let line = &line[..end.unwrap_or(line.len())];
+    &line[..end.unwrap_or(line.len())]
+}
+
+/// A program of the rules.
+pub(super) fn command(near: &mut Near) {
+    let line = line(near);
     // Most commands have not the flag of the rule.
     let flag = near.usage.split(' ').find(|word| !word.starts_with(['+', '_'])).unwrap_or_default();
     if memmem::find(line, flag.trim_end_matches('*').as_bytes()).is_none() {
@@ -145,8 +150,13 @@ pub(super) fn piped(near: &mut Near) {
 /// `send "SECRET\r"` of a script for expect(1) that waited for a password.
 pub(super) fn expect(near: &mut Near) {
     let asked = |word: &[u8]| memmem::find(near.some_before(200), word).is_some();
-    let text = until(near.behind(), |byte| matches!(byte, b'"' | b'\\'));
-    if text.len() < near.behind().len() && (asked(b"assword") || asked(b"assphrase")) && flagged(text) {
+    let quote = near.word().last().copied();
+    let text = until(near.behind(), |byte| Some(byte) == quote || byte == b'\\');
+    if text.len() < near.behind().len()
+        && (asked(b"assword") || asked(b"assphrase"))
+        && (flagged(text) || text.len() > 5)
+        && !placeholder(text)
+    {
         near.push(text);
     }
 }
@@ -157,14 +167,18 @@ pub(super) fn call(near: &mut Near) {
     let inside = until(near.behind(), |byte| byte == b')');
     let is_alone = near.word().to_ascii_lowercase().ends_with(b"password(");
     let mut rest = inside;
+    // `page.fill("#password", "SECRET")`
+    let mut is_named = false;
     for number in 1..=4 {
         let Some(open) = memchr::memchr2(b'"', b'\'', rest) else { return };
         let Some(end) = memchr(rest[open], &rest[open + 1..]) else { return };
         let text = &rest[open + 1..open + 1 + end];
         let is_later = number > 1 || !rest[..open].trim_ascii().is_empty();
-        if flagged(text) && (is_alone || is_later && (chosen(text) || random(text))) {
+        if flagged(text) && (is_alone || is_named || is_later && (chosen(text) || random(text))) {
             return near.push(text);
         }
+        let name = inner(text, b"#.[]=' ");
+        is_named |= NAMES.name(name, true).is_some();
         rest = &rest[open + end + 2..];
     }
 }

@@ -2,11 +2,13 @@
 //! cookie, an address.
 
 use memchr::{memchr, memmem, memrchr};
+use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{BASE64, DOTTED, URL, inner, leading, past, trailing, until};
 use crate::memory::redact::names::{NAMES, SecretName};
-use crate::memory::redact::near::{Done, Near, Span, from, place};
-use crate::memory::redact::value::{chosen, made, placeholder, random, varied};
+use crate::memory::redact::near::{Near, Span, from, place};
+use crate::memory::redact::rules::words;
+use crate::memory::redact::value::{chosen, made, phrase, placeholder, random, strong, varied};
 
 /// The longest document and the longest table, in bytes.
 const DOCUMENT: usize = 64 * 1024;
@@ -19,8 +21,15 @@ pub(super) fn pgpass(near: &mut Near) {
     let start = near.at - near.before().len();
     near.done.line = near.end + near.behind().len();
     let text = near.bytes[start..near.done.line].trim_ascii_end();
-    let fields: Vec<&[u8]> = text.split(|byte| *byte == b':').collect();
+    let quote = |byte: &u8| b" \"'".contains(byte);
+    let (from, to) = (near.at - start, text.len().max(near.at - start));
+    let from = text[..from.min(text.len())].iter().rposition(quote).map_or(0, |at| at + 1);
+    let text = until(&text[from..to.min(text.len())], |byte| quote(&byte));
+    let fields: Vec<&[u8]> = text.splitn(5, |byte| *byte == b':').collect();
     let [_, port, _, _, secret] = fields[..] else { return };
+    if memchr(b':', secret).is_some_and(|at| at == 0 || secret[at - 1] != b'\\') {
+        return;
+    }
     let is_port = port == b"*" || port.iter().all(u8::is_ascii_digit);
     if is_port && fields.iter().all(|field| !field.is_empty() && !field.contains(&b' ')) && made(secret) {
         near.push(secret);
@@ -94,6 +103,9 @@ fn object(near: &mut Near, at: usize) {
     parts[..parts.len() - 1].chunks_exact(4).for_each(|pair| held(near, pair[3]));
 }
 
+/// What stands before the name of a value that comes later.
+static LABELS: LazyLock<Vec<&str>> = LazyLock::new(|| words("labels"));
+
 /// `name: DB_PASSWORD` and then `value: …`, in YAML, JSON and attributes of XML, and `<Password><Value>`.
 pub(super) fn named_value(near: &mut Near) {
     let behind = near.behind();
@@ -107,18 +119,21 @@ pub(super) fn named_value(near: &mut Near) {
             let outer = outer.strip_suffix(b">").unwrap_or_default();
             memrchr(b'<', outer).map(|at| &outer[at + 1..])
         }
-        // Nothing but the name's own value may stand between.
-        None => ["name", "key", "Name", "Key", "NAME"]
-            .iter()
-            .filter_map(|word| memmem::rfind(before, word.as_bytes()).map(|at| at + word.len()))
-            .max()
-            .map(|start| &before[start..])
-            .filter(|between| memchr::memchr_iter(b'\n', between).count() <= 1)
-            .map(|between| until(past(between, b"\"':= \\"), |byte| !DOTTED.has(byte))),
+        // Nothing but the name's own value may stand between, or a few lines of the same block.
+        None => {
+            let label = |word: &&str| {
+                let between = &before[memmem::rfind(before, word.as_bytes())? + word.len()..];
+                let text = until(past(between, b"\"':= \\#."), |byte| !DOTTED.has(byte));
+                let is_near = memchr::memchr_iter(b'\n', between).count() <= 3 && !between.contains(&b'}');
+                // Many things have a type that is no name.
+                (is_near && (*word != "type" || NAMES.name(text, false).is_some())).then_some((between, text))
+            };
+            LABELS.iter().filter_map(label).min_by_key(|(between, _)| between.len()).map(|(_, text)| text)
+        }
     };
     let Some(found) = named.and_then(|text| NAMES.name(text, false)) else { return };
     let value = until(value, |byte| byte.is_ascii_whitespace() || b"\"'<\\,}".contains(&byte));
-    if found.accepts(value, true) || chosen(value) && !placeholder(value) {
+    if found.accepts(value, true) || (chosen(value) || phrase(value)) && !placeholder(value) {
         near.push_as(found.kind(), value);
     }
 }
@@ -165,54 +180,178 @@ pub(super) fn jwk(near: &mut Near) {
     }
 }
 
-/// The column of passwords under a header of comma-separated values.
+/// The columns of secrets under a header of comma-separated values.
 pub(super) fn csv(near: &mut Near) {
     let line = near.at - near.before().len();
     let header = &near.bytes[line..near.end + near.behind().len()];
-    if header.len() > 200 || near.at < near.done.table {
-        return;
+    let signs = memchr::memchr_iter(b',', header).count();
+    let below = from(near.bytes, line + header.len() + 1, DOCUMENT);
+    let is_row = memchr::memchr_iter(b',', until(below, |byte| byte == b'\n')).count() >= signs;
+    if header.len() < 200 && near.at >= near.done.table && is_row && signs > 0 {
+        columns_of(near, header, line + header.len() + 1, b',');
     }
-    let is_named = |cell: &[u8]| cell.trim_ascii().eq_ignore_ascii_case(&near.word()[1..]);
-    let Some(column) = header.split(|byte| *byte == b',').position(is_named) else { return };
-    let (cells, end) = cells(near.bytes, line + header.len() + 1, b',', column);
-    cells.into_iter().filter(|cell| chosen(cell) || random(cell)).for_each(|cell| near.push(cell));
-    near.done.table = end;
 }
 
-/// The cells of a column in the rows from `start` on, and the end of the rows.
-fn cells(bytes: &[u8], start: usize, sign: u8, column: usize) -> (Vec<&[u8]>, usize) {
+/// The columns of secrets in a table: the line between its header and its rows is here.
+pub(super) fn columns(near: &mut Near) {
+    let line = near.at - near.before().len();
+    let separator = &near.bytes[line..near.end + near.behind().len()];
+    if near.at < near.done.table || !separator.iter().all(|byte| b"|-+:= \r".contains(byte) || *byte >= 0x80)
+    {
+        return;
+    }
+    near.done.table = line + separator.len();
+    let above = near.bytes[..line].strip_suffix(b"\n").unwrap_or_default();
+    let header = &above[above.len() - trailing(above, 400, |byte| byte != b'\n')..];
+    let sign = if header.contains(&b'|') { b'|' } else { 0x82 };
+    columns_of(near, header, line + separator.len() + 1, sign);
+}
+
+/// If one cell of such a column looks like a secret, all are.
+fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
+    let (bytes, heads) = (near.bytes, fields(header, sign));
+    let is_head = |head: &&[u8]| {
+        let text = inner(head, BESIDE);
+        text.len() <= 32
+            && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(byte) || *byte >= 0x80)
+    };
+    if heads.len() < 2 || !heads.iter().all(is_head) {
+        return;
+    }
+    for (column, cell) in heads.iter().enumerate() {
+        let Some(found) = NAMES.name(inner(cell, BESIDE), true) else { continue };
+        let (cells, end) = cells(bytes, start, sign, (column, heads.len()));
+        near.done.table = near.done.table.max(end);
+        let good = |cell: &&[u8]| chosen(cell) || found.accepts(cell, true);
+        if cells.iter().any(good) {
+            let cells = cells.into_iter().filter(|cell| cell.len() >= 4 && !placeholder(cell));
+            cells.for_each(|cell| near.push_as(found.kind(), cell));
+        }
+    }
+}
+
+/// What stands beside the text of a cell: blanks, emphasis, and what is left of a line between cells.
+const BESIDE: &[u8] = b" `*\t\r\"\xe2\x94\x95";
+
+/// The cells of one of so many columns, in the rows from `start` on, and the end of the rows.
+fn cells(bytes: &[u8], start: usize, sign: u8, (column, many): (usize, usize)) -> (Vec<&[u8]>, usize) {
     let (mut cells, mut end) = (Vec::new(), start);
     for row in from(bytes, start, DOCUMENT).split_inclusive(|byte| *byte == b'\n') {
-        let Some(cell) = row.split(|byte| *byte == sign).nth(column) else { break };
-        cells.push(cell.trim_ascii_end());
+        let all = fields(row, sign);
+        let Some(cell) = all.get(column).filter(|_| all.len() == many) else { break };
+        cells.push(inner(cell.trim_ascii_end(), BESIDE));
         end += row.len();
     }
     (cells, end)
 }
 
-/// `|---|:--|`
-fn is_separator(text: &[u8]) -> bool {
-    let line = until(text, |byte| byte == b'\n');
-    line.contains(&b'|') && line.contains(&b'-') && line.iter().all(|byte| b"|-: \r".contains(byte))
+/// A row's cells. In quotes the sign is text.
+fn fields(row: &[u8], sign: u8) -> Vec<&[u8]> {
+    let mut quoted = false;
+    row.split(|byte| {
+        quoted ^= *byte == b'"';
+        *byte == sign && !quoted
+    })
+    .collect()
 }
 
-/// The cells of a Markdown table below a header or beside a name. The `|` behind the name is at `at`.
-pub(super) fn table(bytes: &[u8], at: usize, found: &SecretName, done: &mut Done, spans: &mut Vec<Span>) {
+/// The cell of a Markdown table beside a name. The `|` behind the name is at `at`.
+pub(super) fn beside(bytes: &[u8], at: usize, found: &SecretName, spans: &mut Vec<Span>) {
     let line = at - trailing(&bytes[..at], 400, |byte| byte != b'\n');
-    if !bytes[line..].trim_ascii_start().starts_with(b"|") {
-        return;
-    }
-    // The cell beside it, and the rows below it.
     let rest = until(from(bytes, at + 1, 399), |byte| byte == b'\n');
-    let mut found_cells: Vec<&[u8]> = memchr(b'|', rest).map(|end| &rest[..end]).into_iter().collect();
-    let below = at + 1 + rest.len() + 1;
-    if (at >= done.table || line == done.header) && is_separator(from(bytes, below, DOCUMENT)) {
-        let column = memchr::memchr_iter(b'|', &bytes[line..at]).count();
-        let (below, end) = cells(bytes, below, b'|', column);
-        found_cells.extend(below);
-        (done.table, done.header) = (end, line);
+    let Some(end) = memchr(b'|', rest).filter(|_| bytes[line..].trim_ascii_start().starts_with(b"|")) else {
+        return;
+    };
+    let value = inner(&rest[..end], BESIDE);
+    if chosen(value) || random(value) && found.accepts(value, true) {
+        spans.push(found.span(bytes, value));
     }
-    let values = found_cells.into_iter().map(|cell| inner(cell, b" `*\t\r"));
-    let values = values.filter(|value| chosen(value) || random(value) && found.accepts(value, true));
-    spans.extend(values.map(|value| found.span(bytes, value)));
+}
+
+/// A field of a form that is sent in parts: its name, and its value behind an empty line.
+pub(super) fn multipart(near: &mut Near) {
+    let rest = from(near.bytes, near.end, 2048);
+    let Some(found) = NAMES.name(until(rest, |byte| byte == b'"'), true) else { return };
+    let gaps = ["\r\n\r\n", "\n\n", "\\r\\n\\r\\n", "\\n\\n"];
+    let value = gaps.iter().filter_map(|gap| Some(&rest[memmem::find(rest, gap.as_bytes())? + gap.len()..]));
+    if let Some(value) = value.max_by_key(|value| value.len()) {
+        let value = until(value, |byte| b"\r\n\\".contains(&byte));
+        if value.len() >= 4 && !placeholder(value) {
+            near.push_as(found.kind(), value);
+        }
+    }
+}
+
+/// `<td>Password</td><td>SECRET</td>`
+pub(super) fn html_cell(near: &mut Near) {
+    let value = until(near.behind(), |byte| byte == b'<');
+    let Some(found) = NAMES.name(inner(near.before(), b" :"), true) else { return };
+    if found.accepts(value, true) || chosen(value) || strong(value) {
+        near.push_as(found.kind(), value);
+    }
+}
+
+/// The secret beside the id of an access key: forty characters, on the same line or the next.
+pub(super) fn aws_pair(near: &mut Near) {
+    let around = from(near.bytes, near.end + 16, 120);
+    let run = around.split(|byte| !BASE64.has(*byte)).find(|run| run.len() == 40);
+    if let Some(secret) = run.filter(|run| random(run) && run.iter().any(u8::is_ascii_uppercase)) {
+        near.push(secret);
+    }
+}
+
+/// The strings of a list behind its name, or the lines below it: recovery codes, unseal keys.
+pub(super) fn listed(near: &mut Near) {
+    let rest = from(near.bytes, near.end, 2048);
+    let list =
+        memchr(b'[', &rest[..rest.len().min(12)]).and_then(|open| Some(&rest[open..memchr(b']', rest)?]));
+    let (texts, is_list): (Vec<&[u8]>, bool) = match list {
+        Some(list) => (list.split(|byte| *byte == b'"').skip(1).step_by(2).collect(), true),
+        None => {
+            let lines = rest
+                .split(|byte| *byte == b'\n')
+                .skip(1)
+                .take(24)
+                .skip_while(|line| line.trim_ascii().is_empty());
+            (lines.take_while(|line| !line.trim_ascii().is_empty() || line.len() > 200).collect(), false)
+        }
+    };
+    for text in texts {
+        let parts: Vec<&[u8]> = match is_list {
+            true => vec![text],
+            false => {
+                text.split(|byte| b" \t,|;".contains(byte)).map(|part| inner(part, b"`*.\r\"'")).collect()
+            }
+        };
+        let is_code = |part: &&[u8]| {
+            let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
+            (8..=256).contains(&part.len())
+                && digits > 0
+                && part.iter().all(|byte| BASE64.has(*byte))
+                && !placeholder(part)
+        };
+        parts.into_iter().filter(is_code).for_each(|part| near.push(part));
+    }
+}
+
+/// The codes of banks' accounts (IBAN): their length is their country's, and a check holds (ISO 13616).
+pub(super) fn iban(near: &mut Near) {
+    static LENGTHS: LazyLock<Vec<&str>> = LazyLock::new(|| words("iban"));
+    let text = from(near.bytes, near.at, 44);
+    let many = leading(text, 44, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
+    let country = |known: &&&str| known.as_bytes()[..2] == text[..2];
+    let Some(length) = LENGTHS.iter().find(country).and_then(|known| known[2..].parse::<usize>().ok()) else {
+        return;
+    };
+    let places: Vec<usize> = (0..many).filter(|at| text[*at] != b' ').take(length).collect();
+    let value = |byte: u8| u64::from(if byte.is_ascii_digit() { byte - b'0' } else { byte - b'A' + 10 });
+    let turned = places.iter().cycle().skip(4).take(places.len());
+    let rest = turned
+        .map(|at| value(text[*at]))
+        .fold(0, |so_far, value| (so_far * if value > 9 { 100 } else { 10 } + value) % 97);
+    if let Some(last) = places.last().filter(|_| places.len() == length && rest == 1)
+        && !text.get(last + 1).is_some_and(u8::is_ascii_alphanumeric)
+    {
+        near.push(&text[..=*last]);
+    }
 }

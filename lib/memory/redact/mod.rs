@@ -12,13 +12,16 @@
 
 mod blocks;
 mod chars;
+mod coded;
 mod commands;
 mod custom;
 mod files;
+mod known;
 mod named;
 mod names;
 mod near;
 mod numbers;
+mod printed;
 mod rules;
 mod seams;
 mod search;
@@ -32,11 +35,13 @@ use crate::base::text::border;
 use crate::config::memory::Redact;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use memchr::memmem;
 
 use crate::memory::redact::chars::leading;
 use crate::memory::redact::custom::CustomPattern;
+use crate::memory::redact::known::KnownValues;
 use crate::memory::redact::near::Span;
 
 /// The start of every mark.
@@ -52,6 +57,8 @@ const LINE: usize = 4096;
 pub struct Redactor {
     enabled: bool,
     custom: Vec<CustomPattern>,
+    /// What [`Redactor::learn`] found.
+    known: Mutex<KnownValues>,
 }
 
 /// The text without its secrets.
@@ -65,7 +72,7 @@ pub struct Redacted<'a> {
 /// What finds secrets without any pattern of the user's own.
 impl Default for Redactor {
     fn default() -> Redactor {
-        Redactor { enabled: true, custom: Vec::new() }
+        Redactor { enabled: true, custom: Vec::new(), known: Mutex::default() }
     }
 }
 
@@ -83,7 +90,7 @@ impl Redactor {
 
     /// The error names a pattern by its number and its text.
     pub fn new(enabled: bool, patterns: &[String]) -> Result<Redactor> {
-        Ok(Redactor { enabled, custom: CustomPattern::all(patterns)? })
+        Ok(Redactor { enabled, custom: CustomPattern::all(patterns)?, known: Mutex::default() })
     }
 
     /// Time and memory are proportional to the text. Existing marks are not changed.
@@ -92,10 +99,9 @@ impl Redactor {
         if !self.enabled {
             return redacted;
         }
-        let mut windows = vec![(0, text.len())];
+        let (mut windows, mut known) = (vec![(0, text.len())], KnownValues::default());
         for _ in 0..PASSES {
-            let spans: Vec<Span> =
-                windows.iter().flat_map(|(from, to)| self.find(&redacted.text, *from, *to)).collect();
+            let spans = self.find(&redacted.text, &windows, &mut known);
             if spans.is_empty() {
                 break;
             }
@@ -109,11 +115,22 @@ impl Redactor {
         redacted
     }
 
+    /// Takes note of the secrets in a text. Wherever they stand in what is redacted from now on, they are hidden.
+    pub fn learn(&self, text: &str) {
+        let mut known = KnownValues::default();
+        if self.enabled {
+            self.find(text, &[(0, text.len())], &mut known);
+        }
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(&known);
+    }
+
     /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
     /// themselves are not returned.
     pub fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
-        let spans = if self.enabled { self.find(text, 0, text.len()) } else { Vec::new() };
+        let whole = [(0, text.len())];
+        let spans =
+            if self.enabled { self.find(text, &whole, &mut KnownValues::default()) } else { Vec::new() };
         let (mut line, mut counted) = (1, 0);
         for span in &spans {
             line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..span.start]).count();
@@ -123,27 +140,41 @@ impl Redactor {
         kinds
     }
 
-    /// The positions of the secrets in a part of the text, in order, without overlaps, and never inside a mark.
-    fn find(&self, text: &str, from: usize, to: usize) -> Vec<Span> {
-        let text = &text[from..to];
+    /// The positions of the secrets in some parts of the text, in order, without overlaps, and never inside a mark. What
+    /// is found there for the first time is looked for in the whole text.
+    fn find(&self, text: &str, windows: &[(usize, usize)], known: &mut KnownValues) -> Vec<Span> {
+        let (mut spans, before) = (Vec::new(), known.len());
+        for (from, to) in windows {
+            let mut found = Vec::new();
+            self.find_in(&text[*from..*to], &mut found, known);
+            spans.extend(found.into_iter().map(|span| span.behind(*from)));
+        }
+        if known.len() > before {
+            known.find(text.as_bytes(), &mut spans);
+        }
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).find(text.as_bytes(), &mut spans);
+        // Finders work on bytes; this drops a span that would split a character.
+        spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
+        let marks = if spans.is_empty() { Vec::new() } else { marks(text) };
+        joined(spans).into_iter().flat_map(|span| outside(&marks, span)).collect()
+    }
+
+    fn find_in(&self, text: &str, spans: &mut Vec<Span>, known: &mut KnownValues) {
         let bytes = text.as_bytes();
-        let mut spans = Vec::new();
-        search(bytes, &mut spans);
+        search(bytes, spans);
         // What is between the characters of a secret, or stands for one of them, hides it.
         for view in veiled::views(bytes) {
             let mut seen = Vec::new();
             search(&view.text, &mut seen);
+            seen.iter().for_each(|span| known.add(&view.text[span.start..span.end], span.kind));
             spans.extend(seen.iter().map(|span| view.original(span)));
         }
-        wallet::find(bytes, &mut spans);
-        numbers::find(bytes, &mut spans);
-        seams::find(bytes, &mut spans);
-        self.custom.iter().for_each(|custom| custom.find(text, &mut spans));
-        // Finders work on bytes; this drops a span that would split a character.
-        spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
-        let marks = if spans.is_empty() { Vec::new() } else { marks(text) };
-        let spans = joined(spans).into_iter().flat_map(|span| outside(&marks, span));
-        spans.map(|span| Span { start: span.start + from, end: span.end + from, ..span }).collect()
+        coded::find(bytes, search, spans);
+        wallet::find(bytes, spans);
+        numbers::find(bytes, spans);
+        seams::find(bytes, spans);
+        self.custom.iter().for_each(|custom| custom.find(text, spans));
+        spans.iter().for_each(|span| known.add(&bytes[span.start..span.end], span.kind));
     }
 }
 

@@ -6,16 +6,15 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::chars::{Class, URL, WORD, leading, trailing};
-use crate::memory::redact::files::table;
+use crate::memory::redact::chars::{Class, URL, WORD, inner, leading, trailing, until};
+use crate::memory::redact::files::beside;
 use crate::memory::redact::names::{NAME, NAMES, SecretName, VALUE};
-use crate::memory::redact::near::{Done, Span};
-use crate::memory::redact::value::chosen;
+use crate::memory::redact::near::{Span, from};
+use crate::memory::redact::value::{chosen, phrase};
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let names = &*NAMES;
     let mut bare = Bare { bytes, start: 0, end: 0 };
-    let mut done = Done::default();
     let mut at = 0;
     // A plain loop, because it runs for every byte of every note.
     while let Some(&sign) = bytes.get(at) {
@@ -31,7 +30,7 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             b'|' => {
                 let padding = trailing(before, 24, |byte| b" *`".contains(&byte));
                 if let Some(name) = names.name(&before[..before.len() - padding], true) {
-                    table(bytes, at - 1, &name, &mut done, spans);
+                    beside(bytes, at - 1, &name, spans);
                 }
                 None
             }
@@ -89,6 +88,8 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     match sign {
         // `f("name", "value")`; other commas only list.
         b',' if !closers.iter().any(|byte| matches!(byte, b'"' | b'\'')) => return None,
+        // `arn:aws:secretsmanager:region:account:secret:name`
+        b':' if before.ends_with(b":") => return None,
         // `<name>value<`
         b'>' if !before.ends_with(b"<") => return None,
         _ => {}
@@ -114,18 +115,29 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let set = length >= 4
         && !word.iter().any(u8::is_ascii_lowercase)
         && (verb.ends_with(b"ENV ") || verb.ends_with(b"setx "));
-    if !(word.starts_with(b"--") || set || netrc()) {
+    // `bindpw value`, alone on its line.
+    let setting = is_first(verb) && word[0].is_ascii_lowercase();
+    if !(word.starts_with(b"--") || set || setting || netrc()) {
         return None;
     }
     let name = NAMES.name(before, false)?;
-    value(bare, at + 1, &name, &Assignment { sign: b' ', quotes_only: false, plain: true, first: false })
+    let context = Assignment { sign: b' ', quotes_only: false, plain: true, first: false };
+    let found = value(bare, at + 1, &name, &context)?;
+    (!setting || at_line_end(bare.bytes, found.end)).then_some(found)
 }
 
 /// The value after `from`, if it is a secret.
-fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) -> Option<Span> {
+fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment) -> Option<Span> {
     let bytes = bare.bytes;
     let colon = context.sign == b':';
-    let mut start = from + spaces(bytes, from);
+    let mut start = behind + spaces(bytes, behind);
+    if let Some(block) = block(bytes, start, context.sign) {
+        let first = until(block, |byte| byte == b'\n');
+        let first = inner(first, b" \"',\r");
+        return name
+            .accepts(first, true)
+            .then(|| name.span(bytes, if first.len() < 8 { first } else { inner(block, b" \"',\r") }));
+    }
     if colon {
         // Markdown: **Password:** `value`
         start += leading(&bytes[start..], 3, |byte| matches!(byte, b'*' | b' '));
@@ -147,6 +159,9 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     if context.quotes_only {
         return None;
     }
+    if let Some(line) = words_of_line(bytes, start, name, context) {
+        return Some(name.span(bytes, line));
+    }
     start = bytes.len() - without_scheme(&bytes[start..], name).len();
     let end = bare.end(start);
     if context.sign == b'>' && !bytes[end..].starts_with(b"</") {
@@ -167,12 +182,57 @@ fn value(bare: &mut Bare, from: usize, name: &SecretName, context: &Assignment) 
     let identifier = word.iter().all(|byte| WORD.has(*byte) || *byte == b'.');
     // What a person made up: alone on its line, or in a list of `name=value;`.
     let alone = (colon || context.first) && last;
-    let made_up = (alone || context.plain && bytes.get(end) == Some(&b';')) && chosen(word);
+    let made_up = (alone || context.plain && bytes.get(end) == Some(&b';'))
+        && (chosen(word) || context.first && phrase(word));
     // Arguments and lists continue after a name; values in shells and env files do not.
     let goes_on = matches!(bytes.get(end), Some(b',' | b')' | b';' | b'}' | b']' | b'(' | b'['));
     let readable = made_up || literal && (!identifier || context.plain && !goes_on);
     let is_name_of_code = identifier && !literal && !made_up && word.len() < 20;
-    (!is_name_of_code && name.accepts(word, readable)).then(|| name.span(bytes, word))
+    let is_phrase = context.sign == b'=' && context.first && last && phrase(word);
+    (!is_name_of_code && (is_phrase || name.accepts(word, readable))).then(|| name.span(bytes, word))
+}
+
+/// The lines of a block of YAML behind `>-` or `|`, and a value on the next line: in quotes, or alone.
+fn block(bytes: &[u8], start: usize, sign: u8) -> Option<&[u8]> {
+    let rest = from(bytes, start, 2048);
+    let head = until(rest, |byte| byte == b'\n');
+    let marked = matches!(head.trim_ascii(), [b'>' | b'|', signs @ ..] if signs.iter().all(|byte| b"+-0123456789".contains(byte)));
+    if !(sign == b':' && marked || b":=".contains(&sign) && head.trim_ascii().is_empty()) {
+        return None;
+    }
+    let line = bytes[..start].len() - trailing(&bytes[..start], 200, |byte| byte != b'\n');
+    let indent = |line: &[u8]| leading(line, 200, |byte| byte == b' ' || byte == b'\t');
+    let depth = indent(&bytes[line..]);
+    let mut end = head.len() + 1;
+    let mut begin = end;
+    for (number, line) in rest.get(end..)?.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let text = line.trim_ascii();
+        if number == 0 && text.starts_with(b"#") {
+            end += line.len();
+            begin = end;
+            continue;
+        }
+        let alone =
+            marked || matches!(text, [b'"' | b'\'', ..]) || !text.contains(&b' ') && !text.ends_with(b":");
+        if text.is_empty() || indent(line) <= depth || (begin < end && !marked) || !alone {
+            break;
+        }
+        end += line.len();
+    }
+    let block = rest.get(begin..end.min(rest.len()))?.trim_ascii();
+    (!block.is_empty()).then_some(block)
+}
+
+/// The words of a passphrase up to the end of a line of settings: `WIFI_PASSPHRASE=twelve small boats`.
+fn words_of_line<'a>(
+    bytes: &'a [u8],
+    start: usize,
+    name: &SecretName,
+    context: &Assignment,
+) -> Option<&'a [u8]> {
+    let line = until(from(bytes, start, 80), |byte| byte == b'\n' || byte == b'\\').trim_ascii_end();
+    let is_setting = context.first && context.sign == b'=' && name.in_capitals();
+    (is_setting && line.contains(&b' ') && phrase(line)).then_some(line)
 }
 
 /// Does only the margin of a line come before it: blanks, a sign of a diff, of a list, of a comment?
@@ -239,6 +299,8 @@ impl Bare<'_> {
             let stop = |at: &usize| match self.bytes[*at] {
                 // `id|secret`, `secret | next`
                 b'|' => !self.bytes.get(*at + 1).is_some_and(u8::is_ascii_alphanumeric),
+                // `.properties` escape these signs.
+                b'\\' => !self.bytes.get(*at + 1).is_some_and(|next| b":=#!".contains(next)),
                 byte => STOPS.has(byte),
             };
             self.start = from;

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, trailing};
 use crate::memory::redact::near::{Certainty, Span};
 use crate::memory::redact::rules::{section, words};
-use crate::memory::redact::value::{chosen, password, placeholder, random, varied};
+use crate::memory::redact::value::{chosen, password, phrase, placeholder, random, varied};
 
 /// The longest name, in bytes.
 pub(super) const NAME: usize = 64;
@@ -88,6 +88,7 @@ impl Names {
     pub(super) fn may_end(&self, before: &[u8]) -> bool {
         // Most words end in letters, and most bytes of a note are in words.
         match before {
+            [.., b'p' | b'P', b'w' | b'W'] => true,
             [.., a, b, c] if c.is_ascii_alphabetic() => self.may_be_last(*a, *b, *c),
             _ => self.may_end_numbered(before),
         }
@@ -97,7 +98,7 @@ impl Names {
         let unnumbered = &before[..before.len() - numbering(before)];
         match unnumbered {
             _ if unnumbered.len() == before.len() => false,
-            [.., a, b, c, b'_' | b'-'] | [.., a, b, c] => self.may_be_last(*a, *b, *c),
+            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(*a, *b, *c),
             _ => false,
         }
     }
@@ -143,11 +144,20 @@ impl SecretName<'_> {
         }
         // Whether it is a placeholder costs the most, so it is asked last.
         let is_secret = match self.rule {
-            "password" => random(value) || readable && password(value),
+            "password" => {
+                random(value) || readable && (password(value) || phrase(value) && self.may_be_blank(value))
+            }
             "secret" if readable && chosen(value) => true,
             _ => random(value) || readable && value.len() >= 8 && short_token(value),
         };
         is_secret && !placeholder(value)
+    }
+
+    /// A message that an interface shows is no passphrase, although its key has such a name.
+    fn may_be_blank(&self, value: &[u8]) -> bool {
+        let words = value.split(|byte| *byte == b' ').count();
+        let is_message = words < 3 || value[0].is_ascii_uppercase();
+        words == 1 || self.in_capitals() && (!is_message || value.iter().any(u8::is_ascii_digit))
     }
 
     pub(super) fn span(&self, bytes: &[u8], secret: &[u8]) -> Span {

@@ -27,6 +27,8 @@ pub(super) enum Certainty {
     Named,
     /// It matches one of the user's patterns.
     Custom,
+    /// It was found elsewhere.
+    Known,
 }
 
 impl Span {
@@ -34,6 +36,11 @@ impl Span {
     pub(super) fn of(bytes: &[u8], secret: &[u8], kind: &'static str, certainty: Certainty) -> Span {
         let start = place(bytes, secret);
         Span { start, end: start + secret.len(), kind, certainty }
+    }
+
+    /// In the text that so many bytes come before.
+    pub(super) fn behind(self, many: usize) -> Span {
+        Span { start: self.start + many, end: self.end + many, ..self }
     }
 }
 
@@ -63,9 +70,8 @@ pub(super) struct Near<'a, 'b> {
 pub(super) struct Done {
     pub(super) document: usize,
     pub(super) line: usize,
-    /// The end of the last table, and the start of its header: two columns may be secret.
+    /// The end of the last table.
     pub(super) table: usize,
-    pub(super) header: usize,
 }
 
 impl<'a> Near<'a, '_> {

@@ -1,7 +1,9 @@
 //! Numbers of cards, by their check digit and their form, and keys that only their length and alphabet show.
 
 use memchr::memmem;
+use sha2::{Digest, Sha256};
 
+use crate::base::text::BASE58;
 use crate::memory::redact::chars::{Class, inner};
 use crate::memory::redact::near::{Certainty, Span, from, place};
 use crate::memory::redact::value::random;
@@ -12,28 +14,32 @@ const STEP: usize = 9;
 /// The length of a personal access token of Azure DevOps: base32 in lower case.
 const PAT: usize = 52;
 
-static BASE32: Class = Class::of("a-z2-7");
+static ALPHABET: Class = Class::of("A-Za-z0-9");
 static GROUPED: Class = Class::of("0-9 -");
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let mut done = 0;
     for at in (STEP - 1..bytes.len()).step_by(STEP) {
         if bytes[at].is_ascii_digit() && at >= done && is_long(bytes, at) {
-            let run = around(bytes, at, &GROUPED, 24, done);
+            let run = around(bytes, at, &GROUPED, 56, done);
             done = place(bytes, run) + run.len();
             let number = inner(run, b" -");
             if is_card(bytes, number) {
                 spans.push(Span::of(bytes, number, "card", Certainty::Place));
+            } else if is_recovery(number) {
+                spans.push(Span::of(bytes, number, "recovery-key", Certainty::Place));
             }
         }
     }
     let mut done = 0;
     for at in (PAT - 1..bytes.len()).step_by(PAT - 1) {
-        if at >= done && BASE32.has(bytes[at]) {
-            let run = around(bytes, at, &BASE32, PAT, done);
+        if at >= done && ALPHABET.has(bytes[at]) {
+            let run = around(bytes, at, &ALPHABET, PAT, done);
             done = place(bytes, run) + run.len();
             if run.len() == PAT && is_pat(bytes, run) {
                 spans.push(Span::of(bytes, run, "azure-secret", Certainty::Place));
+            } else if is_wif(run) {
+                spans.push(Span::of(bytes, run, "wallet-key", Certainty::Place));
             }
         }
     }
@@ -59,12 +65,41 @@ fn is_long(bytes: &[u8], at: usize) -> bool {
     bytes.get(at + 1..at + 7).is_some_and(all) || at >= 6 && all(&bytes[at - 6..at])
 }
 
+/// A key of Bitcoin's wallets: base58, and the last four bytes are a checksum.
+fn is_wif(run: &[u8]) -> bool {
+    if !matches!((run.len(), run[0]), (51, b'5' | b'9') | (52, b'K' | b'L' | b'c')) {
+        return false;
+    }
+    let mut bytes = vec![0_u8; run.len() - 13];
+    for byte in run {
+        let Some(digit) = BASE58.iter().position(|known| known == byte) else { return false };
+        let mut carry = digit;
+        for place in bytes.iter_mut().rev() {
+            carry += usize::from(*place) * 58;
+            *place = (carry & 0xff) as u8;
+            carry >>= 8;
+        }
+    }
+    let (key, sum) = bytes.split_at(bytes.len() - 4);
+    let key = &key[key.iter().take_while(|byte| **byte == 0).count()..];
+    Sha256::digest(Sha256::digest(key))[..4] == *sum
+}
+
+/// BitLocker: eight groups of six digits, each a multiple of eleven.
+fn is_recovery(number: &[u8]) -> bool {
+    let groups: Vec<&[u8]> = number.split(|byte| *byte == b'-').collect();
+    let value = |group: &&[u8]| std::str::from_utf8(group).ok()?.parse::<u32>().ok();
+    let is_group = |group: &&[u8]| group.len() == 6 && value(group).is_some_and(|value| value % 11 == 0);
+    groups.len() == 8 && groups.iter().all(is_group)
+}
+
 fn is_pat(bytes: &[u8], run: &[u8]) -> bool {
     let is_apart = |byte: u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-');
     let (before, behind) = beside(bytes, run);
     // Nix writes hashes of this length without these letters.
     let letters = run.iter().filter(|byte| b"eotu".contains(byte)).count();
-    before.is_none_or(is_apart)
+    run.iter().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte))
+        && before.is_none_or(is_apart)
         && behind.is_none_or(|byte| is_apart(byte) && byte != b'/')
         && letters > 1
         && random(run)

@@ -4,7 +4,7 @@
 use crate::memory::redact::chars::{TOKEN68, count, leading, past, trailing};
 use crate::memory::redact::near::{Certainty, Span, from, place};
 use crate::memory::redact::search;
-use crate::memory::redact::value::{placeholder, random};
+use crate::memory::redact::value::{numbered, placeholder, random};
 
 /// How much of a line is looked at on either side of a seam, in bytes, and how many lines one secret may take.
 const SIDE: usize = 200;
@@ -86,6 +86,7 @@ fn goes_on(text: &[u8]) -> bool {
         && digits < text.len()
         && (random(text) || text.len() < 12 && changes.count() >= 3)
         && !placeholder(text)
+        && !numbered(text)
 }
 
 /// Characters of tokens.

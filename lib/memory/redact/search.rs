@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
 use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
-use crate::memory::redact::value::{made, placeholder, random, varied};
-use crate::memory::redact::{commands, files, sentences};
+use crate::memory::redact::value::{blanked, made, placeholder, random, varied};
+use crate::memory::redact::{coded, commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
 #[derive(Clone, Copy)]
@@ -34,7 +34,11 @@ fn check(name: &str) -> Option<Check> {
         "said_pin" => Check::Finder(sentences::pin),
         "said_card_check" => Check::Finder(sentences::card_check),
         "said_login" => Check::Finder(sentences::login),
-        "command" => Check::Finder(commands::command),
+        "command" => Check::Finder(|near| match near.usage.contains('>') {
+            true => printed::printed(near),
+            false => commands::command(near),
+        }),
+        "decoder" => Check::Finder(coded::decoder),
         "literal" => Check::Finder(commands::literal),
         "quoted" => Check::Finder(commands::quoted),
         "piped" => Check::Finder(commands::piped),
@@ -48,6 +52,14 @@ fn check(name: &str) -> Option<Check> {
         "cookies" => Check::Finder(files::cookies),
         "putty" => Check::Finder(files::putty),
         "jwk" => Check::Finder(files::jwk),
+        "multipart" => Check::Finder(files::multipart),
+        "seed" => Check::Finder(wallet::said),
+        "columns" => Check::Finder(files::columns),
+        "html_cell" => Check::Finder(files::html_cell),
+        "aws_pair" => Check::Finder(files::aws_pair),
+        "listed" => Check::Finder(files::listed),
+        "iban" => Check::Finder(files::iban),
+        "file_read" => Check::Finder(printed::file_read),
         "csv" => Check::Finder(files::csv),
         _ => return None,
     })
@@ -71,6 +83,17 @@ struct Keyword {
     rule: usize,
     /// See [`list`].
     list: usize,
+    /// Its first four bytes, or all of fewer, and which bits of them count.
+    start: (u32, u32),
+}
+
+/// The first four bytes without what tells capitals from small letters: a filter before the bytes are compared.
+fn start(text: &[u8]) -> (u32, u32) {
+    let byte = |so_far: (u32, u32), at: usize| match text.get(at) {
+        Some(byte) => (so_far.0 << 8 | u32::from(byte | 0x20), so_far.1 << 8 | 0xff),
+        None => (so_far.0 << 8, so_far.1 << 8),
+    };
+    (0..4).fold((0, 0), byte)
 }
 
 struct Search {
@@ -149,7 +172,8 @@ impl Search {
                 }
                 let list = list(text.as_bytes());
                 search.lists[list + 1] += 1;
-                search.keywords.push(Keyword { text, rule: search.rules.len(), list });
+                let start = start(text.as_bytes());
+                search.keywords.push(Keyword { text, rule: search.rules.len(), list, start });
             }
             search.rules.push((rule, check));
         }
@@ -195,7 +219,11 @@ impl Search {
     /// The keywords at a position.
     fn keywords<'s>(&'s self, bytes: &'s [u8], at: usize) -> impl Iterator<Item = &'s Keyword> {
         let rest = &bytes[at..];
+        let here = start(rest).0;
         let is_here = move |keyword: &&Keyword| {
+            if here & keyword.start.1 != keyword.start.0 {
+                return false;
+            }
             let (text, Pattern { ignores_case, edge, .. }) =
                 (keyword.text.as_bytes(), &self.rules[keyword.rule].0.pattern);
             let same = |said: &[u8]| said == text || *ignores_case && said.eq_ignore_ascii_case(text);
@@ -300,7 +328,9 @@ impl<'a> Runs<'a> {
                     secret.end -= 1;
                 }
                 let telling = if secret.end - body < 16 { secret.start } else { body };
-                ends(bytes, secret.end) && is_good(&bytes[telling..secret.end])
+                ends(bytes, secret.end)
+                    && is_good(&bytes[telling..secret.end])
+                    && !blanked(&bytes[telling..secret.end])
             }
             Check::Value(is_good) => is_good(&bytes[secret.clone()]),
             Check::Finder(_) => false,

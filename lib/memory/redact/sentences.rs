@@ -6,13 +6,16 @@ use memchr::memmem;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{count, leading, past, until};
-use crate::memory::redact::near::Near;
+use crate::memory::redact::chars::{count, inner, leading, past, until};
+use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules::words;
-use crate::memory::redact::value::{chosen, password as passes, placeholder, random};
+use crate::memory::redact::value::{chosen, password as passes, phrase, placeholder, random, strong};
 
 /// The most words between what is named and what is said of it: "the password of the new server is now …".
 const WORDS: usize = 8;
+
+/// How many lines below a sentence are read.
+const LINES: usize = 6;
 
 /// The longest secret that a sentence holds, in bytes.
 const LONGEST: usize = 160;
@@ -33,15 +36,102 @@ struct Candidate<'a> {
     connected: bool,
 }
 
+static LINKS: LazyLock<Vec<&str>> = LazyLock::new(|| words("links"));
+static JOINS: LazyLock<Vec<&str>> = LazyLock::new(|| words("joins"));
+
 pub(super) fn password(near: &mut Near) {
+    let found = near.spans.len();
     said(near, |said| {
         let number = (6..=16).contains(&said.text.len()) && said.text.iter().all(u8::is_ascii_digit);
         let made = match said.quoted {
-            true => passes(said.text),
-            false => said.connected && (number || random(said.text) && !is_path(said.text)),
+            true => passes(said.text) || phrase(said.text) && !said.text.contains(&b' '),
+            false => {
+                let good = number || (random(said.text) || phrase(said.text)) && !is_path(said.text);
+                said.connected && (good || strong(said.text))
+            }
         };
-        made || chosen(said.text)
+        made || chosen(said.text) && !is_address(said.text)
     });
+
+    if near.spans.len() == found {
+        said_before(near);
+        answered(near);
+        below(near, |text| (random(text) || chosen(text)) && !is_path(text));
+    }
+}
+
+/// "The new password is:", and it is on the next line, or, wrapped, on the next lines.
+fn below(near: &mut Near, is_secret: impl Fn(&[u8]) -> bool) {
+    const FRAME: &[u8] = b" \t\r|`*>\xe2\x94\x82\x83\x95\x91";
+    let behind = near.behind();
+    let line = inner(behind, FRAME);
+    let last = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    if line.len() > 120 || !(line.ends_with(b":") || is_in(&CONNECTORS, last)) {
+        return;
+    }
+    let rest = from(near.bytes, near.end + behind.len() + 1, 4 * LONGEST);
+    let lines = rest.split(|byte| *byte == b'\n').map(|line| inner(line, FRAME)).take(LINES);
+    let lines = lines.skip_while(|line| line.is_empty());
+    let is_one =
+        |line: &&[u8]| line.len() >= 6 && !line.contains(&b' ') && is_secret(line) && !placeholder(line);
+    for line in lines.take_while(is_one).collect::<Vec<_>>() {
+        near.push(line);
+    }
+}
+
+/// "SECRET is the password", "use SECRET as the password of …"
+fn said_before(near: &mut Near) {
+    if near.behind().first().is_some_and(u8::is_ascii_alphanumeric) {
+        return;
+    }
+    let (mut rest, mut linked) = (near.before(), false);
+    for _ in 0..WORDS {
+        rest = rest.trim_ascii_end();
+        let start = rest.iter().rposition(|byte| b" \t".contains(byte)).map_or(0, |at| at + 1);
+        let quoted = quoted_end(rest);
+        let word = inner(&rest[start..], b"`\"',*(");
+        let lower = String::from_utf8_lossy(word).to_lowercase();
+        if linked && let Some(text) = quoted.or_else(|| candidate(word, false).map(|said| said.text)) {
+            let good =
+                chosen(text) || strong(text) || phrase(text) && (quoted.is_none() || !text.contains(&b' '));
+            if good && !is_path(text) && !placeholder(text) {
+                return near.push(text);
+            }
+        }
+        let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || b"'-".contains(byte);
+        // A full stop, a comma, a sign of code: another clause.
+        if word.is_empty() || !rest[start..].iter().all(plain) || linked && !is_in(&ADVERBS, lower.as_bytes())
+        {
+            return;
+        }
+        linked |= is_in(&LINKS, lower.as_bytes());
+        rest = &rest[..start];
+    }
+}
+
+/// The text in quotes at the end.
+fn quoted_end(text: &[u8]) -> Option<&[u8]> {
+    let (open, inside) =
+        QUOTES.iter().find_map(|(open, close)| Some((open, text.strip_suffix(close.as_bytes())?)))?;
+    let start = memmem::rfind(inside, open.as_bytes())? + open.len();
+    Some(inside[start..].trim_ascii()).filter(|text| (4..=64).contains(&text.len()))
+}
+
+/// The next speaker's words, when this one asks for the secret.
+fn answered(near: &mut Near) {
+    let behind = near.behind();
+    let next = from(near.bytes, near.end + behind.len() + 1, LONGEST);
+    let line = until(next, |byte| byte == b'\n');
+    let speaker = leading(line, 12, |byte| byte.is_ascii_alphabetic());
+    let (true, Some(text)) = (behind.contains(&b'?') && speaker > 2, line[speaker..].strip_prefix(b": "))
+    else {
+        return;
+    };
+    let text = inner(text, b" `\"'.,\r");
+    let passes = passes(text) || phrase(text) && !text.contains(&b' ');
+    if passes && !text.contains(&b'/') && !placeholder(text) {
+        near.push(text);
+    }
 }
 
 pub(super) fn token(near: &mut Near) {
@@ -55,6 +145,9 @@ pub(super) fn token(near: &mut Near) {
         // Names of code are words with few digits.
         let name = digits * 10 < letters && said.text.contains(&b'_');
         said.text.len() >= 16 && digits > 1 && !name && !is_path(said.text) && random(said.text)
+    });
+    below(near, |text| {
+        text.len() >= 16 && text.iter().any(u8::is_ascii_digit) && random(text) && !is_path(text)
     });
 }
 
@@ -96,6 +189,9 @@ pub(super) fn login(near: &mut Near) {
     }
     let gap = past(&user[length..], b" \t`\"'*");
     let (join, secret) = strip(gap, &JOINS);
+    if join == 0 && random(&user[..length]) && count(&user[..length], u8::is_ascii_digit) > 1 {
+        return near.push(&user[..length]);
+    }
     if join == 0 || join > 1 && gap.len() == user.len() - length {
         return;
     }
@@ -104,8 +200,9 @@ pub(super) fn login(near: &mut Near) {
         secret = past(secret, b" \t`\"'*:");
     }
     if let Some(said) = candidate(secret, true)
-        && chosen(said.text)
+        && (chosen(said.text) || strong(said.text))
         && !placeholder(said.text)
+        && !is_address(said.text)
     {
         near.push(said.text);
     }
@@ -120,6 +217,10 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
     let behind = near.behind();
     let mut rest = behind;
     let mut connected = false;
+    // `mechanism=password`, `user:password:uid`: itself a value, and no name.
+    if near.some_before(1) == b"=" || near.some_before(1) == b":" && behind.starts_with(b":") {
+        return;
+    }
     // `passwords`, `password_file`, `passwordless`: not the word.
     match behind.first() {
         Some(byte) if byte.is_ascii_alphanumeric() => {
@@ -139,6 +240,12 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             rest = &rest[1..];
             continue;
         }
+        // "When it asks for the password, type …"
+        if let [b',', clause @ ..] = rest
+            && is_in(&CONNECTORS, word(past(clause, b" ")))
+        {
+            rest = past(clause, b" ");
+        }
         let sign = joined_sign(rest);
         let next = if sign > 0 { &rest[..sign] } else { word(rest) };
         let connects = sign > 0 || is_in(&CONNECTORS, next);
@@ -146,18 +253,27 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             (rest, connected) = (&rest[next.len()..], true);
             continue;
         }
-        if next.is_empty() {
+        if next.is_empty() || next.starts_with(b"--") {
             return;
         }
         if let Some(found) = candidate(rest, connected)
             && is_secret(&found)
             && !placeholder(found.text)
         {
-            return near.push(found.text);
+            near.push(found.text);
+            // "from SECRET to SECRET", "SECRET or SECRET"
+            let end = place(near.bytes, found.text) + found.text.len() - near.end;
+            rest = past(&behind[end.min(behind.len())..], b" `\"'*,\xe2\x80\x9c\x9d");
+            let join = word(rest);
+            if !is_in(&JOINS, join) {
+                return;
+            }
+            (rest, connected) = (&rest[join.len()..], true);
+            continue;
         }
         // Go on over plain words, and stop where the sentence or the clause does.
         let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || matches!(byte, b'\'' | b'-');
-        if !next.iter().all(plain) {
+        if !next.iter().all(plain) && !is_address(next) {
             return;
         }
         (rest, connected) = (&rest[next.len()..], false);
@@ -175,26 +291,31 @@ fn word(text: &[u8]) -> &[u8] {
     until(text, |byte| byte.is_ascii_whitespace() || b",;:=".contains(&byte))
 }
 
+const QUOTES: [(&str, &str); 9] = [
+    ("\\\"", "\\\""),
+    ("\"", "\""),
+    ("'", "'"),
+    ("`", "`"),
+    ("“", "”"),
+    ("„", "“"),
+    ("«", "»"),
+    ("「", "」"),
+    ("‘", "’"),
+];
+
 /// The word or the quoted text at the start.
 fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
-    let quotes = [
-        ("\\\"", "\\\""),
-        ("\"", "\""),
-        ("'", "'"),
-        ("`", "`"),
-        ("“", "”"),
-        ("„", "“"),
-        ("«", "»"),
-        ("「", "」"),
-    ];
     if let Some((inside, close)) =
-        quotes.iter().find_map(|(open, close)| Some((strip_prefix(rest, open)?, close)))
+        QUOTES.iter().find_map(|(open, close)| Some((strip_prefix(rest, open)?, close)))
     {
         let end = memmem::find(inside, close.as_bytes())?;
-        return Some(Candidate { text: &inside[..end], quoted: connected, connected });
+        let text = inner(&inside[..end], b" \xc2\xa0");
+        return Some(Candidate { text, quoted: connected, connected });
     }
     let stops = |byte: u8| b" \t\r\n\"`\\<>|,;".contains(&byte) || byte >= 0xE3;
     let text = past(until(&rest[..rest.len().min(LONGEST)], stops), b"(*");
+    let text =
+        ["“", "”", "»", "’"].iter().find_map(|quote| text.strip_suffix(quote.as_bytes())).unwrap_or(text);
     let end = text.iter().rposition(|byte| !b".:)]*'?".contains(byte))?;
     Some(Candidate { text: &text[..=end], quoted: false, connected })
 }
@@ -202,7 +323,20 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
 /// `a/b/c`, `x.y.z`, `A::B`: a place in files or code.
 fn is_path(text: &[u8]) -> bool {
     let dotted = text.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
-    dotted || text.contains(&b'(') || memmem::find(text, b"::").is_some() || text.starts_with(b"/")
+    dotted
+        || is_address(text)
+        || text.contains(&b'(')
+        || text.contains(&b'[')
+        || memmem::find(text, b"::").is_some()
+        || text.starts_with(b"/")
+}
+
+/// `bob@host`
+fn is_address(text: &[u8]) -> bool {
+    let is_name = |part: &[u8]| {
+        !part.is_empty() && part.iter().all(|byte| byte.is_ascii_lowercase() || b".-".contains(byte))
+    };
+    memchr::memrchr(b'@', text).is_some_and(|at| is_name(&text[..at]) && is_name(&text[at + 1..]))
 }
 
 /// So many digits after "is", "code" and the like.
@@ -226,6 +360,23 @@ fn number(near: &mut Near, many: RangeInclusive<usize>) {
         [] => true,
     };
     if many.contains(&digits.len()) && ends {
-        near.push(digits);
+        return near.push(digits);
+    }
+    // What the next speaker answers.
+    let behind = near.behind();
+    let next = from(near.bytes, near.end + behind.len() + 1, 80);
+    let line = until(next, |byte| byte == b'\n');
+    let speaker = leading(line, 12, |byte| byte.is_ascii_alphabetic());
+    if many.start() > &3
+        && behind.iter().any(|byte| b"?:".contains(byte))
+        && speaker > 2
+        && line[speaker..].starts_with(b": ")
+    {
+        let mut words = line[speaker + 2..].split(|byte| b" ,.;".contains(byte)).take(4);
+        if let Some(word) =
+            words.find(|word| many.contains(&word.len()) && word.iter().all(u8::is_ascii_digit))
+        {
+            near.push(word);
+        }
     }
 }

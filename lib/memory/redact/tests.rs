@@ -558,11 +558,40 @@ fn around_a_mark_only_a_part_of_a_long_line_is_searched_again() {
 fn every_rule_can_be_read_and_is_a_regular_expression() {
     let lines: Vec<&str> = rules::section("rules").collect();
     let (rules, _) = rules::all();
+    let checks: Vec<(&str, &str)> = rules.iter().map(|rule| (rule.kind, rule.check)).collect();
+    let mut read = checks.iter();
+    // In their order: the first line that no rule was made of is named.
+    for line in &lines {
+        let said: Vec<&str> = line.split_whitespace().take(2).collect();
+        assert_eq!(read.next(), Some(&(said[0], said[1])), "cannot be read: {line}");
+    }
     assert_eq!(rules.len(), lines.len() + rules::section("commands").count());
     assert!(search::unknown_checks().is_empty(), "{:?}", search::unknown_checks());
     for line in lines {
         let pattern = line.split_whitespace().nth(2).map(|first| &line[line.find(first).unwrap()..]).unwrap();
         let pattern = pattern.split("\n").map(str::trim_start).collect::<String>();
         assert!(regex_lite::Regex::new(&pattern).is_ok(), "{pattern}");
+    }
+}
+
+/// `SECRETS=FILE cargo test --lib secrets_score -- --ignored --nocapture`: the share of a file's secrets that is found, for
+/// each group. A line is an object with `group`, `text` and `secrets`.
+#[test]
+#[ignore = "needs a file of secrets"]
+#[allow(clippy::print_stderr, reason = "the figures are the result")]
+fn secrets_score() {
+    let Some(path) = std::env::var_os("SECRETS") else { return };
+    let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let example: serde_json::Value = serde_json::from_str(line).unwrap();
+        let clean = plain().cleaned(example["text"].as_str().unwrap());
+        let secrets = example["secrets"].as_array().unwrap().iter().filter_map(|secret| secret.as_str());
+        let mut parts = secrets.flat_map(str::lines).map(str::trim).filter(|part| !part.is_empty());
+        let is_found = parts.all(|part| !clean.contains(part));
+        let group = groups.entry(example["group"].as_str().unwrap().to_owned()).or_default();
+        *group = (group.0 + usize::from(is_found), group.1 + 1);
+    }
+    for (group, (found, all)) in &groups {
+        eprintln!("{group:16} {found:4} of {all:4}  {:.1} %", *found as f64 * 100.0 / *all as f64);
     }
 }

@@ -70,7 +70,36 @@ pub(super) fn made(value: &[u8]) -> bool {
 pub(super) fn flagged(value: &[u8]) -> bool {
     let number = value.len() >= 6 && value.iter().all(u8::is_ascii_digit);
     !matches!(value.first(), Some(b'-' | b'$' | b'@' | b'/'))
-        && (made(value) || number && !placeholder(value))
+        && (made(value) || (number || phrase(value)) && !placeholder(value))
+}
+
+/// A passphrase: three words or more that a sign joins, or two with a blank.
+pub(super) fn phrase(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else { return false };
+    let words: Vec<&str> = text.split(['-', ' ']).collect();
+    let is_word =
+        |word: &&str| !word.is_empty() && word.len() <= 24 && word.chars().all(char::is_alphanumeric);
+    let blank = value.contains(&b' ');
+    (10..=64).contains(&value.len())
+        && (3 - usize::from(blank)..=8).contains(&words.len())
+        && words.iter().all(is_word)
+        && words.iter().filter(|word| word.len() > 2 && word.chars().all(char::is_alphabetic)).count()
+            > usize::from(!blank)
+        && text.chars().any(char::is_lowercase)
+        && !words.iter().all(|word| is_made_of(word.as_bytes(), &[&PLACEHOLDERS, &CODE]))
+        && !numbered(value)
+}
+
+/// Has it capitals and small letters, digits and signs, or three of these?
+pub(super) fn strong(value: &[u8]) -> bool {
+    let sorts: [fn(&u8) -> bool; 4] =
+        [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit, u8::is_ascii_punctuation];
+    let many = sorts.iter().filter(|sort| value.iter().any(sort)).count();
+    many > 2
+        && password(value)
+        && !value.iter().any(|byte| b"()[]{}<>\"'`;|\\/=".contains(byte))
+        && !numbered(value)
+        && !value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic())
 }
 
 /// Did a person make it up, where nothing else says that it is not code: no number, no name with a number?
@@ -84,7 +113,7 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     let path = memmem::find(value, b"::").is_some() || value.contains(&b'/');
     let dotted = value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
     let core = value.trim_ascii_end();
-    let core = &core[..core.len() - trailing(core, WORDY, |byte| b"!?".contains(&byte))];
+    let core = &core[..core.len() - trailing(core, WORDY, |byte| b"!?@".contains(&byte))];
     (digits > 0 || core.iter().any(is_sign))
         && digits < value.len()
         && !value.iter().any(joins)
@@ -101,7 +130,7 @@ fn is_sign(byte: &u8) -> bool {
 }
 
 /// A size, a date, a version, or hexadecimal: `128KiB`, `2024-01-02T03`, `v1.2.3-rc4`, `0x12ab`.
-fn numbered(value: &[u8]) -> bool {
+pub(super) fn numbered(value: &[u8]) -> bool {
     let number = value.strip_prefix(b"v").or(value.strip_prefix(b"V")).unwrap_or(value);
     let many = leading(number, WORDY, |byte| byte.is_ascii_digit() || b".-:_+".contains(&byte));
     many > 0
@@ -129,6 +158,7 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && REFERENCES.iter().any(has))
         || sample.ends_with(b"EXAMPLE")
         || sample.ends_with(b"EXAMPLEKEY")
+        || sample == b"s3cr3t"
         || counted(sample)
         || value.len() <= WORDY && of_words(sample, &[&PLACEHOLDERS])
 }
@@ -138,6 +168,11 @@ const WORDY: usize = 64;
 
 /// Signs of a template, of something left out, or of an address.
 const REFERENCES: &[&str] = &["...", "…", "xxxx", "XXXX", "****", "•••", "${", "$(", "{{", "#{", "<%", "://"];
+
+/// `sk-xxxxxxxxxxxx`: a form with nothing in it.
+pub(super) fn blanked(value: &[u8]) -> bool {
+    value.windows(6).any(|six| b"xX*".contains(&six[0]) && six.iter().all(|byte| *byte == six[0]))
+}
 
 /// `1234567890`, `abcdefgh`, `00000000`: most characters follow from the one before.
 fn counted(value: &[u8]) -> bool {

@@ -49,7 +49,7 @@ struct Run {
 struct Veil {
     at: usize,
     len: usize,
-    byte: Option<u8>,
+    sign: Option<char>,
 }
 
 /// The parts of the text around everything that can be decoded.
@@ -57,7 +57,7 @@ pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     let signs = memchr3_iter(0x1b, b'\\', b'%', bytes).chain(memchr3_iter(0xC2, 0xE2, 0xEF, bytes));
     let signs = signs.chain(memchr_iter(b'&', bytes)).chain(memchr3_iter(0xCD, 0xE1, 0xE3, bytes));
     let signs = signs.chain(memchr3_iter(0xD8, 0xF0, 0xF3, bytes));
-    let veil = |at: usize| veil(&bytes[at..]).map(|(len, byte)| Veil { at, len, byte });
+    let veil = |at: usize| veil(&bytes[at..]).map(|(len, sign)| Veil { at, len, sign });
     let mut veils: Vec<Veil> = signs.filter_map(veil).collect();
     veils.sort_by_key(|veil| veil.at);
     veils.chunk_by(|one, next| next.at <= one.at + one.len + AROUND).map(|near| view(bytes, near)).collect()
@@ -71,7 +71,8 @@ fn view(bytes: &[u8], veils: &[Veil]) -> View {
         // None begins within another one.
         if veil.at >= at {
             view.push(at, veil.at - at, &bytes[at..veil.at]);
-            view.push(veil.at, veil.len, veil.byte.as_slice());
+            let sign = veil.sign.map(String::from).unwrap_or_default();
+            view.push(veil.at, veil.len, sign.as_bytes());
             at = veil.at + veil.len;
         }
     }
@@ -80,23 +81,37 @@ fn view(bytes: &[u8], veils: &[Veil]) -> View {
     view
 }
 
-/// How long the veil is that a text begins with, and the byte that it stands for.
-fn veil(text: &[u8]) -> Option<(usize, Option<u8>)> {
+/// How long the veil is that a text begins with, and the sign that it stands for.
+fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     const ESCAPES: [&[u8]; 7] = [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
     if let Some(length) = ESCAPES.iter().find_map(|escape| colour(escape.len(), text.strip_prefix(*escape)?))
     {
         return Some((length, None));
     }
     match text {
-        [b'\\', b'/', ..] => Some((2, Some(b'/'))),
-        [b'&', b'q', b'u', b'o', b't', b';', ..] => Some((6, Some(b'"'))),
-        [b'&', b'a', b'p', b'o', b's', b';', ..] => Some((6, Some(b'\''))),
+        [b'\\', b'/', ..] => Some((2, Some('/'))),
+        [b'&', b'q', b'u', b'o', b't', b';', ..] => Some((6, Some('"'))),
+        [b'&', b'a', b'p', b'o', b's', b';', ..] => Some((6, Some('\''))),
+        [b'&', b'a', b'm', b'p', b';', ..] => Some((5, Some('&'))),
+        [b'&', b'l', b't', b';', ..] => Some((4, Some('<'))),
+        [b'&', b'g', b't', b';', ..] => Some((4, Some('>'))),
+        // In an address that is in another one.
+        [b'%', b'2', b'5', rest @ ..] if escape(&[b"%", rest].concat()).is_some() => {
+            let (sign, length) = escape(&[b"%", &rest[..2]].concat())?;
+            Some((length + 2, Some(sign).filter(char::is_ascii)))
+        }
+        // Full width.
+        [0xEF, 0xBC | 0xBD, ..] => {
+            let wide = std::str::from_utf8(text.get(..3)?).ok()?.chars().next()?;
+            let sign = u32::from(wide).checked_sub(0xFEE0).and_then(char::from_u32)?;
+            sign.is_ascii_graphic().then_some((3, Some(sign)))
+        }
         [first, ..] if !first.is_ascii() => {
             let c = text[..text.len().min(4)].utf8_chunks().next()?.valid().chars().next()?;
             is_hidden(c).then(|| (c.len_utf8(), None))
         }
         _ => match escape(text)? {
-            (c @ ' '..='~', length) => Some((length, u8::try_from(c).ok())),
+            (c, length) if (' '..='~').contains(&c) || c.is_alphabetic() => Some((length, Some(c))),
             (c, length) => is_hidden(c).then_some((length, None)),
         },
     }

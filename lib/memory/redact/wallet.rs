@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{leading, trailing, until};
-use crate::memory::redact::near::{Certainty, Span, from, place};
+use crate::memory::redact::near::{Certainty, Near, Span, from, place};
 
 /// The list of the standard, in its order, which is that of the alphabet, one word a line. It is a constant of BIP 39.
 pub(super) const WORDS: &str = include_str!("seed_words.txt");
@@ -54,6 +54,35 @@ fn listed(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let goes_on = bytes.get(start + word.len()).is_some_and(u8::is_ascii_alphanumeric);
     let may_be = (3..=LONGEST_WORD).contains(&word.len()) && is_apart && !goes_on;
     (may_be && PACKED.binary_search(&packed(word)).is_ok()).then_some(word)
+}
+
+/// A phrase that its name tells: twelve words or more in any language, also without a checksum.
+pub(super) fn said(near: &mut Near) {
+    let rest = from(near.bytes, near.end, 600);
+    let is_part = |byte: u8| {
+        byte.is_ascii_lowercase() || byte >= 0x80 || byte.is_ascii_digit() || b" ,.)\n:|\"'`".contains(&byte)
+    };
+    let text = &rest[..leading(rest, rest.len(), is_part)];
+    let is_word =
+        |word: &&[u8]| word.len() >= 3 && word.iter().all(|byte| byte.is_ascii_lowercase() || *byte >= 0x80);
+    let words: Vec<&[u8]> = text
+        .split(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace())
+        .filter(is_word)
+        .collect();
+    let short = words.iter().take(MOST).filter(|word| word.len() <= 2 * LONGEST_WORD).count();
+    let known = words
+        .iter()
+        .take(MOST)
+        .filter(|word| PACKED.binary_search(&packed(&word[..word.len().min(LONGEST_WORD)])).is_ok())
+        .count();
+    if short >= 12
+        && (known >= 10
+            || words.iter().take(12).all(|word| !word.is_ascii() || known == 0) && text.contains(&b','))
+    {
+        let last = words[words.len().min(MOST) - 1];
+        let start = place(near.bytes, words[0]);
+        near.push(&near.bytes[start..place(near.bytes, last) + last.len()]);
+    }
 }
 
 /// The longest phrase around a word. Returns the end of what was read.

@@ -1,0 +1,195 @@
+//! A value that one rule found is hidden wherever else it stands: said again, in another encoding, or in a piece that is
+//! longer than half of it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use std::collections::BTreeMap;
+
+use crate::base::text::hex;
+use crate::memory::redact::chars::{BASE64, leading, trailing};
+use crate::memory::redact::coded::decoded;
+use crate::memory::redact::near::{Certainty, Span};
+use crate::memory::redact::value::{password, placeholder, random};
+
+/// Shorter values, and words that anybody uses, are hidden only where they are found.
+const SHORTEST: usize = 6;
+const LONGEST: usize = 512;
+/// A shorter value must be a whole word where it stands again.
+const APART: usize = 12;
+/// The shortest value of which pieces are looked for.
+const CUT: usize = 20;
+/// How many forms of values are looked for; the first ones stay.
+const MOST: usize = 4096;
+
+/// Values with what they look like in other encodings.
+#[derive(Default)]
+pub(super) struct KnownValues {
+    values: BTreeMap<Vec<u8>, &'static str>,
+    forms: Vec<Encoded>,
+    /// Which forms begin with these four bytes, and where in the form these are.
+    starts: BTreeMap<u32, Vec<(usize, usize)>>,
+}
+
+struct Encoded {
+    text: Vec<u8>,
+    kind: &'static str,
+    /// So much of it must be there.
+    least: usize,
+    /// It is a part of a longer text in base64.
+    is_base64: bool,
+}
+
+impl KnownValues {
+    pub(super) fn add(&mut self, value: &[u8], kind: &'static str) {
+        let value = value.trim_ascii();
+        if self.forms.len() >= MOST || self.values.contains_key(value) || !is_telling(value) {
+            return;
+        }
+        self.values.insert(value.to_vec(), kind);
+        let text = String::from_utf8_lossy(value);
+        let escaped = |keeps: fn(u8) -> bool| -> String {
+            let one =
+                |byte: &u8| if keeps(*byte) { char::from(*byte).into() } else { format!("%{byte:02X}") };
+            value.iter().map(one).collect()
+        };
+        let json = serde_json::Value::from(text.as_ref()).to_string();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+        let lower =
+            escaped(|byte| byte.is_ascii_alphanumeric() || b"-_.~!*'()".contains(&byte)).to_lowercase();
+        let mut forms = vec![
+            text.to_string(),
+            json[1..json.len() - 1].to_owned(),
+            escaped(plain),
+            if lower.contains('%') { lower } else { String::new() },
+            hex(value),
+            hex(value).to_uppercase(),
+        ];
+        forms.dedup();
+        let pieces = value.len() >= CUT && random(value);
+        for (number, form) in forms.into_iter().filter(|form| !form.is_empty()).enumerate() {
+            let least = if pieces && number == 0 { value.len() / 2 + 1 } else { form.len() };
+            self.form(Encoded { text: form.into_bytes(), kind, least, is_base64: false });
+        }
+        for form in in_base64(value) {
+            self.form(Encoded { least: form.len(), text: form, kind, is_base64: true });
+        }
+        // What it says when it is decoded is the same secret.
+        if let Some(said) = decoded(value) {
+            self.add(&said, kind);
+        }
+    }
+
+    fn form(&mut self, form: Encoded) {
+        let (number, length) = (self.forms.len(), form.text.len());
+        // A piece longer than half has the second or the third quarter.
+        let places = if form.least < length { vec![0, length / 4, length / 2] } else { vec![0] };
+        for at in places {
+            if let Some(start) = word(&form.text, at) {
+                self.starts.entry(start).or_default().push((number, at));
+            }
+        }
+        self.forms.push(form);
+    }
+
+    pub(super) fn extend(&mut self, other: &KnownValues) {
+        other.values.iter().for_each(|(value, kind)| self.add(value, kind));
+    }
+
+    /// The number of values.
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
+        if self.forms.is_empty() {
+            return;
+        }
+        let mut firsts = [false; 1 << 12];
+        let first = |start: u32| (start.wrapping_mul(0x9e37_79b1) >> 20) as usize;
+        self.starts.keys().for_each(|start| firsts[first(*start)] = true);
+        let (mut start, mut done) = (0_u32, 0);
+        for (end, byte) in bytes.iter().enumerate() {
+            start = start << 8 | u32::from(*byte);
+            if !firsts[first(start)] || end < done + 3 {
+                continue;
+            }
+            let at = end - 3;
+            let found = self.starts.get(&start).into_iter().flatten();
+            let longest = found.filter_map(|(form, from)| self.forms[*form].fits(bytes, at, *from));
+            if let Some(span) = longest.max_by_key(|span| span.end - span.start) {
+                done = span.end;
+                spans.push(span);
+            }
+        }
+    }
+}
+
+impl Encoded {
+    /// The span of the form, whose byte `from` is at `at`.
+    fn fits(&self, bytes: &[u8], at: usize, from: usize) -> Option<Span> {
+        let same = |(one, other): &(&u8, &u8)| one == other;
+        let right = bytes[at..].iter().zip(&self.text[from..]).take_while(same).count();
+        let left = bytes[..at].iter().rev().zip(self.text[..from].iter().rev()).take_while(same).count();
+        let (mut start, mut end) = (at - left, at + right);
+        if end - start < self.least {
+            return None;
+        }
+        if self.is_base64 {
+            start -= trailing(&bytes[..start], LONGEST, |byte| BASE64.has(byte));
+            end += leading(&bytes[end..], LONGEST, |byte| BASE64.has(byte));
+        } else if self.text.len() < APART {
+            let goes_on = |at: usize, inner: usize| {
+                bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) && bytes[inner].is_ascii_alphanumeric()
+            };
+            if start > 0 && goes_on(start - 1, start) || goes_on(end, end - 1) {
+                return None;
+            }
+        }
+        Some(Span { start, end, kind: self.kind, certainty: Certainty::Known })
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).map(|four| four.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte)))
+}
+
+/// Is it no word that stands elsewhere for itself: does it have digits or signs, or is it made at random?
+fn is_telling(value: &[u8]) -> bool {
+    let is_number = value.iter().all(|byte| byte.is_ascii_digit() || b" -.,".contains(byte));
+    let words = value.iter().filter(|byte| **byte == b' ' || **byte == b'-').count();
+    (SHORTEST..=LONGEST).contains(&value.len())
+        && !value.contains(&b'\n')
+        && std::str::from_utf8(value).is_ok()
+        && !placeholder(value)
+        && match is_number {
+            true => value.len() >= APART,
+            false => password(value) || random(value) || words > 1 && value.len() >= APART,
+        }
+}
+
+/// What the value is inside of a longer text in base64: at each of three places, without what its neighbours decide.
+fn in_base64(value: &[u8]) -> Vec<Vec<u8>> {
+    let place = |offset: usize| {
+        let coded = STANDARD_NO_PAD.encode([&vec![0; offset], value].concat()).into_bytes();
+        let own = offset + usize::from(offset > 0)..(offset + value.len()) * 8 / 6;
+        coded[own].to_vec()
+    };
+    let forms: Vec<Vec<u8>> = (0..3).map(place).filter(|form| form.len() >= 8).collect();
+    let url = |form: &Vec<u8>| -> Vec<u8> {
+        form.iter()
+            .map(|byte| {
+                if *byte == b'+' {
+                    b'-'
+                } else if *byte == b'/' {
+                    b'_'
+                } else {
+                    *byte
+                }
+            })
+            .collect()
+    };
+    let mut all: Vec<Vec<u8>> = forms.iter().map(url).chain(forms.iter().cloned()).collect();
+    all.sort();
+    all.dedup();
+    all
+}

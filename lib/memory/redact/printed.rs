@@ -1,0 +1,160 @@
+//! What a command prints whose output is a secret, whatever it looks like: `op read …`, `cat token`, `echo $API_TOKEN`.
+//! The command stands behind a shell's prompt or in a tool's call, and what it printed in the lines below.
+
+use memchr::memmem;
+
+use crate::memory::redact::chars::{WORD, leading, past, until};
+use crate::memory::redact::commands::{line, words};
+use crate::memory::redact::names::NAMES;
+use crate::memory::redact::near::{Near, from, place};
+use crate::memory::redact::rules;
+use crate::memory::redact::value::placeholder;
+use std::sync::LazyLock;
+
+/// How much of the output is read, in bytes and in lines.
+const OUTPUT: usize = 4096;
+const LINES: usize = 40;
+/// The most words of a secret that is a sentence.
+const WORDY: usize = 8;
+
+/// What stands before a command that somebody ran.
+static PROMPTS: LazyLock<Vec<&str>> = LazyLock::new(|| rules::words("prompts"));
+/// Words of messages, which are not what was asked for.
+static MESSAGES: LazyLock<Vec<&str>> = LazyLock::new(|| rules::words("messages"));
+/// Names of files that hold nothing but a secret.
+static FILES: LazyLock<Vec<&str>> = LazyLock::new(|| rules::words("files"));
+
+/// A command of the rules; `>` in its usage: all that it prints, `>1`: the first line.
+pub(super) fn printed(near: &mut Near) {
+    let before = near.before();
+    let is_run = PROMPTS.iter().any(|prompt| memmem::find(before, prompt.as_bytes()).is_some());
+    if !is_run || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
+        return;
+    }
+    let line = line(near);
+    let (arguments, goes_elsewhere) = (words(line), redirected(line));
+    let mut usage = near.usage.split(' ').rev();
+    let most = if usage.next() == Some(">1") { 1 } else { LINES };
+    if goes_elsewhere || !usage.all(|needed| arguments[1..].iter().any(|word| is_needed(word, needed))) {
+        return;
+    }
+    output(near, place(near.bytes, line) + line.len(), most).into_iter().for_each(|secret| near.push(secret));
+}
+
+/// A file's path in the call of a tool that reads it.
+pub(super) fn file_read(near: &mut Near) {
+    let path = past(near.behind(), b" \"'\\");
+    let path = until(path, |byte| b"\"')\\, ".contains(&byte));
+    if is_secret_file(path) {
+        let end = place(near.bytes, path) + path.len();
+        output(near, end, LINES).into_iter().for_each(|secret| near.push(secret));
+    }
+}
+
+/// Does it print into a file or into another program that shows nothing?
+fn redirected(line: &[u8]) -> bool {
+    [" > ", " >", "pbcopy", "xclip", "wl-copy", "clip.exe", "| docker", "| sudo", "--password-stdin"]
+        .iter()
+        .any(|sign| memmem::find(line, sign.as_bytes()).is_some())
+        && memmem::find(line, b" 2>").is_none()
+}
+
+/// `word`, `start*`, `*part*`, `~` the path of a file that is a secret, `$` a name for one.
+fn is_needed(word: &[u8], needed: &str) -> bool {
+    let word = word.strip_suffix(b"\\").unwrap_or(word);
+    match (needed.strip_prefix('*'), needed.strip_suffix('*')) {
+        _ if needed == "~" => is_secret_file(word),
+        _ if needed == "$" => {
+            let name = past(word, b"$\\{%env:.\"'");
+            let name = &name[..leading(name, name.len(), |byte| WORD.has(byte) || b".-[]\"".contains(&byte))];
+            !word.starts_with(b"-") && NAMES.name(name.strip_suffix(b"\"").unwrap_or(name), false).is_some()
+        }
+        (Some(part), _) => memmem::find(word, part.trim_end_matches('*').as_bytes()).is_some(),
+        (None, Some(start)) => word.starts_with(start.as_bytes()),
+        (None, None) => word.eq_ignore_ascii_case(needed.as_bytes()),
+    }
+}
+
+fn is_secret_file(path: &[u8]) -> bool {
+    let path = path.to_ascii_lowercase();
+    let (folder, name) = path
+        .iter()
+        .rposition(|byte| b"/\\".contains(byte))
+        .map_or((&path[..0], &path[..]), |at| path.split_at(at + 1));
+    let stem =
+        name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0).map_or(name, |at| &name[..at]);
+    let is_in = |name: &[u8]| FILES.iter().any(|file| name == file.as_bytes());
+    !path.starts_with(b"-")
+        && path != b"/etc/passwd"
+        && (is_in(name)
+            || is_in(stem)
+            || NAMES.name(stem, false).is_some() && (name == stem || name.ends_with(b".txt"))
+            || memmem::find(folder, b"secrets/").is_some() && memchr::memchr(b'.', name).is_none())
+}
+
+/// The lines that a command printed: those behind it, up to the next prompt or turn.
+fn output<'a>(near: &Near<'a, '_>, end: usize, most: usize) -> Vec<&'a [u8]> {
+    let rest = from(near.bytes, end, OUTPUT);
+    let same_line = until(rest, |byte| byte == b'\n');
+    // A call and its result in one object.
+    for key in ["output\":\"", "stdout\":\"", "output\": \"", "stdout\": \"", "result\": \""] {
+        if let Some(at) = memmem::find(same_line, key.as_bytes()) {
+            return vec![until(&same_line[at + key.len()..], |byte| byte == b'"' || byte == b'\\')];
+        }
+    }
+    let mut secrets = Vec::new();
+    for line in
+        rest.get(same_line.len() + 1..).unwrap_or_default().split(|byte| *byte == b'\n').take(LINES + 2)
+    {
+        let text = behind_label(line).trim_ascii();
+        let is_frame = text.starts_with(b"```") || text.is_empty() || text.starts_with(b"<");
+        if is_frame && !text.is_empty() && secrets.is_empty() {
+            continue;
+        }
+        let is_said = MESSAGES.iter().any(|word| memmem::find(text, word.as_bytes()).is_some());
+        if is_frame || is_prompt(text) || secrets.len() >= most || is_said {
+            break;
+        }
+        secrets.push(text);
+    }
+    let is_alone = secrets.len() == 1;
+    secrets.retain(|text| is_secret(text, is_alone));
+    secrets
+}
+
+/// The text behind `tool result: ` and the like.
+fn behind_label(line: &[u8]) -> &[u8] {
+    let line = past(line, b" \t|\xe2\x94\x82\x8e\xbf");
+    // The numbers of lines.
+    let digits = leading(line, 6, |byte| byte.is_ascii_digit());
+    let line = line[digits..].strip_prefix("→".as_bytes()).unwrap_or(line);
+    let label = leading(line, 24, |byte| byte.is_ascii_alphabetic() || b" _".contains(&byte));
+    let named = [&b"result"[..], b"output", b"stdout", b"tool", b"response"];
+    match line[label..].strip_prefix(b":") {
+        Some(text) if named.iter().any(|name| line[..label].to_ascii_lowercase().ends_with(name)) => text,
+        _ => line,
+    }
+}
+
+/// Does the next command begin, or what somebody says?
+fn is_prompt(text: &[u8]) -> bool {
+    let speaker = leading(text, 12, |byte| byte.is_ascii_lowercase());
+    matches!(text, b"$" | b"#" | b"%" | b">")
+        || [&b"$ "[..], b"# ", b"% ", b"> ", b"PS "].iter().any(|prompt| text.starts_with(prompt))
+        || text[speaker..].starts_with(b": ") && speaker > 2
+        || memmem::find(text, b"$ ").is_some_and(|at| text[..at].contains(&b'@'))
+}
+
+fn is_secret(text: &[u8], is_alone: bool) -> bool {
+    let name = leading(text, 64, |byte| WORD.has(byte));
+    let assigned = name > 0 && text.len() > name + 2 && b"=:".contains(&text[name]) && text[name + 1] != b'=';
+    let words = text.split(|byte| *byte == b' ').count();
+    let columns = memmem::find(text, b"  ").is_some();
+    text.len() >= 4
+        && text.len() <= 2048
+        && !assigned
+        && !placeholder(text)
+        && !text.starts_with(b"{")
+        && !text.starts_with(b"-----")
+        && (words == 1 || is_alone && words <= WORDY && !columns && !text.ends_with(b"."))
+}
