@@ -233,8 +233,10 @@ fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
 fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     if let Retrieval::Inline { title, body, tags, .. } = &mut entry.retrieval {
         let redactor = Redactor::of(settings)?;
-        // What is a secret in the text is one in a tag.
-        redactor.learn(&format!("{title}\n\n{body}"));
+        // What is a secret in the text is one in a tag, which has small letters.
+        let text = format!("{title}\n\n{body}");
+        redactor.learn(&text);
+        redactor.learn(&text.to_lowercase());
         (*title, *body) = (redactor.cleaned(title), redactor.cleaned(body));
         // A mark is no tag.
         tags.retain(|tag| redactor.cleaned(tag) == *tag);

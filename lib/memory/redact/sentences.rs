@@ -81,7 +81,7 @@ fn below(near: &mut Near, is_secret: impl Fn(&[u8]) -> bool) {
 
 /// "SECRET is the password", "use SECRET as the password of …"
 fn said_before(near: &mut Near) {
-    if near.behind().first().is_some_and(u8::is_ascii_alphanumeric) {
+    if near.word().last() != Some(&b' ') && near.behind().first().is_some_and(u8::is_ascii_alphanumeric) {
         return;
     }
     let (mut rest, mut linked) = (near.before(), false);
@@ -222,7 +222,9 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
         return;
     }
     // `passwords`, `password_file`, `passwordless`: not the word.
+    let ends_in_word = near.word().last().is_some_and(|byte| !byte.is_ascii_punctuation() && *byte != b' ');
     match behind.first() {
+        Some(_) if !ends_in_word => {}
         Some(byte) if byte.is_ascii_alphanumeric() => {
             let ending = word(behind);
             if !is_in(&["en", "et", "n", "t", "a", "do", "ot"], ending) {
