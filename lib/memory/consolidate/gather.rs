@@ -216,7 +216,7 @@ impl Gatherer<'_> {
         let mut text = String::new();
         // What cannot be read is reported when it is read for the second time.
         let _ = or_panicked(path, || {
-            harness::read_after(format, path, last, &mut |turn: Turn| {
+            harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
                 let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
                 let tail = border(&text, text.len().saturating_sub(CARRIED));
                 let output = if output.is_empty() { "" } else { &format!("\ntool result: {output}") };
