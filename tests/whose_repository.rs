@@ -109,7 +109,7 @@ fn the_notes_of_a_place_are_taken_back() {
     // A person's act.
     let mut command = store.sandbox.command("memory-remove");
     let (code, _, err) = said(command.args(["--from", "/dl/r"]).env(AGENT.0, AGENT.1));
-    assert!(code == Some(1) && err.contains("a person's decision"), "{err}");
+    assert!(code == Some(1) && err.contains("only a person may"), "{err}");
     assert_eq!(store.tree(), before);
     let (code, out, err) = run(&["/dl/r"]);
     assert_eq!((code, ids(&out)), (Some(0), vec!["BBBBBB".to_owned(), "CCCCCC".to_owned()]), "{err}");

@@ -362,27 +362,25 @@ fn call_agent(
     }
     let duration_ms = millis(started.elapsed());
     let error = ended.as_ref().err().map(|error| error.message().to_owned());
-    match (&ended, &error) {
-        (Ok(text), _) => {
+    let told = match ended {
+        Ok(text) => {
             let length = text.chars().count();
             reporter.verbose(&format!("\"{name}\" completed in {duration_ms}ms ({length} chars returned)"));
+            own.answers = vec![format!("## {name}\n\n{text}")];
+            Ok(text)
         }
-        (_, why) => {
-            reporter.verbose(&format!("\"{name}\" failed: {}", why.as_deref().unwrap_or_default()));
+        Err(error) => {
+            reporter.verbose(&format!("\"{name}\" failed: {}", error.message()));
+            let mut why = failed(name, error.message());
+            let so_far = own.before_failure(false);
+            if !so_far.is_empty() {
+                // It was paid for, and may be what the caller needs.
+                why += &format!("\nBefore that it has said:\n{so_far}");
+                own.answers = vec![format!("## {name}\n\n{so_far}")];
+            }
+            Err(why)
         }
-    }
-    if let Ok(text) = &ended {
-        own.answers = vec![format!("## {name}\n\n{text}")];
-    }
-    let so_far = own.before_failure(false);
-    let told = ended.map_err(|error| match so_far.as_str() {
-        "" => failed(name, error.message()),
-        // It was paid for, and may be what the caller needs.
-        said => format!("{}\nBefore that it has said:\n{said}", failed(name, error.message())),
-    });
-    if told.is_err() && !so_far.is_empty() {
-        own.answers = vec![format!("## {name}\n\n{so_far}")];
-    }
+    };
     let done = SubAgentRun {
         name: name.to_owned(),
         input_tokens: own.tokens.input,

@@ -36,12 +36,12 @@ pub(super) fn run(
         let why = format!("it was not run: {DEEPEST} commands of axe already run inside one another");
         return Err(refused(why));
     }
+    let input = if tool.stdin_json { Value::Object(arguments).to_string() } else { String::new() };
     if tool.confirm {
-        confirmed(&words, scope).map_err(refused)?;
+        confirmed(&words, &input, scope).map_err(refused)?;
     }
-    let input = if tool.stdin_json { Value::Object(arguments).to_string().into_bytes() } else { Vec::new() };
     let finished = exec::run(Invocation {
-        input,
+        input: input.into_bytes(),
         vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
         is_heard: scope.reporter.is_verbose(),
         is_cut: true,
@@ -80,9 +80,10 @@ pub(super) fn run(
 }
 
 /// Asks the person at the terminal whether the program may run. The error is for the model.
-fn confirmed(words: &[String], scope: Scope) -> Result<(), String> {
+fn confirmed(words: &[String], input: &str, scope: Scope) -> Result<(), String> {
     let shown = shlex::try_join(words.iter().map(String::as_str)).map_err(|e| e.to_string())?;
-    let question = format!("Run {}? [y/N] ", one_line(&shown, usize::MAX));
+    let given = if input.is_empty() { String::new() } else { format!(" with {input}") };
+    let question = format!("Run {}? [y/N] ", one_line(&(shown + &given), usize::MAX));
     match terminal::ask(&question, scope.deadline) {
         Ok(Some(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
         Ok(Some(_)) => Err("it was not run: the person declined".to_owned()),

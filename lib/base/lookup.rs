@@ -1,8 +1,8 @@
 //! Finding programs, as a shell does.
 
+use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::stderr;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,8 +43,8 @@ fn path_of_commands() -> Option<&'static OsStr> {
         if named.is_empty() {
             return None;
         }
-        stderr::line(&format!(
-            "Warning: left out of PATH, because it is not an absolute path: {}; remove it there",
+        Reporter::new(false).warn(&format!(
+            "left out of PATH, because it is not an absolute path: {}; remove it there",
             named.join(", ")
         ));
         Some(path)

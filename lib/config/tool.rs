@@ -203,10 +203,12 @@ impl ToolEntry {
     }
 }
 
-/// The first `{name}` in a word that looks like an argument and is none: a typing error. `${name}` and `{{name}}` are
-/// other programs' placeholders.
+/// The first `{name}` in a word that looks like an argument and is none: a typing error. `${name}`, `%{name}`, `@{name}`,
+/// `#{name}`, `\p{name}` and `{{name}}` are other programs' placeholders.
 fn unknown_placeholder<'a>(word: &'a str, known: &BTreeSet<&str>) -> Option<&'a str> {
-    let is_other = |before: &str| before.ends_with(['$', '{']);
+    let is_other = |before: &str| {
+        before.ends_with(['$', '{', '%', '@', '#']) || before.bytes().rev().nth(1) == Some(b'\\')
+    };
     word.match_indices('{').filter(|(at, _)| !is_other(&word[..*at])).find_map(|(at, _)| {
         let (name, _) = word[at + 1..].split_once('}')?;
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

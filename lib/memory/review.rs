@@ -178,8 +178,7 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. Or the store cannot be written.
     pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
-        let proposal = self.proposal(id)?;
-        self.reject_all(slice::from_ref(id))?.pop().map_or(Ok(proposal), Ok)
+        self.reject_all(slice::from_ref(id))?.pop().map_or_else(|| self.proposal(id), Ok)
     }
 
     /// Takes those that are still there away, all at once, and returns them.

@@ -116,17 +116,22 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if from_stdin && args.has("no-stdin") {
         return Err(Error::usage("\"--attach -\" and \"--no-stdin\" do not go together"));
     }
-    let mut bytes =
-        if args.has("no-stdin") { None } else { stdin::read_bytes(&piped_in(scope.deadline), reporter)? };
+    let read = || match args.has("no-stdin") {
+        true => Ok(None),
+        false => stdin::read_bytes(&piped_in(scope.deadline), reporter),
+    };
+    let mut bytes = if from_stdin { read()? } else { None };
     let files = attachments::read(&attached, &mut bytes, env)?;
     prepared.check_files(&files)?;
+    // A fault of the files is told before anything is waited for.
+    bytes = if from_stdin { None } else { read()? };
     if let Some(kind) = bytes.as_deref().and_then(attachments::media) {
         return Err(
             Error::usage(format!("what is piped in is no text but {kind}")).hint("attach it with --attach -")
         );
     }
     let piped = bytes.and_then(|bytes| stdin::text_of(bytes, reporter));
-    if args.has("skip-empty") && piped.is_none() && !stdin::is_terminal() {
+    if args.has("skip-empty") && !from_stdin && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(());
     }
@@ -282,8 +287,13 @@ struct Live<'a> {
 impl Live<'_> {
     fn print(&mut self, text: &str) {
         if self.ended.is_ok() && !text.is_empty() {
-            // An answer must not command the terminal.
-            let shown = if self.stdout.is_terminal() { disarmed(text) } else { Cow::Borrowed(text) };
+            // An answer must not command the terminal. What is hidden cannot be told from a single piece.
+            let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+            let mut shown = Cow::Borrowed(text);
+            if self.stdout.is_terminal() && text.contains(is_live) {
+                let escaped = |c: char| if is_live(c) { c.escape_unicode().to_string() } else { c.into() };
+                shown = text.chars().map(escaped).collect();
+            }
             self.ended = self.stdout.text(&shown).and_then(|()| self.stdout.flush());
             self.ends_with_newline = text.ends_with('\n');
         }

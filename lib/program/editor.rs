@@ -40,11 +40,12 @@ pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
 /// Shows a text with $PAGER, else with less if it is there and the terminal can do it. `false`: nothing showed it.
 pub(super) fn page(text: &str, env: &Env) -> bool {
     let has_screen = env.text("TERM").is_some_and(|term| term != "dumb");
-    // With -X, what was read stays above the question.
+    // With -X, what was read stays above the question; Ctrl-C ends us, so with -K it ends less, too.
     let pager = env.text("PAGER").or(has_screen.then_some("less -X"));
     let words = pager.and_then(shlex::split);
     let Some([program, arguments @ ..]) = words.as_deref() else { return false };
-    let started = lookup::command(program).args(arguments).stdin(Stdio::piped()).spawn();
+    let less = format!("-K {}", env.text("LESS").unwrap_or_default());
+    let started = lookup::command(program).args(arguments).env("LESS", less).stdin(Stdio::piped()).spawn();
     let Ok(mut pager) = started else { return false };
     // Whoever has read enough leaves before the end.
     let _ = pager.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));

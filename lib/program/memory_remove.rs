@@ -116,7 +116,15 @@ fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
         (if is_dry { "would be " } else { "" }, counted(back.len() - mixed, "note", "notes"));
     let (waiting, _) = store.service.notes().proposals()?;
     let waiting = waiting.iter().filter(|change| change.session.as_ref().is_some_and(is_from_there)).count();
-    let more = if waiting > 0 { format!("; {waiting} from there to review") } else { String::new() };
+    let mut more = if waiting > 0 { format!("; {waiting} from there to review") } else { String::new() };
+    let (queued, _) = store.service.queued()?;
+    let is_queued = |cwd: &Path| {
+        is_from_there(&Source { cwd: Some(cwd.to_string_lossy().into_owned()), ..Source::default() })
+    };
+    let queued = queued.values().filter(|entry| entry.context.cwd.as_deref().is_some_and(is_queued)).count();
+    if queued > 0 {
+        more += &format!("; {queued} from there in the queue, which the next consolidation reads");
+    }
     cx.say(&format!("{archived} {would}archived, {mixed} {would}left with other sources{more}"));
     done
 }

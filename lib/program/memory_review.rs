@@ -204,7 +204,10 @@ impl Review<'_> {
     /// What a flag says.
     fn decide(&mut self, is_accepted: bool, id: &ProposalId, cx: &mut Context) -> Result<()> {
         // Before it may change: this is what the person is shown.
-        let pending = self.store.service.pending(self.store.service.proposal(id)?)?;
+        let pending = match is_accepted {
+            true => Some(self.store.service.pending(self.store.service.proposal(id)?)?),
+            false => None,
+        };
         match self.carry_out(is_accepted, id, None)? {
             Decided::Accepted(note) if cx.json => cx.stdout.json(&json!({
                 "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
@@ -213,7 +216,7 @@ impl Review<'_> {
             Decided::Rejected if cx.json => cx.stdout.json(&json!({"proposal": id, "decision": "rejected"})),
             Decided::Rejected => cx.stdout.line(&id.to_string()),
             Decided::NoteChanged => {
-                print(&pending, cx)?;
+                pending.iter().try_for_each(|pending| print(pending, cx))?;
                 Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))
                     .hint("this is the change now; if it is right, accept it again"))
             }

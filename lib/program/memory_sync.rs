@@ -65,14 +65,15 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let store = Store::open(args, cx)?;
     let redactor = Redactor::of(&store.config.redact)?;
     let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
-    if address.is_some() && address != remote::current(&store.root, &cx.env) {
+    let is_new = address.is_some() && address != remote::current(&store.root, &cx.env);
+    if is_new {
         only_a_person(person::REMOTE, cx)?;
     }
     if missing.is_some() {
         only_a_person(person::MISSING, cx)?;
     }
-    let remote = address.as_deref().unwrap_or_default();
-    let is_own = is_own(args, store.config.sync.trust.as_deref(), remote, cx)?;
+    let new = address.as_deref().filter(|_| is_new && args.has("remote"));
+    let is_own = is_own(args, store.config.sync.trust.as_deref(), new, cx)?;
     let request = SyncRequest {
         root: &store.root,
         env: &cx.env,
@@ -129,7 +130,12 @@ fn wanted(flag: Option<&str>, configured: Option<&str>, env: &Env) -> Result<Opt
 }
 
 /// Whether nobody else can write to the remote, by the flag or the configuration; who sets one up on a terminal is asked.
-fn is_own(args: &Args, configured: Option<&str>, remote: &str, cx: &mut Context) -> Result<Option<bool>> {
+fn is_own(
+    args: &Args,
+    configured: Option<&str>,
+    new: Option<&str>,
+    cx: &mut Context,
+) -> Result<Option<bool>> {
     let said = args.text("trust");
     if let Some(word) = said.filter(|word| ![OWN, "shared"].contains(word)) {
         let word = one_line(word, 80);
@@ -138,12 +144,12 @@ fn is_own(args: &Args, configured: Option<&str>, remote: &str, cx: &mut Context)
     if said.is_some() {
         only_a_person(person::TRUST, cx)?;
     }
-    match (said, configured) {
-        (Some(said), Some(other)) if said != other => {
+    match (said, configured, new) {
+        (Some(said), Some(other), _) if said != other => {
             Err(Error::usage(format!("option \"--trust\": sync.trust is \"{other}\""))
                 .hint("change it in the configuration, or leave out the option; see: memory-config path"))
         }
-        (None, None) if args.has("remote") && can_ask(cx) => {
+        (None, None, Some(remote)) if can_ask(cx) => {
             let question = format!("Are you the only one who can write to \"{}\"? [y/N] ", shown(remote));
             is_agreed(&question, false, cx).map(Some)
         }

@@ -57,7 +57,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let ids = ids(args, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
     let is_moved = patch.tier.is_some() || patch.status.is_some();
-    let author = author_of(is_moved.then_some(person::TIER), &ids, &store, cx)?;
+    let author = match patch.pinned {
+        // They were asked above, or it is their shell.
+        Some(_) => Author::Person,
+        None => author_of(is_moved.then_some(person::TIER), &ids, &store, cx)?,
+    };
     if let Author::Agent(_) = author {
         for text in [&mut patch.title, &mut patch.summary, &mut patch.body].into_iter().flatten() {
             *text = visible(text).into_owned();

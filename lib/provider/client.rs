@@ -144,7 +144,7 @@ impl ApiClient {
         let on_piece: Option<http::OnPiece> = if request.is_streamed { Some(&mut on_piece) } else { None };
         let sent = http::post(&url, &self.route, &self.headers(), body, deadline, on_piece);
         let has_begun = assembler.has_begun();
-        let is_whole = assembler.is_complete();
+        let is_whole = assembler.is_whole();
         let sent = sent.or_else(|error| if is_whole { Ok(Response::default()) } else { Err(error) });
         let mut response = sent.map_err(|error| match (error.kind, self.api) {
             (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(

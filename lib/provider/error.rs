@@ -73,11 +73,11 @@ impl CallError {
         CallError { is_transient: true, ..CallError::server(message) }
     }
 
-    /// An error that came in a stream. The request may be repeated only if nothing came before it: that was paid for.
-    pub(super) fn in_stream(body: &Value) -> CallError {
+    /// An error that came in a stream. The request may be repeated only if it `is_first`: what came before was paid for.
+    pub(super) fn in_stream(body: &Value, is_first: bool) -> CallError {
         let status = hidden_status(body.get("error").unwrap_or(body));
         let message = message_of(body).unwrap_or_else(|| status_text(status, "the stream has an error"));
-        let is_transient = may_pass(status) && !needs_money(body);
+        let is_transient = is_first && may_pass(status) && !needs_money(body);
         CallError { is_transient, ..CallError::new(category(status), one_line(&message, 1000)) }
     }
 

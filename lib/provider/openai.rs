@@ -124,7 +124,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let choice = answer.choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
     if let Some(error) = choice.error {
-        return Err(CallError::in_stream(&json!({ "error": error })));
+        return Err(CallError::in_stream(&json!({ "error": error }), false));
     }
     let nothing = || CallError::server("response contains no content");
     let sent = choice.message.ok_or_else(nothing)?;
@@ -204,6 +204,9 @@ fn call(call: &Value) -> ToolCall {
     }
 }
 
+/// A key of our own in the reply so far.
+const HAS_DELTA: &str = "has_delta";
+
 /// Adds an event of a stream to the reply so far.
 pub(super) fn add(
     whole: &mut Map<String, Value>,
@@ -223,20 +226,20 @@ pub(super) fn add(
         Some(other) => return Err(wrong_message(&other)),
     };
     if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
-        return Err(CallError::in_stream(&json!({ "error": error })));
+        return Err(CallError::in_stream(&json!({ "error": error }), false));
     }
     let mut piece = StreamPiece::default();
     if let Some(reason @ Value::String(_)) = choice.remove("finish_reason") {
         whole.insert("finish_reason".to_owned(), reason);
         piece.is_last = true;
     }
-    // Some servers call it `message`; others send the whole message once more at the end.
+    // Some servers call it `message`; others send the whole message once more after the deltas.
     let delta = choice.remove("delta").filter(|delta| !delta.is_null());
-    let again = |message: &Value| {
-        let known = whole.get("message").and_then(|known| known.get("content"));
-        known.is_some_and(|known| Some(known) == message.get("content"))
-    };
-    match delta.or_else(|| choice.remove("message").filter(|message| !again(message))) {
+    if delta.is_some() {
+        whole.insert(HAS_DELTA.to_owned(), Value::Bool(true));
+    }
+    let has_delta = whole.contains_key(HAS_DELTA);
+    match delta.or_else(|| choice.remove("message").filter(|_| !has_delta)) {
         None | Some(Value::Null) => {}
         Some(Value::Object(mut delta)) => {
             let (text, mut refusal) = content(delta.get("content"))?;

@@ -68,9 +68,9 @@ impl<'a> Assembler<'a> {
         self.bytes > 0
     }
 
-    /// Whether all of the answer has come, whatever the connection does next.
-    pub(super) fn is_complete(&self) -> bool {
-        self.is_complete
+    /// Whether all of the answer has come, whatever follows. Some servers write an empty reason in every piece.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_complete && self.whole.get("finish_reason").is_none_or(|reason| *reason != "")
     }
 
     /// Reads a piece. Returns whether more is wanted.
@@ -141,7 +141,7 @@ impl<'a> Assembler<'a> {
             return Ok(());
         }
         if self.is_error {
-            return Err(self.told(&body_of(&data)));
+            return Err(CallError::in_stream(&body_of(&data), self.whole.is_empty()));
         }
         self.mended |= mend(&mut data);
         let event = match serde_json::from_slice::<Value>(&data) {
@@ -155,7 +155,7 @@ impl<'a> Assembler<'a> {
             }
         };
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(self.told(&Value::Object(event)));
+            return Err(CallError::in_stream(&Value::Object(event), self.whole.is_empty()));
         }
         let StreamPiece { text, is_last, ends_stream } = match self.api {
             Api::Anthropic => anthropic::add(&mut self.whole, event),
@@ -172,13 +172,6 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// An error that the service told. If nothing came before it, the request may be repeated.
-    fn told(&self, body: &Value) -> CallError {
-        let mut error = CallError::in_stream(body);
-        error.is_transient &= self.whole.is_empty();
-        error
-    }
-
     /// The reply as if it had come whole, if the stream came to its end; and whether characters were replaced.
     pub(super) fn end(mut self) -> Result<(Vec<u8>, bool), CallError> {
         let outcome = std::mem::replace(&mut self.outcome, Ok(()));
@@ -187,14 +180,11 @@ impl<'a> Assembler<'a> {
         let line = std::mem::take(&mut self.line);
         let rest = outcome.and_then(|()| self.line(&line)).and_then(|()| self.line(b""));
         // What follows a whole answer cannot spoil it.
-        if !self.is_complete {
+        if !self.is_whole() {
             rest?;
-        }
-        if let Ok(body) = serde_json::from_slice::<Value>(&self.plain) {
-            // Gemini's errors are lists of one.
-            let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
+            let body = body_of(&self.plain);
             if body.get("error").is_some_and(|error| !error.is_null()) {
-                return Err(CallError::in_stream(&body));
+                return Err(CallError::in_stream(&body, self.whole.is_empty()));
             }
         }
         if !self.is_complete {

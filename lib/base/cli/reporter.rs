@@ -3,9 +3,12 @@
 use crate::base::stderr::line;
 use crate::base::sync::lock;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The warnings that are not printed yet, as they would be.
 static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// Warnings are kept until it is known whether the program fails: then they are part of its error.
+static KEEPS: AtomicBool = AtomicBool::new(false);
 
 /// Prints warnings and verbose lines. Most of a sub-agent have a prefix, and appear only with
 /// `--verbose`.
@@ -14,18 +17,17 @@ pub struct Reporter {
     prefix: &'static str,
     warnings: bool,
     verbose: bool,
-    /// Warnings are kept until it is known whether the program fails: then they are part of its error.
-    keeps: bool,
 }
 
 impl Reporter {
     pub fn new(verbose: bool) -> Reporter {
-        Reporter { prefix: "", warnings: true, verbose, keeps: false }
+        Reporter { prefix: "", warnings: true, verbose }
     }
 
     /// The reporter of a program whose errors are JSON, if `keeps`: stderr is one object then.
     pub fn keeping(verbose: bool, keeps: bool) -> Reporter {
-        Reporter { keeps, ..Reporter::new(verbose) }
+        KEEPS.store(keeps, Relaxed);
+        Reporter::new(verbose)
     }
 
     /// The warnings that were kept since the last time.
@@ -51,7 +53,7 @@ impl Reporter {
     }
 
     fn show(&self, prefix: &str, message: &str) {
-        match self.keeps {
+        match KEEPS.load(Relaxed) {
             true => lock(&KEPT).push(format!("{prefix}Warning: {message}")),
             false => line(&format!("{prefix}Warning: {message}")),
         }

@@ -85,7 +85,7 @@ fn is_in_sequence([last, second]: [char; 2], c: char, rest: &str) -> bool {
 fn is_flag(first: char, rest: &str) -> bool {
     const LONGEST: usize = 6;
     let is_letter = |c: char| matches!(c, '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}');
-    let more = rest.chars().take_while(|c| is_letter(*c)).count();
+    let more = rest.chars().take(LONGEST).take_while(|c| is_letter(*c)).count();
     is_letter(first) && (2..LONGEST).contains(&more) && rest.chars().nth(more) == Some('\u{e007f}')
 }
 

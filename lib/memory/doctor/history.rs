@@ -146,10 +146,15 @@ pub(super) fn foreign_settings(cx: &CheckContext, to: &mut Diagnosis) {
     let notes = ["topics/any note", "archive/any note", "proposals/any change"];
     let arguments = [&["check-ignore", "--no-index", "--verbose", "--"], &notes[..]].concat();
     let hidden = git.maybe_lines(&arguments).ok().flatten().unwrap_or_default();
-    // `FILE:LINE:PATTERN<TAB>PATH`
-    let files: BTreeSet<&str> = hidden.iter().filter_map(|line| line.split(':').next()).collect();
-    for file in files {
-        let what = "hides notes from git; only a git of yours heeds it";
+    // `FILE:LINE:PATTERN<TAB>PATH`; a pattern with `!` hides nothing.
+    let places = hidden.iter().filter_map(|line| {
+        let (file, rest) = line.split_once(':')?;
+        let (number, pattern) = rest.split_once(':')?;
+        (!pattern.starts_with('!')).then_some((file, number))
+    });
+    for (file, number) in places.collect::<BTreeSet<_>>() {
+        let what = format!("line {number} hides notes from git; only a git of yours heeds it");
+        let mend = "remove that line, if you did not put it there";
         to.warning(Check::History, &root.path().join(file), what, mend);
     }
 }

@@ -455,14 +455,15 @@ impl SyncRun<'_> {
     fn last_exchange(&self, ours: Option<&str>, theirs: Option<&str>) -> Result<[Option<String>; 2]> {
         let (Some(ours), Some(theirs)) = (ours, theirs) else { return Ok([None, None]) };
         // The last line is about `ours`, so that a part of the answer is not taken for all.
-        let arguments = ["log", "--first-parent", "--reverse", "--format=%H %P %s", ours];
+        let arguments = ["log", "--first-parent", "--reverse", "--format=%H %P%x09%s", ours];
         let lines = self.git.lines(&arguments)?;
         if !lines.last().is_some_and(|line| line.starts_with(ours)) {
             return Err(unusable(&arguments));
         }
         let met = self.commits.bases(Some(ours), Some(theirs))?;
-        for line in lines.iter().rev().filter_map(|line| line.strip_suffix(EXCHANGE)) {
-            let [commit, _, there] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
+        let subjects = lines.iter().rev().filter_map(|line| line.split_once('\t'));
+        for (commits, _) in subjects.filter(|(_, subject)| *subject == EXCHANGE) {
+            let [commit, _, there] = commits.split_whitespace().collect::<Vec<_>>()[..] else { continue };
             let common = self.commits.bases(Some(there), Some(theirs))?;
             // Where all of this store was sent, or another merge came after it, that counts.
             if self.is_ancestor(commit, theirs)? || self.is_own && met != common {
