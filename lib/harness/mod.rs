@@ -40,6 +40,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::harness::out::{OnTurn, TurnSink};
+use crate::harness::parts::Message;
 use crate::harness::spec::{Format, Spec};
 use crate::harness::turn::SessionReport;
 use serde_json::Value;
@@ -106,7 +107,7 @@ const LOG_CAP: u64 = 64 << 20;
 fn logged(log: &Path) -> Vec<String> {
     fn collect(value: Value, prompts: &mut Vec<String>) {
         match value {
-            Value::String(text) => prompts.push(text.trim().to_owned()),
+            Value::String(text) => prompts.push(Message::of(&text).words()),
             Value::Array(values) => values.into_iter().for_each(|value| collect(value, prompts)),
             Value::Object(mut object) => {
                 let prompt =

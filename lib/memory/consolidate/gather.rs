@@ -161,7 +161,7 @@ impl Gatherer<'_> {
         let key = session_key(entry);
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
-        self.learn(format, path, last);
+        self.learn(format, path);
         let read = or_panicked(path, || {
             harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
@@ -212,11 +212,11 @@ impl Gatherer<'_> {
 
     /// Takes note of a session's secrets before it is read: what is said at its end is hidden at its beginning. A turn
     /// is searched together with the end of the one before it, whose question it may answer.
-    fn learn(&self, format: &'static Format, path: &Path, last: Option<&str>) {
+    fn learn(&self, format: &'static Format, path: &Path) {
         let mut text = String::new();
         // What cannot be read is reported when it is read for the second time.
         let _ = or_panicked(path, || {
-            harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
+            harness::read(format, path, &mut |turn: Turn| {
                 let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
                 let tail = border(&text, text.len().saturating_sub(CARRIED));
                 let output = if output.is_empty() { "" } else { &format!("\ntool result: {output}") };

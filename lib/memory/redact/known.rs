@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::base::text::hex;
 use crate::memory::redact::chars::{BASE64, leading, trailing};
@@ -19,7 +19,7 @@ const APART: usize = 12;
 /// The shortest value of which pieces are looked for.
 const CUT: usize = 20;
 /// How many forms of values are looked for; the first ones stay.
-const MOST: usize = 4096;
+const MOST: usize = 1 << 14;
 
 /// Values with what they look like in other encodings.
 #[derive(Default)]
@@ -27,7 +27,9 @@ pub(super) struct KnownValues {
     values: BTreeMap<Vec<u8>, &'static str>,
     forms: Vec<Encoded>,
     /// Which forms begin with these four bytes, and where in the form these are.
-    starts: BTreeMap<u32, Vec<(usize, usize)>>,
+    starts: HashMap<u32, Vec<(usize, usize)>>,
+    /// For each value of [`first`], whether a form begins so.
+    firsts: Vec<bool>,
 }
 
 struct Encoded {
@@ -86,6 +88,8 @@ impl KnownValues {
         for at in places {
             if let Some(start) = word(&form.text, at) {
                 self.starts.entry(start).or_default().push((number, at));
+                self.firsts.resize(1 << 16, false);
+                self.firsts[first(start)] = true;
             }
         }
         self.forms.push(form);
@@ -101,16 +105,13 @@ impl KnownValues {
     }
 
     pub(super) fn find(&self, bytes: &[u8], spans: &mut Vec<Span>) {
-        if self.forms.is_empty() {
+        if self.firsts.is_empty() {
             return;
         }
-        let mut firsts = [false; 1 << 12];
-        let first = |start: u32| (start.wrapping_mul(0x9e37_79b1) >> 20) as usize;
-        self.starts.keys().for_each(|start| firsts[first(*start)] = true);
         let (mut start, mut done) = (0_u32, 0);
         for (end, byte) in bytes.iter().enumerate() {
             start = start << 8 | u32::from(*byte);
-            if !firsts[first(start)] || end < done + 3 {
+            if !self.firsts[first(start)] || end < done + 3 {
                 continue;
             }
             let at = end - 3;
@@ -147,6 +148,10 @@ impl Encoded {
         }
         Some(Span { start, end, kind: self.kind, certainty: Certainty::Known })
     }
+}
+
+fn first(start: u32) -> usize {
+    (start.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

@@ -119,7 +119,7 @@ impl Redactor {
     pub fn learn(&self, text: &str) {
         let mut known = KnownValues::default();
         if self.enabled {
-            self.find(text, &[(0, text.len())], &mut known);
+            self.find_in(text, &mut Vec::new(), &mut known);
         }
         self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(&known);
     }

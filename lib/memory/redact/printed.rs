@@ -28,7 +28,12 @@ static FILES: LazyLock<Vec<&str>> = LazyLock::new(|| rules::words("files"));
 pub(super) fn printed(near: &mut Near) {
     let before = near.before();
     let is_run = PROMPTS.iter().any(|prompt| memmem::find(before, prompt.as_bytes()).is_some());
-    if !is_run || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
+    // The first word behind a prompt, a call or an operator.
+    let head = before.trim_ascii_end();
+    let is_first = head.is_empty()
+        || [&b"\\n"[..], "❯".as_bytes(), "➜".as_bytes(), b"sudo"].iter().any(|end| head.ends_with(end))
+        || head.last().is_some_and(|byte| b"$#%>|;&(\"'`:]=".contains(byte));
+    if !is_run || !is_first || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
         return;
     }
     let line = line(near);
@@ -84,11 +89,13 @@ fn is_secret_file(path: &[u8]) -> bool {
     let stem =
         name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0).map_or(name, |at| &name[..at]);
     let is_in = |name: &[u8]| FILES.iter().any(|file| name == file.as_bytes());
+    // A file of source or prose about tokens is none.
+    let is_bare = name == stem
+        || [&b".txt"[..], b".key", b".asc", b".b64", b".gpg"].iter().any(|end| name.ends_with(end));
     !path.starts_with(b"-")
         && path != b"/etc/passwd"
         && (is_in(name)
-            || is_in(stem)
-            || NAMES.name(stem, false).is_some() && (name == stem || name.ends_with(b".txt"))
+            || is_bare && (is_in(stem) || NAMES.name(stem, false).is_some())
             || memmem::find(folder, b"secrets/").is_some() && memchr::memchr(b'.', name).is_none())
 }
 

@@ -56,7 +56,9 @@ pub(super) fn password(near: &mut Near) {
     if near.spans.len() == found {
         said_before(near);
         answered(near);
-        below(near, |text| (random(text) || chosen(text)) && !is_path(text));
+        // A commit is no secret.
+        let is_commit = |text: &[u8]| text.len() == 40 && text.iter().all(u8::is_ascii_hexdigit);
+        below(near, |text| (random(text) || chosen(text)) && !is_path(text) && !is_commit(text));
     }
 }
 

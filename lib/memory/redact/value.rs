@@ -73,6 +73,12 @@ pub(super) fn flagged(value: &[u8]) -> bool {
         && (made(value) || (number || phrase(value)) && !placeholder(value))
 }
 
+/// Words that join others in prose. Nobody's dice throw them.
+const JOINING: &[&str] = &[
+    "a", "an", "and", "as", "at", "by", "for", "in", "is", "it", "no", "not", "of", "on", "or", "out", "per",
+    "than", "the", "to", "up", "with",
+];
+
 /// A passphrase: three words or more that a sign joins, or two with a blank.
 pub(super) fn phrase(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else { return false };
@@ -83,6 +89,7 @@ pub(super) fn phrase(value: &[u8]) -> bool {
     (10..=64).contains(&value.len())
         && (3 - usize::from(blank)..=8).contains(&words.len())
         && words.iter().all(is_word)
+        && (blank || !words.iter().any(|word| JOINING.contains(word)))
         && words.iter().filter(|word| word.len() > 2 && word.chars().all(char::is_alphabetic)).count()
             > usize::from(!blank)
         && text.chars().any(char::is_lowercase)

@@ -96,8 +96,8 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
         [b'&', b'l', b't', b';', ..] => Some((4, Some('<'))),
         [b'&', b'g', b't', b';', ..] => Some((4, Some('>'))),
         // In an address that is in another one.
-        [b'%', b'2', b'5', rest @ ..] if escape(&[b"%", rest].concat()).is_some() => {
-            let (sign, length) = escape(&[b"%", &rest[..2]].concat())?;
+        [b'%', b'2', b'5', first, second, ..] if escape(&[b'%', *first, *second]).is_some() => {
+            let (sign, length) = escape(&[b'%', *first, *second])?;
             Some((length + 2, Some(sign).filter(char::is_ascii)))
         }
         // Full width.
