@@ -54,7 +54,8 @@ fn day(home: &Home, month: u64) -> (u64, u64) {
     fs::create_dir_all(&inbox).unwrap();
     for number in 0..SESSIONS_A_DAY {
         let name = format!("m{month}-s{number}");
-        let path = home.path().join(format!("{name}.jsonl"));
+        let path = home.path().join(format!(".claude/projects/p/{name}.jsonl"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, session(&name, month * 100 + number as u64)).unwrap();
         let now = format!("2027-{:02}-28T{:02}", month + 1, 8 + number);
         let entry = json!({

@@ -213,7 +213,8 @@ pub fn transcript<'a>(
             .collect();
         add("o", &log);
     }
-    let path = home.path().join(format!("{session}.jsonl"));
+    let path = home.path().join(format!(".claude/projects/p/{session}.jsonl"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, lines).unwrap();
     path
 }

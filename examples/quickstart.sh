@@ -52,7 +52,9 @@ mkdir -p "$XDG_CONFIG_HOME/agent-memory"
 cat >"$XDG_CONFIG_HOME/agent-memory/config.json" <<CONFIG
 {"storage": {"root": "$home/notes", "autoCommit": false}, "llm": {"command": "eval \"\$LIBRARIAN\""}}
 CONFIG
-cat >"$home/session.jsonl" <<'SESSION'
+export CLAUDE_CONFIG_DIR="$home/claude"
+mkdir -p "$home/claude/projects/p"
+cat >"$home/claude/projects/p/s1.jsonl" <<'SESSION'
 {"type":"user","uuid":"u1","sessionId":"s1","promptSource":"typed","message":{"role":"user","content":"Remember: the dev server listens on port 8081."}}
 {"type":"assistant","uuid":"u2","sessionId":"s1","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"Noted."}]}}
 SESSION
@@ -60,7 +62,7 @@ cd "$home"
 
 say '$ memory capture --harness claude-code    # as a hook of Claude Code, at the end of a session'
 memory capture --harness claude-code <<HOOK
-{"session_id": "s1", "transcript_path": "$home/session.jsonl", "cwd": "$home", "hook_event_name": "SessionEnd"}
+{"session_id": "s1", "transcript_path": "$home/claude/projects/p/s1.jsonl", "cwd": "$home", "hook_event_name": "SessionEnd"}
 HOOK
 
 say '$ memory capture --title "Guards are pure" --body "Put I/O into actors." --tags xstate'

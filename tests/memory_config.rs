@@ -98,6 +98,9 @@ fn only_the_first_file_found_is_used() {
     assert_eq!(run(&[], &[named, trust]), ("named.json".into(), json!(2), json!(100)));
     assert_eq!(run(&[], &[trust]), ("memory.config.json".into(), json!(3), json!(100)));
     assert_eq!(run(&[], &[("AGENT_MEMORY_TRUST", "yes")]), ("config.json".into(), json!(3), json!(44)));
+    // In an agent's shell it is nobody's word: what it runs may have set it.
+    assert_eq!(run(&[], &[trust, ("CLAUDECODE", "1")]), ("config.json".into(), json!(3), json!(44)));
+    assert_eq!(run(&[], &[named, ("CLAUDECODE", "1")]), ("named.json".into(), json!(2), json!(100)));
     fs::remove_file(here(&sandbox)).unwrap();
     assert_eq!(run(&[], &[]), ("config.json".into(), json!(4), json!(44)));
     let xdg = sandbox.home().join("xdg");

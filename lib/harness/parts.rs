@@ -16,6 +16,8 @@ const NOBODYS: &[&str] = &[
 pub(super) struct Message {
     pub(super) texts: Vec<String>,
     pub(super) attached: Vec<String>,
+    /// A block is not closed: the next parts are in it.
+    is_open: bool,
 }
 
 impl Message {
@@ -36,8 +38,13 @@ impl Message {
 
     /// A text, without the blocks in it: whatever their tag is, a program or a page wrote them.
     pub(super) fn text(&mut self, text: &str) {
+        if self.is_open {
+            return self.attached.push(text.to_owned());
+        }
         let (mut typed, mut rest) = (String::new(), text);
         while let Some((start, end, name)) = block(rest) {
+            self.is_open = end.is_none();
+            let end = end.unwrap_or(rest.len());
             typed.push_str(&rest[..start]);
             if !NOBODYS.iter().any(|start| name.starts_with(start)) {
                 self.attached.push(rest[start..end].to_owned());
@@ -59,6 +66,12 @@ impl Message {
         Message { texts: vec![typed], ..self }
     }
 
+    /// The same without a block that begins in one part and ends in another.
+    pub(super) fn whole(self) -> Message {
+        let Message { texts, attached, .. } = Message::of(&self.texts.join("\n"));
+        Message { texts, attached: [self.attached, attached].concat(), ..self }
+    }
+
     /// The words, without the marks for images.
     pub(super) fn words(&self) -> String {
         let words = self.texts.iter().filter(|text| *text != IMAGE).map(String::as_str);
@@ -67,8 +80,8 @@ impl Message {
 }
 
 /// The first block of a text, and the name of its tag: from a line that begins with the tag to the last one that closes
-/// it, because its content may have any. One that is not closed goes on to the end if no HTML or type has such a name.
-fn block(text: &str) -> Option<(usize, usize, &str)> {
+/// it, because its content may have any. One that is not closed counts if no HTML or type has such a name.
+fn block(text: &str) -> Option<(usize, Option<usize>, &str)> {
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
         let start = offset + line.len() - line.trim_start().len();
@@ -85,9 +98,8 @@ fn block(text: &str) -> Option<(usize, usize, &str)> {
             let end = after.find('>').filter(|_| is_it)?;
             Some(text.len() - after.len() + end + 1)
         });
-        let open = || name.contains(['_', '-', ':']).then_some(text.len());
-        if let Some(end) = closing.or_else(open) {
-            return Some((start, end, name));
+        if closing.is_some() || name.contains(['_', '-', ':']) {
+            return Some((start, closing, name));
         }
     }
     None

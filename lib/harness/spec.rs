@@ -347,6 +347,15 @@ impl Spec {
         own.into_iter().chain(cwd.ancestors().flat_map(|dir| below(dir, self.project_files))).collect()
     }
 
+    /// Does a session's file lie where the program keeps its sessions, symlinks resolved? Anybody may write one elsewhere.
+    pub fn keeps(&self, session: &Path, env: &Env) -> bool {
+        let PastSource::Files(home, patterns) = &self.past else { return true };
+        let fixed = patterns.iter().filter_map(|pattern| pattern.split('*').next());
+        let dirs = fixed.filter_map(|below| fs_err::canonicalize(home.dir(env)?.join(below)).ok());
+        fs_err::canonicalize(session)
+            .is_ok_and(|session| dirs.into_iter().any(|dir| session.starts_with(dir)))
+    }
+
     /// The events of hooks at which something has ended.
     pub fn ends(&self) -> impl Iterator<Item = &'static str> {
         self.events.iter().filter(|event| event.when == When::End).map(|event| event.name)

@@ -117,8 +117,9 @@ impl Sandbox {
         self.queue_with(capture)
     }
 
+    /// Where Claude Code would keep the session.
     pub(crate) fn transcript(&self, session: &str) -> PathBuf {
-        self.work().join(format!("{session}.jsonl"))
+        self.home().join(format!(".claude/projects/p/{session}.jsonl"))
     }
 
     /// Writes the transcript of a Claude Code session: turns of role and text.

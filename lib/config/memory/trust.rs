@@ -6,6 +6,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::config::memory::read;
 use crate::config::memory::settings::Settings;
+use crate::harness::shell::AgentShell;
 use fs_err as fs;
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -23,7 +24,8 @@ const CAPS: &[&str] = &[
 /// Whether the environment or the user's own file trusts the directory of `file`. The own file must list it or a
 /// directory above it.
 pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
-    if env.text("AGENT_MEMORY_TRUST") == Some("1") {
+    // What an agent runs may set the variable.
+    if env.text("AGENT_MEMORY_TRUST") == Some("1") && AgentShell::of(env).is_none() {
         return true;
     }
     let Some(dir) = file.parent().and_then(|dir| fs::canonicalize(dir).ok()) else { return false };

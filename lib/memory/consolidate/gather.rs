@@ -162,8 +162,14 @@ impl Gatherer<'_> {
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
         self.learn(format, path);
+        // What a command printed is in a file of ours.
+        let spec = entry.retrieval.spec();
+        let is_elsewhere = spec.is_some_and(|spec| !spec.keeps(path, self.run.env));
+        let mut is_doubted = false;
         let read = or_panicked(path, || {
-            harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
+            harness::read_after(format, path, last, self.run.env, &mut |mut turn: Turn| {
+                is_doubted |= is_elsewhere && turn.is_typed;
+                turn.is_typed &= !is_elsewhere;
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
                     is_ours = bears_an_id(&turn.text);
                 }
@@ -185,6 +191,13 @@ impl Gatherer<'_> {
             self.run
                 .reporter
                 .warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
+        }
+        if let Some(spec) = spec.filter(|_| is_doubted) {
+            self.run.reporter.warn(&format!(
+                "\"{}\" is not where {} keeps its sessions: nothing in it counts as typed",
+                path.display(),
+                spec.title
+            ));
         }
         let nothing = |why: &str| Ok(Gathered::Nothing(Verdict::Processed(Some(why.to_owned()))));
         if is_ours {

@@ -5,7 +5,7 @@ use crate::base::text::{border, cut_mark};
 use crate::harness::recalled::reads_memory;
 use crate::harness::turn::Role;
 use crate::memory::outside::Provenance;
-use crate::memory::record::{Record, Speaker};
+use crate::memory::record::{Record, Speaker, passes_on};
 use crate::store::entry::{EntryId, mentioned};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -130,7 +130,8 @@ impl Passage {
                     record.add(turn, Speaker::Person, title);
                     record.add(turn, Speaker::Person, body);
                 }
-                None => record.add(turn, Speaker::Person, &self.text),
+                None if !passes_on(&self.text) => record.add(turn, Speaker::Person, &self.text),
+                None => record.add(turn, Speaker::Pasted, &self.text),
             },
             // Pasted, or it cannot be told whose it is.
             Role::User | Role::Document => record.add(turn, Speaker::Pasted, &self.text),

@@ -15,6 +15,7 @@ mod words;
 
 pub use crate::memory::record::dangers::{Danger, DangerKind, dangers};
 pub use crate::memory::record::sentences::{collapsed, of_note as sentences_of_note};
+pub use crate::memory::record::typed::passes_on;
 
 use crate::memory::facts::facts;
 use crate::memory::record::claims::{

@@ -77,7 +77,7 @@ fn is_bound(line: &str) -> bool {
 }
 
 /// What stands after the mark of a list.
-fn list_item(line: &str) -> Option<&str> {
+pub(super) fn list_item(line: &str) -> Option<&str> {
     let marks = ["- ", "* ", "• ", "– ", "+ "].into_iter();
     let numbered = || {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());

@@ -4,7 +4,7 @@
 //! `speech.txt`.
 
 use crate::memory::lists::{List, TURNS};
-use crate::memory::record::sentences::{FOREIGN, of_turn};
+use crate::memory::record::sentences::{FOREIGN, list_item, of_turn};
 use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
@@ -32,6 +32,15 @@ pub(super) fn typed_part(text: &str) -> String {
     if text.chars().nth(TYPED_CHARS).is_none() {
         return text.to_owned();
     }
+    let typed = unmarked(text);
+    match typed.len() < text.len() && typed.chars().nth(TYPED_CHARS).is_none() {
+        true => typed,
+        false => String::new(),
+    }
+}
+
+/// What stands beside quotes and code blocks.
+fn unmarked(text: &str) -> String {
     let mut is_code = false;
     let mut typed = String::new();
     for line in text.lines() {
@@ -42,10 +51,36 @@ pub(super) fn typed_part(text: &str) -> String {
             typed.extend([line, "\n"]);
         }
     }
-    match typed.len() < text.len() && typed.chars().nth(TYPED_CHARS).is_none() {
-        true => typed,
-        false => String::new(),
-    }
+    typed
+}
+
+/// Does a turn pass on the words of others without a mark around them? It says so, asks about what stands in its other
+/// lines, or has two lines of a conversation.
+pub fn passes_on(text: &str) -> bool {
+    let text = unmarked(text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let is_about = |line: &&str| {
+        line.contains(['?', '？']) && lines.len() > 1 && List("asks about a text").is_in(&words_of(line))
+    };
+    lines.iter().any(|line| is_about(line) || List("passes on").is_in(&words_of(line)))
+        || lines.iter().filter(|line| names_speaker(line)).count() > 1
+}
+
+/// "Marek: Thursday." and "<marek> Thursday", also behind a time.
+fn names_speaker(line: &str) -> bool {
+    let said = line.trim_start_matches(|c: char| c.is_ascii_digit() || "[]():., ".contains(c));
+    let name = match said.strip_prefix('<') {
+        Some(said) => said.split_once("> "),
+        None => said.split_once(": ").or_else(|| said.split_once('：')),
+    };
+    name.is_some_and(|(name, _)| {
+        (1..=3).contains(&name.split_whitespace().count())
+            && name.chars().all(|c| c.is_alphanumeric() || " -_.@'’()[]:".contains(c))
+            && list_item(line).is_none()
+            && ![List("announcement"), List("lead-in")]
+                .iter()
+                .any(|speech| speech.begins(&words_of(name)) > 0)
+    })
 }
 
 /// The sentences of a turn that are the person's own words. An exception belongs to the sentence before it.
@@ -196,4 +231,32 @@ fn is_slip(typed: &str, written: &str) -> bool {
         && may_err(typed)
         && may_err(written)
         && osa_distance(typed, written) <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_passes_on_what_it_announces_asks_about_or_quotes_as_a_chat() {
+        for (text, expected) in [
+            ("is this phishing?\n\nDear colleague.", true),
+            ("Dear colleague.\n\nwhat do you think?", true),
+            ("I copied this from a blog. Never test.", true),
+            ("Ich hab das kopiert: nie testen.", true),
+            ("Me: when?\nMarek: Thursday.", true),
+            ("<marek> when?\n<ana> now", true),
+            ("[10:02] ana: hi\n[10:03] Marek K. (he): hi", true),
+            ("is this flaky? always run it twice.", false),
+            ("fix it.\n\nand can you always use tabs?", false),
+            ("why is CI red?\nps: never push.", false),
+            ("Remember: use tabs.\nNote: never push.", false),
+            ("- tests: always run\n- lint: never skip", false),
+            ("Marek: always use tabs.", false),
+            ("is this ok?\n```\nAlways push.\n```", false),
+            ("is this ok?\n> Always push.", false),
+        ] {
+            assert_eq!(passes_on(text), expected, "{text}");
+        }
+    }
 }
