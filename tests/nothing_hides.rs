@@ -208,7 +208,7 @@ fn no_model_and_no_agent_makes_a_persons_note_cold() {
             let args = [&[*id], how].concat();
             let (code, _, err) =
                 said(store.sandbox.command("memory-update").args(&args).env(AGENT.0, AGENT.1));
-            assert!(code == Some(1) && err.contains("is a person's decision"), "{args:?} {err}");
+            assert!(code == Some(1) && err.contains("only a person may change the tier"), "{args:?} {err}");
         }
     }
     assert_eq!(tiers(&store), ["warm", "warm", "hot", "cold"]);
