@@ -44,7 +44,9 @@ fn without_marks(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(at) = rest.find("id__") {
         let before = rest[..at].trim_end_matches(|c: char| !c.is_alphanumeric() && !OPENING.contains(&c));
-        let is_mark = before.ends_with(OPENING) && rest.get(at..at + 10).and_then(EntryId::parse).is_some();
+        let is_mark = before.ends_with(OPENING)
+            && !before.ends_with("[[")
+            && rest.get(at..at + 10).and_then(EntryId::parse).is_some();
         let end = if is_mark { rest[at..].find(CLOSING).map_or(rest.len(), |end| at + end) } else { at + 1 };
         out += if is_mark { before.trim_end_matches(OPENING).trim_end() } else { &rest[..end] };
         rest = if is_mark { rest[end..].trim_start_matches(CLOSING) } else { &rest[end..] };
