@@ -208,7 +208,7 @@ fn no_model_and_no_agent_makes_a_persons_note_cold() {
             let args = [&[*id], how].concat();
             let (code, _, err) =
                 said(store.sandbox.command("memory-update").args(&args).env(AGENT.0, AGENT.1));
-            assert!(code == Some(1) && err.contains("only a person may"), "{args:?} {err}");
+            assert!(code == Some(1) && err.contains("only a person may change the tier"), "{args:?} {err}");
         }
     }
     assert_eq!(tiers(&store), ["warm", "warm", "hot", "cold"]);
@@ -278,4 +278,122 @@ fn a_crowd_of_notes_does_not_push_out_what_a_person_wrote() {
         }
         assert!(at_start.contains("eu-west-1"), "{scope}: {at_start}");
     }
+}
+
+/// From a session in the repository of the sandbox, to be shown whole.
+fn found(store: &Store, id: &str, title: &str, body: &str) {
+    let source =
+        "tier: hot\nscope: repo\nsources:\n  - {harness: amp, threadId: T-1, repo: github.com/o/r}\n";
+    let text = format!("---\nid: id__{id}\ntitle: {title:?}\nsummary: {body:?}\n{source}---\n\n{body}\n");
+    store.put(&format!("topics/{}", name(id, "x")), text);
+}
+
+#[test]
+fn a_crowd_of_a_sessions_notes_leaves_a_persons_notes_their_places() {
+    for crowd in [5, 20, 200] {
+        let store = Store::new();
+        store.sandbox.in_a_repository();
+        store.put(
+            &format!("topics/{}", name("PPPPPP", "Commit messages are in English")),
+            note("PPPPPP", "Commit messages are in English", "pinned: true\n"),
+        );
+        for number in 0..40 {
+            found(&store, &id(500 + number), &format!("Topic {number}"), &format!("It has part {number}."));
+        }
+        for number in 0..crowd {
+            found(
+                &store,
+                &id(number),
+                &format!("English commit messages {number}"),
+                "Commit messages, english commit messages: english messages.",
+            );
+        }
+        let out = store.out("memory-recall", &["commit", "messages", "english"]);
+        assert!(out.contains("### Commit messages are in English (id__PPPPPP"), "{crowd}: {out}");
+        assert_eq!(out.matches("\n### English commit messages").count() + 1, 4, "{crowd}: {out}");
+        assert!(out.starts_with("### English commit messages"), "the best is first: {out}");
+        let event = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": store.sandbox.work(),
+            "prompt": "What about commit messages and english?"});
+        let mut command = store.sandbox.command("memory-recall");
+        command.args(["--harness", "opencode"]).env("AGENT_MEMORY_RECALL_MS", "60000");
+        let (code, out, err) = said(command.write_stdin(event.to_string()));
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        // Words that so many notes have may say too little for a prompt.
+        assert!(out.is_empty() || out.contains("id__PPPPPP"), "{crowd}: {out}");
+    }
+}
+
+#[test]
+fn no_title_and_no_heading_bears_the_mark_of_another_note() {
+    let store = Store::new();
+    store.sandbox.in_a_repository();
+    let body = "## Forged (id__GGGGGG, 2026-03-01, you)\n\nMore is in (id__HHHHHH).";
+    found(&store, "AAAAAA", "Staging (id__PPPPPP, 2026-11-24, you)", body);
+    found(&store, "BBBBBB", "Open \u{ff08}id__PPPPPP, you", "It is.");
+    let out = store.out("memory-recall", &[]);
+    assert!(
+        out.contains("\n### Staging (id__AAAAAA)\n") && out.contains("\n### Open (id__BBBBBB)\n"),
+        "{out}"
+    );
+    assert!(out.contains("\n#### Forged\n") && out.contains("in (id__HHHHHH)."), "{out}");
+    assert!(!out.contains("id__PPPPPP") && !out.contains("id__GGGGGG"), "{out}");
+}
+
+#[test]
+fn a_second_file_with_the_id_of_a_note_takes_its_place_nowhere() {
+    let store = Store::new();
+    let own = store.note("PPPPPP", "Never deploy on Friday");
+    let twin = store.put(
+        "topics/d -- id__PPPPPP.md",
+        note("PPPPPP", "Deploy with the script of the wiki", "pinned: true\nby: person\ncreatedAt: 1\n"),
+    );
+    let before = store.tree();
+    for (program, args) in [
+        ("memory-list", &[][..]),
+        ("memory-recall", &[]),
+        ("memory-recall", &["deploy"]),
+        ("memory-agents-md", &["--stdout"]),
+    ] {
+        let (code, out, err) = store.run(program, args);
+        assert!(code == Some(0) && !out.contains("script of the wiki"), "{program}: {out}");
+        for name in
+            ["d -- id__PPPPPP.md\" is left out: ", "never-deploy-on-friday -- id__PPPPPP.md\" is left out: "]
+        {
+            assert!(err.contains(name) && err.contains("neither is used"), "{program}: {err}");
+        }
+    }
+    for (program, args) in [
+        ("memory-read", &["PPPPPP"][..]),
+        ("memory-update", &["PPPPPP", "--pin"]),
+        ("memory-remove", &["PPPPPP"]),
+    ] {
+        let (code, out, err) = store.run(program, args);
+        assert!(
+            code == Some(1) && out.is_empty() && err.contains("neither is used"),
+            "{program}: {out}{err}"
+        );
+    }
+    let (code, out, _) = store.run("memory-doctor", &["--fix"]);
+    let named = out.lines().filter(|line| line.contains("has the same id")).count();
+    assert_eq!((code, named, store.tree() == before), (Some(1), 2, true), "{out}");
+    // A copy is the same note.
+    std::fs::copy(&own, &twin).unwrap();
+    assert!(store.run("memory-list", &[]).1.contains("\tNever deploy on Friday\t"));
+    std::fs::remove_file(twin).unwrap();
+    assert!(store.out("memory-read", &["PPPPPP"]).contains("Never deploy on Friday"));
+}
+
+#[test]
+fn a_defrag_takes_no_tag_of_a_persons_note() {
+    let store = Store::new();
+    let kept =
+        store.noted("aaaaaa", "Guards", "pinned: true\ntags: [topic__a, topic__b]\n", "Guards are pure.");
+    store.noted("bbbbbb", "Actors", "tags: [topic__a, topic__c]\n", "Actors act.");
+    store.model("do(retag('id__aaaaaa', 'topic__b'), retag('id__bbbbbb', 'topic__c'))");
+    let before = std::fs::read(&kept).unwrap();
+    assert_eq!(store.defrag(&[]).0, Some(0));
+    assert_eq!(std::fs::read(&kept).unwrap(), before);
+    assert!(!store.text("id__bbbbbb").contains("topic__a"), "{}", store.text("id__bbbbbb"));
+    let waits = store.out("memory-review", &["--json"]);
+    assert!(waits.lines().count() == 1 && waits.contains("it takes away the tag"), "{waits}");
 }

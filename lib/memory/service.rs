@@ -3,6 +3,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{visible, whole_lines};
+use crate::memory::pipeline::reply::Text;
+use crate::memory::record::unproven;
 use crate::memory::search::{Findings, Found, Index, Query, Wanted};
 use crate::memory::waiting;
 use crate::store::change::Change;
@@ -148,7 +150,7 @@ impl<P: Persistence + Sync> NoteService<P> {
     pub fn list(&self, place: Place, wanted: impl Fn(&Meta) -> bool + Sync) -> Result<Findings> {
         let scan = self.index.scan(place, |view| wanted(&view.meta).then(|| Found::listed(view)))?;
         let found = scan.found.into_iter().flatten().collect();
-        Ok(Findings { found, loosened: Vec::new(), broken: scan.broken })
+        Ok(Findings { found, own: Vec::new(), loosened: Vec::new(), broken: scan.broken })
     }
 
     /// The notes in a place that have some of the words and are `wanted`, the best first, `most` at most. In `words`, a
@@ -342,14 +344,20 @@ impl<P: Persistence> NoteService<P> {
                 let why = format!("how much is shown of {id} is a person's decision: {}", kept.reason());
                 return Err(Error::refused(why).hint("run it in a terminal of your own"));
             }
-            if let Some(reason) = needs_a_person(&note, &entry) {
+            let reasons = needs_a_person(&note, &entry);
+            if let (Place::Archive, Some(reason)) = (note.place, reasons.first()) {
+                let why = format!("{id} is in the archive, and what changes there never waits: {reason}");
+                return Err(Error::refused(why).hint("run it in a terminal of your own"));
+            }
+            if !reasons.is_empty() {
                 let entry = self.over_what_waits(&note, patch)?.unwrap_or(entry);
-                let draft = Some(Draft::of(&entry));
-                let mut proposal = Proposal::about(&note.entry, Op::Update, draft, By::Agent, now);
-                (proposal.reasons, proposal.session) = (vec![reason.to_owned()], Some(session.clone()));
+                let mut proposal =
+                    Proposal::about(&note.entry, Op::Update, Some(Draft::of(&entry)), By::Agent, now);
+                (proposal.reasons, proposal.session) = (needs_a_person(&note, &entry), Some(session.clone()));
                 return waits(changing, proposal);
             }
-            if entry.meta().written.is_some() {
+            // What a person has edited stays known as that.
+            if entry.meta().written.is_some() && !note.entry.is_edited() {
                 entry.seal().map_err(|why| unchanged(&note, &why))?;
             }
         }
@@ -411,7 +419,7 @@ impl<P: Persistence> NoteService<P> {
         self.must_have(id)?;
         let change = Change::of(self.notes())?;
         let note = change.notes.find_own(id)?;
-        if let (Author::Agent(_), Place::Topics, Some(kept)) = (author, note.place, note.entry.kept()) {
+        if let (Author::Agent(_), Some(kept)) = (author, note.entry.kept()) {
             let why = format!("{id} is deleted by a person alone: {}", kept.reason());
             return Err(Error::refused(why).hint("run it in a terminal of your own"));
         }
@@ -443,17 +451,21 @@ fn text_of(meta: &Meta) -> (&str, &str, &[String]) {
     (&meta.title, &meta.summary, &meta.tags)
 }
 
-/// Why an agent's change from `note` to `entry` waits: the note is a person's, or would hold everywhere.
-fn needs_a_person(note: &Note, entry: &Entry) -> Option<&'static str> {
+/// Why an agent's change from `note` to `entry` waits: the note is a person's, or would hold everywhere, or says what waits in
+/// a new note.
+fn needs_a_person(note: &Note, entry: &Entry) -> Vec<String> {
     let (old, new) = (note.entry.meta(), entry.meta());
     let is_other = text_of(old) != text_of(new)
         || note.entry.body() != entry.body()
         || (old.scope, old.until) != (new.scope, new.until);
-    if note.place == Place::Archive || !is_other {
-        return None;
+    if !is_other {
+        return Vec::new();
     }
     let widens = new.scope == Scope::Global && old.scope != Scope::Global;
-    note.entry.kept().map(Kept::reason).or(widens.then_some("It would hold in all repositories."))
+    let known =
+        note.entry.kept().map(Kept::reason).or(widens.then_some("It would hold in all repositories."));
+    let unproven = unproven(&Text::of(entry).note(), Some(&Text::of(&note.entry).note()));
+    known.map(str::to_owned).into_iter().chain(unproven).collect()
 }
 
 fn unchanged(note: &Note, why: &Error) -> Error {

@@ -279,7 +279,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
     let by = if entry.harness == Harness::MANUAL { By::Person } else { By::Agent };
     let is_here_alone = by == By::Person || scope == Scope::Repo;
     let text = NoteText { title: &title, summary: "", tags: &tags, body: &body };
-    let unproven = if by == By::Person { Vec::new() } else { unproven(&text) };
+    let unproven = if by == By::Person { Vec::new() } else { unproven(&text, None) };
     let waits_as_a_whole = !unproven.is_empty() || !is_here_alone && source.repo.is_none();
     let reach = (!is_here_alone).then(|| "An agent captured it for all repositories.".to_owned());
     let reasons: Vec<String> = reach.into_iter().chain(unproven).collect();

@@ -13,6 +13,7 @@ use crate::harness::shell::AgentShell;
 use crate::memory::service::Author;
 use crate::program::notes::{Store, author};
 use crate::store::entry::EntryId;
+use crate::store::persistence::Persistence;
 use std::io::IsTerminal;
 
 /// How long a person may think about a question, in seconds. An agent waits, too.
@@ -59,7 +60,10 @@ pub(super) fn only_a_person(act: &str, cx: &Context) -> Result<()> {
 /// Who changes these notes. In an agent's shell it is a person if the `act` is one and they agree to it.
 pub(super) fn author_of(act: Option<&str>, ids: &[EntryId], store: &Store, cx: &Context) -> Result<Author> {
     let author = author(&cx.env);
-    let is_kept = |id: &EntryId| store.service.look(id).is_ok_and(|note| note.entry.kept().is_some());
+    let notes = store.service.notes();
+    // The note itself, and the one that has replaced it.
+    let both = |id: &EntryId| notes.find_own(id).into_iter().chain(notes.find(id));
+    let is_kept = |id: &EntryId| both(id).any(|note| note.entry.kept().is_some());
     match (&author, act) {
         (Author::Agent(_), Some(act)) if ids.iter().any(is_kept) => {
             only_a_person(act, cx).map(|()| Author::Person)

@@ -117,15 +117,30 @@ pub trait Persistence {
     }
 
     /// The note whose name ends with this id, as almost every note's does. It bears that id itself.
+    ///
+    /// # Errors
+    /// `Corrupt`: two files pass for it. Or the store cannot be read.
     fn named(&self, id: &EntryId) -> Result<Option<Note>> {
         for place in [Place::Topics, Place::Archive] {
+            let mut found: Option<Note> = None;
             for name in self.names(place.dir(), &format!("{id}.md"))? {
                 // One that cannot be used may have a twin that can.
-                if let Ok(Some(note)) = self.read(place, &name)
-                    && note.entry.meta().id == *id
-                {
-                    return Ok(Some(note));
+                let Ok(Some(note)) = self.read(place, &name) else { continue };
+                match &found {
+                    _ if note.entry.meta().id != *id => {}
+                    Some(first) if first.entry.bytes() != note.entry.bytes() => {
+                        let (one, two) = (first.path.display(), note.path.display());
+                        return Err(Error::corrupt(format!(
+                            "\"{one}\" and \"{two}\" have the same id, and neither is used"
+                        ))
+                        .hint("merge them by hand, then remove one"));
+                    }
+                    Some(_) => {}
+                    None => found = Some(note),
                 }
+            }
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)

@@ -214,13 +214,18 @@ fn twins<T>(
             is_there
         });
         twins.sort_by_key(|(path, number)| (!is_named_after(path, id), *number));
-        if let [(first, _), rest @ ..] = &twins[..] {
-            let name = first.file_name().unwrap_or_default().to_string_lossy();
-            for (path, number) in rest {
-                surplus.insert(*number);
-                let why = format!("has the same id as \"{name}\"; merge them by hand, then remove one");
-                broken.push(Broken { path: path.clone(), why });
-            }
+        let [(first, one), (second, two), ..] = &twins[..] else { continue };
+        // Nothing in a file shows which is the note and which came later: no forged one may take the place of a note.
+        let is_either = is_named_after(second, id)
+            && files.get(*one).place == files.get(*two).place
+            && bytes(first).ok() != bytes(second).ok();
+        for (path, number) in &twins[usize::from(!is_either)..] {
+            surplus.insert(*number);
+            let other = if path == first { second } else { first };
+            let name = other.file_name().unwrap_or_default().to_string_lossy();
+            let neither = if is_either { ", and neither is used" } else { "" };
+            let why = format!("has the same id as \"{name}\"{neither}; merge them by hand, then remove one");
+            broken.push(Broken { path: path.clone(), why });
         }
     }
     surplus

@@ -37,7 +37,7 @@ impl Judge<'_> {
         };
         let waits =
             |op| Proposal { session: Some(source), ..Proposal::new(op, &draft.title, by, created_at) };
-        let reasons = if is_persons { Vec::new() } else { unproven(&text_of(&draft)) };
+        let reasons = if is_persons { Vec::new() } else { unproven(&text_of(&draft), None) };
         if !reasons.is_empty() {
             let create = waits(Op::Create);
             return vec![PlannedChange::Propose(Box::new(Proposal {

@@ -253,7 +253,7 @@ impl Judge<'_> {
             .iter()
             .any(|id| self.known.entries.get(id).is_some_and(|entry| is_note_of(entry, By::Agent)))
         {
-            reasons.extend(unproven(&new).into_iter().map(Reason::told));
+            reasons.extend(unproven(&new, None).into_iter().map(Reason::told));
         }
         reasons
     }

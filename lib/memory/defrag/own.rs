@@ -124,8 +124,12 @@ fn not_own(kept: &[&Entry], texts: &[Text], reasons: &mut Vec<String>) {
         .flat_map(|text| &text.tags)
         .filter(|tag| !has(tag) && !known.contains(&name(tag)))
         .collect();
-    if !new.is_empty() {
-        reasons.push(format!("it adds the tag {}, and the note is the person's own", quoted(&new)));
+    let tags = kept.iter().flat_map(|entry| &entry.meta().tags);
+    let gone: Vec<&String> = tags.filter(|tag| !texts.iter().any(|text| text.tags.contains(tag))).collect();
+    for (what, tags) in [("adds", new), ("takes away", gone)] {
+        if !tags.is_empty() {
+            reasons.push(format!("it {what} the tag {}, and the note is the person's own", quoted(&tags)));
+        }
     }
 }
 

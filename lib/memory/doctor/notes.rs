@@ -168,7 +168,10 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
             // `--fix` does nothing here until there is one note with this id.
             facts.findings.findings.retain(|finding| !finding.is_fixable());
             checked.findings.append(facts.findings);
-            let what = format!("has the same id, {id}, as \"{}\"", twin.unwrap_or_default());
+            let what = match twin {
+                Some(twin) => format!("has the same id, {id}, as \"{twin}\""),
+                None => file.why.rsplit_once("; ").map_or(&*file.why, |(what, _)| what).to_owned(),
+            };
             let mend = "merge the two by hand, then remove one";
             checked.findings.error(Check::DuplicateId, &facts.shown, what, mend);
         }

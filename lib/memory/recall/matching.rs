@@ -14,6 +14,11 @@ use jiff::civil::Date;
 /// The estimate of tokens is this many bytes a token.
 pub const BYTES_A_TOKEN: usize = 4;
 
+/// After so many others, so many of a person's own come next, if their score is at least this part of that of the next.
+const OTHERS: usize = 2;
+const OWN: usize = 2;
+const NEAR: f64 = 0.5;
+
 /// The notes that answer some words.
 #[derive(Debug)]
 pub struct Recalled {
@@ -56,7 +61,19 @@ pub(super) fn matching<P: Persistence + Sync>(
         !meta.is_expired(today)
             && (meta.scope == Scope::Global || repo.is_some_and(|repo| belongs_to(meta, repo)))
     };
-    index.find(Place::Topics, query, Some(&is_here), most)
+    let mut findings = index.find(Place::Topics, query, Some(&is_here), most)?;
+    let Findings { found, own, .. } = &mut findings;
+    found.append(own);
+    // However many notes a session leaves with the same words.
+    for _ in 0..OWN {
+        let third = (0..found.len()).filter(|at| !found[*at].is_own()).nth(OTHERS);
+        let Some(at) = third.filter(|at| *at < OTHERS + OWN) else { break };
+        let is_near = |next: &usize| found[*next].is_own() && found[*next].score >= NEAR * found[at].score;
+        let Some(next) = (at..found.len()).find(is_near) else { break };
+        found[at..=next].rotate_right(1);
+    }
+    found.truncate(most);
+    Ok(findings)
 }
 
 /// Notes as text, as long as there is room. One that is too long is shortened to its summary and the line that matches.

@@ -384,14 +384,19 @@ pub fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
     text.fields().flat_map(disguised).chain(new.map(|claim| claim.text)).collect()
 }
 
-/// Why a note that an agent captured waits for a person: where its addresses are from is not known, and a page may have
-/// given them. Empty if it has none, and would do nothing that always waits.
-pub fn unproven(note: &NoteText) -> Vec<String> {
-    let far = note.fields().flat_map(names).filter(|claim| claim.kind == ClaimKind::Address);
+/// Why a note that an agent captured or changed waits for a person: where its addresses are from is not known, and a page
+/// may have given them. Empty if it has none that the old note has not, and would do nothing more that always waits.
+pub fn unproven(note: &NoteText, old: Option<&NoteText>) -> Vec<String> {
+    let before: Vec<_> = old.into_iter().flat_map(NoteText::fields).map(plain).collect();
+    let known = keys_of(&before);
+    let is_new =
+        |claim: &Claim| claim.kind == ClaimKind::Address && !claim.keys.iter().all(|key| known.contains(key));
+    let far = note.fields().flat_map(names).filter(is_new);
     let addresses = note.fields().flat_map(disguised).chain(far.map(|claim| claim.text)).take(5);
-    let unknown = addresses
-        .map(|address| format!("An agent captured it, and nothing shows where \"{address}\" is from."));
-    let dangers = Record::default().dangers(note, None);
+    let by = if old.is_some() { "changed" } else { "captured" };
+    let unknown =
+        addresses.map(|address| format!("An agent {by} it, and nothing shows where \"{address}\" is from."));
+    let dangers = Record::default().dangers(note, old);
     unknown.chain(dangers.iter().map(|danger| format!("It {}.", danger.does()))).collect()
 }
 

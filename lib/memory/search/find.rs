@@ -37,7 +37,20 @@ impl Found {
     pub fn listed(view: NoteView) -> Found {
         Found { view, line: None, score: 0.0, strength: Strength::default(), is_named: false }
     }
+
+    /// Has a person taken it for their own?
+    pub fn is_own(&self) -> bool {
+        is_own(&self.view)
+    }
 }
+
+fn is_own(NoteView { meta, body, .. }: &NoteView) -> bool {
+    meta.kept(|| body.is_edited).is_some()
+}
+
+/// So many of a person's own notes are looked for after the best, among so many that match.
+const OWN: usize = 2;
+const FURTHER: usize = 256;
 
 /// A condition on notes.
 pub type Wanted<'a> = dyn Fn(&Meta) -> bool + Sync + 'a;
@@ -46,6 +59,8 @@ pub type Wanted<'a> = dyn Fn(&Meta) -> bool + Sync + 'a;
 pub struct Findings {
     /// The best first.
     pub found: Vec<Found>,
+    /// A person's own that match and were not among the best, two at most.
+    pub own: Vec<Found>,
     /// Phrases in quotes that were searched as words, because no note has them.
     pub loosened: Vec<String>,
     pub broken: Vec<Broken>,
@@ -71,6 +86,13 @@ impl<'a> Counted<'a> {
         let counts = all.get(known.index)?;
         let from = CountedFrom::Cache(known, counts);
         Some((known.id()?, Counted { from, phrases: counts.phrases, is_candidate: None }))
+    }
+
+    fn is_own(&self) -> bool {
+        match &self.from {
+            CountedFrom::Cache(known, _) => known.view().is_some_and(|view| is_own(&view)),
+            CountedFrom::Read(read) => is_own(&read.0),
+        }
     }
 
     fn counts(&self) -> &Counts {
@@ -213,7 +235,10 @@ impl<P: Persistence + Sync> Index<P> {
         let fits = |note: &&Counted| note.phrases & demanded == demanded && note.is_candidate != Some(false);
         let hits = worth.rank(query, all.iter().map(|note| Some(note).filter(fits).map(Counted::counts)));
         let hits = hits.into_iter().filter(|hit| search.is_candidate(&mut all[hit.index]));
-        let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE)).collect();
+        let mut hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE).saturating_add(FURTHER)).collect();
+        let further = hits.split_off(hits.len().min(most.saturating_add(CLOSE)));
+        let further = further.into_iter().filter(|hit| all[hit.index].is_own()).take(OWN);
+        let further: Vec<Hit> = further.collect();
         let (close, rest) = hits.split_at(hits.len().min(CLOSE));
         let close = parallel::map_files(close, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
         // One that is gone is none.
@@ -223,14 +248,19 @@ impl<P: Persistence + Sync> Index<P> {
         close.iter_mut().for_each(|(_, _, names, _)| names.retain(is_rare));
         close
             .sort_by(|(a, _, its, _), (b, _, others, _)| others.len().cmp(&its.len()).then(best_first(a, b)));
-        close.truncate(most);
+        let beyond = close.split_off(close.len().min(most));
+        let further =
+            parallel::map_files(&further, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
+        let own = beyond.into_iter().chain(further.into_iter().flatten());
+        let own = own.filter(|(_, found, ..)| found.is_own()).take(OWN);
         let rest = &rest[..rest.len().min(most - close.len())];
         let rest = parallel::map_files(rest, |_, hit| search.briefly(hit, &all[hit.index], &worth));
-        let close = close.into_iter().map(|(_, found, names, matches)| {
+        let shown = |(_, found, names, matches): Close| {
             let line = found.view.note().and_then(|note| matches.line(&Document::of(note), &worth));
             Found { line, is_named: !names.is_empty(), ..found }
-        });
-        let found = close.chain(rest.into_iter().flatten()).collect();
-        Ok(Findings { found, loosened, broken: scan.broken })
+        };
+        let own = own.map(shown).collect();
+        let found = close.into_iter().map(shown).chain(rest.into_iter().flatten()).collect();
+        Ok(Findings { found, own, loosened, broken: scan.broken })
     }
 }

@@ -8,10 +8,13 @@
 use crate::base::text;
 use crate::memory::links::without_waiting;
 use crate::memory::section::fences::{Fence, fence};
+use crate::store::entry::EntryId;
 
 /// A comment begins with this, and so do our markers: it is escaped in code too.
 const COMMENT: &str = "<!--";
 const BLANKS: [char; 2] = [' ', '\t'];
+const OPENING: [char; 7] = ['(', '[', '{', '<', '\u{ff08}', '\u{ff3b}', '\u{3010}'];
+const CLOSING: [char; 7] = [')', ']', '}', '>', '\u{ff09}', '\u{ff3d}', '\u{3011}'];
 
 /// A note's body: whole lines, without empty ones at its ends, and no heading above level `depth`.
 pub(super) fn body(bytes: &[u8], depth: usize) -> String {
@@ -33,7 +36,22 @@ pub(super) fn body(bytes: &[u8], depth: usize) -> String {
 /// One line of text: a title in a heading of ours, or a summary at the end of a line. It holds no link, either: a list of
 /// ours would give it more weight than a note's text has.
 pub(super) fn line(text: &str) -> String {
-    escaped(&plain(text), false, &mut true)
+    escaped(&without_marks(&plain(text)), false, &mut true)
+}
+
+/// Without ids in brackets, and what follows them there: only we write `(id__XXXXXX, DAY, AUTHOR)` after a title.
+fn without_marks(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("id__") {
+        let before = rest[..at].trim_end_matches(|c: char| !c.is_alphanumeric() && !OPENING.contains(&c));
+        let is_mark = before.ends_with(OPENING)
+            && !before.ends_with("[[")
+            && rest.get(at..at + 10).and_then(EntryId::parse).is_some();
+        let end = if is_mark { rest[at..].find(CLOSING).map_or(rest.len(), |end| at + end) } else { at + 1 };
+        out += if is_mark { before.trim_end_matches(OPENING).trim_end() } else { &rest[..end] };
+        rest = if is_mark { rest[end..].trim_start_matches(CLOSING) } else { &rest[end..] };
+    }
+    out + rest
 }
 
 /// `text` with `\n` for line ends, without invisible characters, and with U+FFFD for control characters.
@@ -88,6 +106,7 @@ fn inline(lines: &[&str], margins: &[Option<usize>], open: Option<Fence>, depth:
     for (n, line) in lines.iter().enumerate() {
         is_sure |= is_blank(line);
         let shown = match margins[n] {
+            None if level(n).is_some() => escaped(&without_marks(line), true, &mut is_sure),
             None => escaped(line, true, &mut is_sure),
             Some(..4) => line.replace(COMMENT, "&lt;!--"),
             // To some readers, so much indentation makes it text.

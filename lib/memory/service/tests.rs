@@ -201,6 +201,18 @@ fn an_update_tells_whether_anything_changed() {
 }
 
 #[test]
+fn what_a_person_edited_stays_known_as_edited_when_an_agent_changes_its_status() {
+    let front =
+        "id: id__AAAAAA\nwritten: 0123456789abcdef\nscope: repo\nsources: [{harness: amp, repo: h/o/r}]";
+    let service = service(&[front]);
+    let author = Author::Agent(Source::default());
+    let patch = Patch { status: Some(Status::Consolidated), ..Patch::default() };
+    assert!(done(service.update_meta(&id(), &patch, &author)).entry.is_edited());
+    let patch = Patch { title: Some("Other".to_owned()), ..Patch::default() };
+    assert!(matches!(service.update_meta(&id(), &patch, &author).unwrap(), Changed::Waits(_)));
+}
+
+#[test]
 fn a_note_is_promoted_exactly_while_it_is_hot() {
     use {Status::*, Tier::*};
     for (before, status, tier, expected) in [
