@@ -169,7 +169,7 @@ fn a_login_that_the_command_renewed_survives_a_signal() {
     sandbox.write(&login, "{}");
     let ready = sandbox.work().join("ready");
     let renews = "echo [2] > \"$CODEX_HOME/new\"\nmv \"$CODEX_HOME/new\" \"$CODEX_HOME/auth.json\"";
-    sandbox.write(&codex, &format!("#!/bin/sh\n{renews}\ntouch '{}'\nsleep {mark}\n", ready.display()));
+    sandbox.write(&codex, format!("#!/bin/sh\n{renews}\ntouch '{}'\nsleep {mark}\n", ready.display()));
     set_mode(&codex, 0o755);
     sandbox.agent("a", &format!("CODEX_HOME=$LLM_HOME/codex {}", codex.display()), MEMORY);
     let running = working(&sandbox, plain(&sandbox));
