@@ -1,6 +1,6 @@
 //! `axe-run` on its main way: prompt in, answer out, an entry in the log; and what its flags change.
 
-use crate::support::{NOW, Sandbox, binary, said, set_mode, tools};
+use crate::support::{NOW, Sandbox, binary, mode, said, set_mode, symlink, tools};
 use std::fs;
 use std::path::Path;
 
@@ -236,6 +236,37 @@ fn codex_runs_in_a_home_with_nothing_but_its_login() {
     let (code, _, err) = run();
     assert_eq!(code, Some(2));
     assert!(err.contains(".codex/config.toml\": ") && err.contains("correct the file"), "{err}");
+}
+
+/// The program writes a new login beside the old one, and renames it: what it found there was a link.
+#[test]
+fn a_login_that_codex_renewed_is_kept() {
+    let (old, new) = ("{\"token\": 1}", "{\"token\": 2}");
+    for (written, ends, kept, said_of) in [
+        (new, "echo Hi.", new, ""),
+        (new, "exit 3", new, "failed"),
+        ("{\"tok", "echo Hi.", old, "Warning: a login that the LLM command renewed is lost: "),
+    ] {
+        let sandbox = Sandbox::new();
+        let path = sandbox.home().join("bin/codex");
+        let script = format!(
+            "#!/bin/sh\nprintf '%s' '{written}' > \"$CODEX_HOME/new\"\n\
+             mv \"$CODEX_HOME/new\" \"$CODEX_HOME/auth.json\"\n{ends}\n"
+        );
+        sandbox.write(&path, &script);
+        set_mode(&path, 0o755);
+        let (login, link) = (sandbox.home().join("login"), sandbox.home().join(".codex/auth.json"));
+        sandbox.write(&login, old);
+        set_mode(&login, 0o640);
+        symlink(&login, &link);
+        sandbox.agent_file("a", "name = 'a'\nmodel = 'command/codex'");
+        let mut command = sandbox.run("a");
+        command.env("PATH", format!("{}:{}", path.parent().unwrap().display(), tools()));
+        let (_, _, err) = said(&mut command);
+        assert!(err.contains(said_of) && (!err.is_empty() || said_of.is_empty()), "{ends}: {err}");
+        assert_eq!((fs::read_to_string(&login).unwrap().as_str(), mode(&login)), (kept, 0o640), "{ends}");
+        assert!(link.is_symlink());
+    }
 }
 
 #[test]

@@ -378,7 +378,13 @@ fn init_without_an_llm_says_how_to_set_one() {
     assert_eq!(serde_json::from_str::<Value>(&written).unwrap()["llm"]["command"], Value::Null);
     // axe-run is only an LLM command if the preset's agent exists.
     sandbox.agent_file("librarian", "name = 'librarian'\nmodel = 'a/b'");
-    assert!(init("b.json").2.starts_with("LLM command: axe ("));
+    let axe = "; the agent librarian has the tools that its file gives it, and logs its runs: see axe(7)\n";
+    let said = init("b.json").2;
+    assert!(said.starts_with(&format!("LLM command: axe ({path}/axe-run){axe}")), "{said}");
+    fake_programs(&sandbox, &["amp"]);
+    let amp = "; Amp keeps its tools and its context files, and records a thread on its server: see axe(7)\n";
+    let said = init("c.json").2;
+    assert!(said.starts_with(&format!("LLM command: amp ({path}/amp){amp}")), "{said}");
 }
 
 #[test]

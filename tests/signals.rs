@@ -1,8 +1,9 @@
 //! Signals to `axe-run`: it leaves at once with 128+N, and takes along what it started.
 
 use crate::support::processes::{LONG, Running, at_once, expect_gone, mark, ours};
-use crate::support::{Said, Sandbox, binary, eventually};
+use crate::support::{Said, Sandbox, binary, eventually, set_mode};
 use rustix::process::Signal;
+use std::fs;
 use std::io::Write;
 use std::process::Command;
 use std::time::Instant;
@@ -159,6 +160,23 @@ fn with_one_signal_ignored_the_others_still_count() {
     let output = running.finish();
     assert_eq!((output.err().as_str(), output.code()), ("axe-run: ended by SIGTERM\n", Some(143)));
     expect_gone(&mark);
+}
+
+#[test]
+fn a_login_that_the_command_renewed_survives_a_signal() {
+    let (sandbox, mark) = (Sandbox::new(), mark());
+    let (login, codex) = (sandbox.home().join(".codex/auth.json"), sandbox.home().join("codex"));
+    sandbox.write(&login, "{}");
+    let ready = sandbox.work().join("ready");
+    let renews = "echo [2] > \"$CODEX_HOME/new\"\nmv \"$CODEX_HOME/new\" \"$CODEX_HOME/auth.json\"";
+    sandbox.write(&codex, format!("#!/bin/sh\n{renews}\ntouch '{}'\nsleep {mark}\n", ready.display()));
+    set_mode(&codex, 0o755);
+    sandbox.agent("a", &format!("CODEX_HOME=$LLM_HOME/codex {}", codex.display()), MEMORY);
+    let running = working(&sandbox, plain(&sandbox));
+    running.signal(Signal::TERM);
+    assert_eq!(running.finish().code(), Some(143));
+    expect_gone(&mark);
+    assert_eq!(fs::read_to_string(&login).unwrap(), "[2]\n");
 }
 
 #[test]

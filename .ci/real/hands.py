@@ -14,7 +14,8 @@ KEY = "key-of-a-file-5521"
 # What a program may leave, which is not of the session: caches, logs of itself, and its own settings.
 MAY_LEAVE = {
     "claude-code": r"\.claude\.json|\.claude/(backups|plugins|sessions$)", "codex": r"$^", "gemini": r"$^",
-    "opencode": r"\.cache/opencode",
+    # `opencode export`, which reads the session as the person, makes the locks.
+    "opencode": r"\.cache/opencode|\.local/state/opencode(/locks)?$",
 }
 
 

@@ -177,6 +177,7 @@ class Opencode(Program):
         merge(home / self.directory / "opencode.json", {"mcp": {"served": server}, "instructions": ["~/more.md"]})
         agents = home / ".opencode/agent"
         agents.mkdir(parents=True)
+        self.provide(home / ".opencode")
         (agents / "build.md").write_text("---\npermission:\n  '*': allow\n---\nAnswer in French.\n")
 
     def log_in(self, home, url, key, env):
@@ -189,10 +190,7 @@ class Opencode(Program):
 
     def configure(self, home, url):
         directory = home / self.directory
-        # It installs this package at each start where it is missing.
-        merge(directory / "package.json", {"dependencies": {"@opencode-ai/plugin": self.version}})
-        shutil.copy(self.prefix / "package-lock.json", directory)
-        (directory / "node_modules").symlink_to(self.prefix / "node_modules")
+        self.provide(directory)
         merge(directory / "opencode.json", {
             "autoupdate": False, "share": "disabled", "model": "scripted/m", "small_model": "scripted/m",
             "provider": {"scripted": {
@@ -201,6 +199,13 @@ class Opencode(Program):
             }},
         })
         return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+
+    def provide(self, directory):
+        """It installs this package at each start where it is missing, and writes this file."""
+        (directory / ".gitignore").touch()
+        merge(directory / "package.json", {"dependencies": {"@opencode-ai/plugin": self.version}})
+        shutil.copy(self.prefix / "package-lock.json", directory)
+        (directory / "node_modules").symlink_to(self.prefix / "node_modules")
 
 
 class Copilot(Program):

@@ -23,12 +23,15 @@ use crate::base::file::lock::lock_within;
 use crate::base::file::open::{cannot, open_with};
 use crate::base::parallel;
 use crate::base::signal;
+use crate::base::sync::lock;
 use crate::base::text::base58;
 use atomic_write_file::AtomicWriteFile;
 use fs_err as fs;
+use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Creates a directory and its parents, mode 0755 less the umask. They survive a power cut.
@@ -316,12 +319,40 @@ pub fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
     open_with(path, 0o600, |options| options.write(true).create(true).truncate(true))?.write_all(bytes)
 }
 
-/// A symlink at `path`.
-pub fn link(to: &Path, path: &Path) -> io::Result<()> {
+/// More is not a login.
+const LENT_CAP: u64 = 1 << 20;
+/// Files, and the symlinks at which commands find them.
+static LENT: Mutex<Vec<(PathBuf, PathBuf)>> = Mutex::new(Vec::new());
+
+/// A symlink at `path` to a file, until [`take_back`].
+pub fn lend(file: PathBuf, path: PathBuf) -> io::Result<()> {
     #[cfg(unix)]
-    return fs::os::unix::fs::symlink(to, path);
-    #[cfg(not(unix))]
-    return Err(io::Error::other(format!("no symlink to \"{}\" at \"{}\"", to.display(), path.display())));
+    fs::os::unix::fs::symlink(&file, &path)?;
+    lock(&LENT).push((file, path));
+    Ok(())
+}
+
+/// For a directory that is about to be removed: where a command has replaced a link below it by a file, this is the new
+/// state of what was lent, and replaces it, all or nothing. Half a JSON document does not.
+///
+/// # Errors
+/// A new state could not be kept. The others are.
+pub fn take_back(dir: &Path) -> io::Result<()> {
+    let ended: Vec<_> = lock(&LENT).extract_if(.., |(_, path)| path.starts_with(dir)).collect();
+    let mut kept = Ok(());
+    for (file, path) in ended {
+        if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
+            let is_json = path.extension().is_some_and(|ending| ending == "json");
+            let new = read(&path, LENT_CAP).and_then(|new| match is_json {
+                true => serde_json::from_slice::<IgnoredAny>(&new)
+                    .map(|_| new)
+                    .map_err(|e| cannot("read", &path, &e.into())),
+                false => Ok(new),
+            });
+            kept = kept.and(new.and_then(|new| replace(&file, |to| to.write_all(&new))));
+        }
+    }
+    kept
 }
 
 /// Who may read and write a file.

@@ -5,6 +5,8 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec;
 use crate::base::file;
+use crate::base::stderr;
+use crate::config::toml_file;
 use crate::harness::HARNESSES;
 use crate::harness::spec::{OwnHome, Preset, Spec};
 use jsonc_parser::ParseOptions;
@@ -12,6 +14,7 @@ use jsonc_parser::cst::CstRootNode;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -26,8 +29,6 @@ const OTHERS: &[Preset] = &[
 ];
 /// The variable with the home of one call.
 const HOME: &str = "LLM_HOME";
-/// A settings file that is longer is not a person's.
-const LONGEST: u64 = 1 << 20;
 
 /// By their rank.
 pub fn all() -> Vec<Preset> {
@@ -49,7 +50,7 @@ pub(super) fn preset(name: &str) -> Option<&'static str> {
 /// A home for one call of an LLM command, with nothing in it but what the program needs to reach its model. It is
 /// removed when this is dropped, with what the program recorded there.
 pub struct LlmHome {
-    _dir: TempDir,
+    dir: TempDir,
     /// An empty directory to work in: no project's files are around it.
     pub work: PathBuf,
     pub vars: Vec<(&'static str, OsString)>,
@@ -77,7 +78,17 @@ impl LlmHome {
         }
         let work = dir.path().join("work");
         file::make_private_dir(&work)?;
-        Ok(Some(LlmHome { _dir: dir, work, vars }))
+        Ok(Some(LlmHome { dir, work, vars }))
+    }
+}
+
+impl Drop for LlmHome {
+    fn drop(&mut self) {
+        if let Err(e) = file::take_back(self.dir.path()) {
+            stderr::line(&format!(
+                "Warning: a login that the LLM command renewed is lost: {e}; log in again if it asks"
+            ));
+        }
     }
 }
 
@@ -87,7 +98,7 @@ fn fill(dir: &Path, own: &OwnHome, settings: &str, env: &Env) -> io::Result<()> 
     let home = home.dir(env);
     for name in *names {
         if let Some(real) = home.as_ref().and_then(|home| home.join(name).canonicalize().ok()) {
-            file::link(&real, &dir.join(name))?;
+            file::lend(real, dir.join(name))?;
         }
     }
     match (own.variable, own.settings.first()) {
@@ -98,60 +109,46 @@ fn fill(dir: &Path, own: &OwnHome, settings: &str, env: &Env) -> io::Result<()> 
 
 /// The settings that the program gets, in the form of its own file.
 fn settings(spec: &Spec, own: &OwnHome, env: &Env) -> Result<String> {
-    let mut kept = Map::new();
+    let is_toml = own.settings.iter().any(|name| name.ends_with(".toml"));
+    let mut all = Map::new();
     for path in own.settings.iter().filter_map(|name| Some(spec.home.dir(env)?.join(name))) {
-        let wrong = |why: String| {
+        let wrong = |why: &dyn Display| {
             let what = format!("{} cannot be started with \"{}\": {why}", spec.title, path.display());
             Error::config(what).hint("correct the file")
         };
-        let text = match file::read(&path, LONGEST) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|e| wrong(e.to_string()))?,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            Err(e) => return Err(wrong(e.to_string())),
-        };
-        let read: Map<String, Value> = if is_toml(own) {
-            toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?
-        } else {
-            let root =
-                CstRootNode::parse(&text, &ParseOptions::default()).map_err(|e| wrong(e.to_string()))?;
-            match root.to_serde_value() {
-                Some(Value::Object(members)) => members,
-                _ => return Err(wrong("expected an object".to_owned())),
-            }
-        };
-        kept.extend(read.into_iter().filter(|(key, _)| own.kept.contains(&key.as_str())));
+        let read = file::if_exists(file::read(&path, toml_file::CAP)).map_err(|e| wrong(&e))?;
+        let Some(bytes) = read else { continue };
+        let members =
+            if is_toml { toml_file::parse(&bytes, &[]).map(|(members, _)| members) } else { json(&bytes) };
+        let members: Map<String, Value> = members.map_err(|e| wrong(&e.message()))?;
+        all.extend(members.into_iter().filter(|(key, _)| own.kept.contains(&key.as_str())));
     }
-    let forced: Map<String, Value> = serde_json::from_str(own.forced).unwrap_or_default();
-    kept.extend(forced);
-    let mut all = Value::Object(kept);
+    all.extend(serde_json::from_str::<Map<_, _>>(own.forced).unwrap_or_default());
     drop_members(&mut all, own.dropped);
-    match &all {
-        Value::Object(members) if is_toml(own) => {
-            Ok(members.iter().map(|(key, value)| format!("{key} = {}\n", in_toml(value))).collect())
-        }
-        all => Ok(all.to_string()),
+    let lines = all.iter().map(|(key, value)| format!("{key} = {}\n", in_toml(value)));
+    Ok(if is_toml { lines.collect() } else { Value::Object(all).to_string() })
+}
+
+fn json(bytes: &[u8]) -> Result<Map<String, Value>> {
+    let root = CstRootNode::parse(toml_file::text(bytes)?, &ParseOptions::default());
+    match root.map_err(|e| Error::config(e.to_string()))?.to_serde_value() {
+        Some(Value::Object(members)) => Ok(members),
+        _ => Err(Error::config("expected an object")),
     }
 }
 
-fn is_toml(own: &OwnHome) -> bool {
-    own.settings.iter().any(|name| name.ends_with(".toml"))
-}
-
-fn drop_members(value: &mut Value, names: &[&str]) {
-    if let Value::Object(members) = value {
-        members.retain(|key, _| !names.contains(&key.as_str()));
-        members.values_mut().for_each(|value| drop_members(value, names));
-    }
+fn drop_members(members: &mut Map<String, Value>, names: &[&str]) {
+    members.retain(|key, _| !names.contains(&key.as_str()));
+    members.values_mut().filter_map(Value::as_object_mut).for_each(|inner| drop_members(inner, names));
 }
 
 /// Tables in one line. A string of JSON is one of TOML, too.
 fn in_toml(value: &Value) -> String {
+    let member =
+        |(key, value): (&String, &Value)| format!("{} = {}", Value::from(key.as_str()), in_toml(value));
     match value {
         Value::Object(members) => {
-            let members = members
-                .iter()
-                .map(|(key, value)| format!("{} = {}", Value::from(key.as_str()), in_toml(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
         plain => plain.to_string(),

@@ -7,6 +7,7 @@ use crate::base::exec::group::{self, GRACE, ProcessGroup};
 use crate::base::exec::pipe::STDERR_KEPT;
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
+use crate::base::file;
 use crate::base::lookup;
 use crate::base::stderr;
 use crate::base::sync::lock;
@@ -156,6 +157,7 @@ pub(in crate::base) fn end_all() {
     group::end_all(forwarder::is_heard);
     // Nothing is dropped.
     for dir in lock(&PRIVATE_DIRS).drain(..) {
+        let _ = file::take_back(&dir);
         let _ = fs_err::remove_dir_all(dir);
     }
 }
