@@ -92,6 +92,7 @@ fn session(name: &str, seed: u64) -> String {
     let add = |text: &mut String, role: &str, content: Value| {
         let record = json!({
             "type": role, "uuid": format!("{name}-{}", text.len()), "sessionId": name, "cwd": "/w",
+            "promptSource": (role == "user").then_some("typed"),
             "timestamp": "2027-01-28T08:00:00Z", "message": {"role": role, "content": content},
         });
         let _ = writeln!(text, "{record}");

@@ -197,6 +197,7 @@ pub fn transcript<'a>(
         };
         let record = json!({
             "type": role, "uuid": format!("{session}-{}", lines.len()), "sessionId": session, "cwd": cwd,
+            "promptSource": (role == "user").then_some("typed"),
             "timestamp": format!("2027-03-{:02}T10:00:00Z", day + 1), "message": {"role": role, "content": content},
         });
         let _ = writeln!(lines, "{record}");

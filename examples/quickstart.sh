@@ -53,7 +53,7 @@ cat >"$XDG_CONFIG_HOME/agent-memory/config.json" <<CONFIG
 {"storage": {"root": "$home/notes", "autoCommit": false}, "llm": {"command": "eval \"\$LIBRARIAN\""}}
 CONFIG
 cat >"$home/session.jsonl" <<'SESSION'
-{"type":"user","uuid":"u1","sessionId":"s1","message":{"role":"user","content":"Remember: the dev server listens on port 8081."}}
+{"type":"user","uuid":"u1","sessionId":"s1","promptSource":"typed","message":{"role":"user","content":"Remember: the dev server listens on port 8081."}}
 {"type":"assistant","uuid":"u2","sessionId":"s1","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"Noted."}]}}
 SESSION
 cd "$home"

@@ -3,8 +3,10 @@
 //! a tool showed reaches AGENTS.md, a later prompt or `topics/`. What still lands in the session's own repository is
 //! listed, with the reason. And the counterpart: the notes of ordinary work land.
 
+mod foreign;
 mod honest;
 mod rows;
+mod shell;
 
 use crate::support::queue::out;
 use crate::support::store::{name, names, value};

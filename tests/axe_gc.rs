@@ -68,16 +68,16 @@ fn the_analysis_is_printed_and_the_log_is_trimmed_to_its_target() {
         let sandbox = Sandbox::new();
         remembering(&sandbox, "a", REPORT, limits, n);
         let head = format!("Agent: a\nEntries: {n}\n");
-        let analysis = format!("--- Analysis ---\nREPORT\n{}", overview(n));
+        let (analysis, runs) = ("--- Analysis ---\nREPORT\n", overview(n));
         let dry = "Dry run: no entries trimmed.\n";
         for (flags, out) in [
-            (&["a", "--dry-run"][..], format!("{head}{analysis}{dry}")),
+            (&["a", "--dry-run"][..], format!("{head}{analysis}{dry}{runs}")),
             (&["--no-analysis", "--dry-run", "a"], format!("{head}{dry}")),
         ] {
             assert_said(&run(&sandbox, flags), 0, &out, "");
             assert_eq!(sandbox.log("a"), entries(n), "{flags:?}, {limits}");
         }
-        assert_said(&run(&sandbox, &["a"]), 0, &format!("{head}{analysis}{outcome}\n"), "");
+        assert_said(&run(&sandbox, &["a"]), 0, &format!("{head}{analysis}{outcome}\n{runs}"), "");
         assert_eq!((sandbox.log("a"), calls(&sandbox)), (newest(n, left), 2), "{limits}, {n}");
         sandbox.write_log("a", &entries(n));
         assert_said(&run(&sandbox, &["--no-analysis", "a"]), 0, &format!("{head}{outcome}\n"), "");
@@ -107,7 +107,7 @@ fn another_model_can_be_named() {
     remembering(&sandbox, "a", REPORT, "last_n = 3", 10);
     sandbox.provider("other", "kind = 'command'\ncommand = 'cat > /dev/null; echo I am $AXE_MODEL'");
     let expected = format!(
-        "Agent: a\nEntries: 10\n--- Analysis ---\nI am x/y\n{}Trimmed: 7 entries removed, 3 entries kept.\n",
+        "Agent: a\nEntries: 10\n--- Analysis ---\nI am x/y\nTrimmed: 7 entries removed, 3 entries kept.\n{}",
         overview(10)
     );
     assert_said(&run(&sandbox, &["a", "--model", "other/x/y"]), 0, &expected, "");
@@ -219,7 +219,7 @@ fn a_log_of_its_own_path_is_trimmed_there() {
         sandbox.file("notes/log.md", entries(10));
         sandbox.file("notes/.log.md.AbC123", "somebody else's");
         let output = run(&sandbox, &["a"]);
-        assert!(output.out().ends_with(&format!("{keep} entries kept.\n")), "{}", output.out());
+        assert!(output.out().contains(&format!("{keep} entries kept.\n")), "{}", output.out());
         assert_eq!(fs::read_to_string(&absolute).unwrap(), newest(10, keep));
         assert_eq!(fs::read_dir(sandbox.work().join("notes")).unwrap().count(), 2);
         assert!(!sandbox.log_path("a").exists());
@@ -300,7 +300,7 @@ fn a_log_that_cannot_be_trimmed_is_an_error_after_the_analysis() {
     let expected =
         format!("axe-gc: failed to trim memory for \"a\": cannot replace \"{}\": ", path.display());
     assert!(output.err().starts_with(&expected), "{}", output.err());
-    assert_eq!(output.out(), format!("Agent: a\nEntries: 3\n--- Analysis ---\nREPORT\n{}", overview(3)));
+    assert_eq!(output.out(), "Agent: a\nEntries: 3\n--- Analysis ---\nREPORT\n");
     assert_eq!((output.code(), fs::read_to_string(path).unwrap()), (Some(1), entries(3)));
 }
 
@@ -309,7 +309,7 @@ fn an_empty_analysis_is_printed_and_the_log_trimmed_all_the_same() {
     let sandbox = Sandbox::new();
     remembering(&sandbox, "a", "cat > /dev/null", "last_n = 1", 3);
     let outcome = "Trimmed: 2 entries removed, 1 entries kept.\n";
-    let expected = &format!("Agent: a\nEntries: 3\n--- Analysis ---\n\n{}{outcome}", overview(3));
+    let expected = &format!("Agent: a\nEntries: 3\n--- Analysis ---\n\n{outcome}{}", overview(3));
     let warning = "Warning: the answer is empty (stop reason: stop)\n";
     assert_said(&run(&sandbox, &["a"]), 0, expected, warning);
     assert_eq!(sandbox.log("a"), newest(3, 1));
@@ -377,7 +377,7 @@ fn an_entry_that_comes_while_the_model_is_thinking_survives() {
     sandbox.file("go", "");
     assert_eq!((run.out().as_str(), run.code()), ("answered", Some(0)), "{}", run.err());
     let expected = format!(
-        "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n{}Trimmed: 8 entries removed, 3 entries kept.\n",
+        "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\nTrimmed: 8 entries removed, 3 entries kept.\n{}",
         overview(10)
     );
     assert_said(&child.wait_with_output().unwrap(), 0, &expected, "");

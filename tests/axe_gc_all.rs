@@ -10,7 +10,7 @@ const NONE: &str = "No agents with memory enabled.\n";
 fn told(name: &str, n: usize, outcome: &str) -> String {
     let overview = overview(n);
     format!(
-        "=== GC: {name} ===\nAgent: {name}\nEntries: {n}\n--- Analysis ---\nREPORT\n{overview}{outcome}\n"
+        "=== GC: {name} ===\nAgent: {name}\nEntries: {n}\n--- Analysis ---\nREPORT\n{outcome}\n{overview}"
     )
 }
 

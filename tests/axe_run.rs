@@ -1,7 +1,8 @@
 //! `axe-run` on its main way: prompt in, answer out, an entry in the log; and what its flags change.
 
-use crate::support::{NOW, Sandbox, binary, said};
+use crate::support::{NOW, Sandbox, binary, said, set_mode, tools};
 use std::fs;
+use std::path::Path;
 
 #[test]
 fn piped_text_goes_to_the_command_and_its_answer_to_stdout() {
@@ -207,6 +208,34 @@ fn an_unknown_preset_names_the_known_ones() {
     for preset in ["claude", "codex", "llm", "ollama"] {
         assert!(err.contains(preset), "{preset} in {err}");
     }
+}
+
+/// A program that stands for Codex, and prints what it finds.
+#[test]
+fn codex_runs_in_a_home_with_nothing_but_its_login() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.home().join("bin/codex");
+    let script =
+        "#!/bin/sh\ncat > /dev/null\nls -A . \"$LLM_HOME\" \"$CODEX_HOME\"\ncat \"$CODEX_HOME/auth.json\"\n";
+    sandbox.write(&path, script);
+    set_mode(&path, 0o755);
+    sandbox.write(&sandbox.home().join(".codex/AGENTS.md"), "Always answer in French.");
+    sandbox.write(&sandbox.home().join(".codex/auth.json"), "my login");
+    sandbox.agent_file("a", "name = 'a'\nmodel = 'command/codex'");
+    let run =
+        || said(sandbox.run("a").env("PATH", format!("{}:{}", path.parent().unwrap().display(), tools())));
+    let (code, out, err) = run();
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let mut seen: Vec<_> = out.lines().filter(|line| !line.is_empty() && !line.ends_with(':')).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, ["auth.json", "codex", "config.toml", "my login", "work"]);
+    let home = out.lines().find_map(|line| line.strip_suffix("/codex:")).unwrap();
+    assert!(!Path::new(home).exists(), "{home}");
+
+    sandbox.write(&sandbox.home().join(".codex/config.toml"), "model =");
+    let (code, _, err) = run();
+    assert_eq!(code, Some(2));
+    assert!(err.contains(".codex/config.toml\": ") && err.contains("correct the file"), "{err}");
 }
 
 #[test]

@@ -27,11 +27,17 @@ fn a_queued_note_names_the_agent_and_not_the_person() {
         ("OPENCODE", "opencode"),
         ("AMP_CURRENT_THREAD_ID", "amp"),
         ("CURSOR_AGENT", "cursor"),
+        ("PI_CODING_AGENT", "pi"),
+        ("CLINE_ACTIVE", "agent"),
+        ("GOOSE_TERMINAL", "agent"),
+        ("AGENT", "agent"),
         ("AI_AGENT", "agent"),
     ] {
         let sandbox = Sandbox::new();
         let path = out(sandbox.capture(&BOTH).env(variable, "1"));
         assert_eq!(entry_at(&path)["harness"], json!(agent), "{variable}");
+        let path = out(sandbox.capture(&BOTH).env(variable, ""));
+        assert_eq!(entry_at(&path)["harness"], json!(agent), "an empty {variable} is a mark, too");
         let path = out(sandbox.capture(&BOTH).args(["--harness", "manual"]).env(variable, "1"));
         assert_eq!(entry_at(&path)["harness"], json!(agent), "it cannot say that it is a person");
         let path = out(sandbox.capture(&["--entry"]).write_stdin(entry_at(&path).to_string()));

@@ -71,8 +71,8 @@ fn asking(provider: &str, at: &str, more: &str) -> Sandbox {
 }
 
 const DONE: &str = "Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n\
-                    Runs: 10, first 2026-01-01T00:00:00Z, last 2026-01-01T00:00:09Z, mean result 8 characters\n\
-                    Trimmed: 7 entries removed, 3 entries kept.\n";
+                    Trimmed: 7 entries removed, 3 entries kept.\n\
+                    Runs: 10, first 2026-01-01T00:00:00Z, last 2026-01-01T00:00:09Z, mean result 8 characters\n";
 
 #[test]
 fn one_request_with_the_fixed_prompt_and_the_fixed_parameters() {

@@ -104,10 +104,13 @@ impl Scene {
         let mut lines = String::new();
         for (n, turn) in case["turns"].as_array().unwrap().iter().take(end).enumerate() {
             let mut record = |role: &str, part: &str, content: Value| {
-                let record = json!({
+                let mut record = json!({
                     "type": role, "uuid": format!("{session}-{n}{part}"), "sessionId": session,
                     "timestamp": "2026-02-27T10:00:00Z", "cwd": work, "message": {"role": role, "content": content},
                 });
+                if part.is_empty() && role == "user" {
+                    record["promptSource"] = json!("typed");
+                }
                 let record = record.to_string().replace(cwd, work.to_str().unwrap());
                 let _ = writeln!(lines, "{record}");
             };

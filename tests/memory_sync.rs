@@ -12,37 +12,41 @@ use tempfile::TempDir;
 const PROGRAM: &str = "memory-sync";
 
 /// A bare repository in a folder, as on a network drive.
-struct Nas(TempDir);
+pub(crate) struct Nas(TempDir);
 
 impl Nas {
-    fn new() -> Nas {
+    pub(crate) fn new() -> Nas {
         let nas = Nas(tempfile::tempdir().unwrap());
         git(nas.0.path(), &["init", "--quiet", "--bare", "-b", "main", "memory.git"]);
         nas
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.path().join("memory.git")
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.path().to_str().unwrap().to_owned()
     }
 
-    /// A machine that is set up with it.
+    /// A machine that is set up with it, which nobody else can write to.
     fn machine(&self) -> Store {
+        self.machine_of("own")
+    }
+
+    pub(crate) fn machine_of(&self, trust: &str) -> Store {
         let store = Store::with_history();
-        store.out(PROGRAM, &["--remote", &self.address()]);
+        store.out(PROGRAM, &["--remote", &self.address(), "--trust", trust]);
         store
     }
 
     /// Everything that it has ever got, as text.
-    fn past(&self) -> String {
+    pub(crate) fn past(&self) -> String {
         git(&self.path(), &["log", "--all", "-p", "--format=%B", "--root", "-m"])
     }
 }
 
-fn git(dir: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, arguments: &[&str]) -> String {
     git_in(dir, arguments, "")
 }
 
@@ -58,7 +62,7 @@ fn git_in(dir: &Path, arguments: &[&str], input: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-fn json(store: &Store, arguments: &[&str]) -> Value {
+pub(crate) fn json(store: &Store, arguments: &[&str]) -> Value {
     serde_json::from_str(&store.out(PROGRAM, &[arguments, &["--json"]].concat())).unwrap()
 }
 
@@ -77,11 +81,17 @@ fn two_machines_come_to_the_same_notes() {
     let nas = Nas::new();
     let laptop = Store::with_history();
     laptop.note("AAAAAA", "Port");
-    assert_eq!(laptop.out(PROGRAM, &["--remote", &nas.address()]), "0 notes received, 1 sent\n");
+    assert_eq!(
+        laptop.out(PROGRAM, &["--remote", &nas.address(), "--trust", "own"]),
+        "0 notes received, 1 sent\n"
+    );
     // The other one has notes already.
     let desktop = Store::with_history();
     desktop.note("BBBBBB", "Other");
-    assert_eq!(desktop.out(PROGRAM, &["--remote", &nas.address()]), "1 note received, 1 sent\n");
+    assert_eq!(
+        desktop.out(PROGRAM, &["--remote", &nas.address(), "--trust", "own"]),
+        "1 note received, 1 sent\n"
+    );
     assert_eq!(laptop.out(PROGRAM, &[]), "1 note received, 0 sent\n");
     assert_same(&laptop, &desktop);
 
@@ -307,7 +317,7 @@ fn without_a_remote_nothing_happens() {
 fn the_remote_can_stand_in_the_configuration() {
     let nas = Nas::new();
     let store = Store::with_history();
-    store.config(&format!(r#"{{"sync": {{"remote": "{}"}}}}"#, nas.address()));
+    store.config(&format!(r#"{{"sync": {{"remote": "{}", "trust": "own"}}}}"#, nas.address()));
     store.note("AAAAAA", "Port");
     store.out("memory-update", &["AAAAAA", "--pin"]);
     let (_, out, _) = store.run("memory-doctor", &[]);
@@ -374,7 +384,7 @@ fn a_hostile_remote_can_fail_and_nothing_else() {
     let links = tree(&format!("120000 blob {link}\tl\n"));
     let store = Store::with_history();
     store.note("BBBBBB", "Mine");
-    store.out(PROGRAM, &["--remote", &Nas::new().address()]);
+    store.out(PROGRAM, &["--remote", &Nas::new().address(), "--trust", "own"]);
     let before = store.tree();
     for (what, line) in [
         ("..", format!("040000 tree {file}\t..\n")),
@@ -403,7 +413,7 @@ fn a_hostile_remote_can_fail_and_nothing_else() {
     crate::support::set_mode(&dir.join("hooks/pre-receive"), 0o755);
     git(&dir, &["config", "core.fsmonitor", "touch $HOME/pwned"]);
     git(&dir, &["config", "core.alternateRefsCommand", "touch $HOME/pwned"]);
-    store.out(PROGRAM, &["--remote", &nas.address()]);
+    store.out(PROGRAM, &["--remote", &nas.address(), "--trust", "own"]);
     assert!(!store.sandbox.home().join("pwned").exists(), "a folder's hook was run");
 }
 
@@ -427,6 +437,34 @@ fn attributes_of_others_filter_nothing() {
     two.out(PROGRAM, &[]);
     assert_same(&one, &two);
     assert!(!two.root().join("pwned").exists() && !two.text("AAAAAA").contains('\r'));
+}
+
+#[test]
+fn a_gitignore_and_attributes_of_others_hide_nothing() {
+    let nas = Nas::new();
+    let (one, two) = (nas.machine(), nas.machine());
+    for (path, text) in
+        [(".gitignore", "*\n"), ("topics/.gitignore", "*\n"), ("topics/.gitattributes", "* -diff\n")]
+    {
+        one.put(path, text);
+        git(&one.root(), &["add", "--force", path]);
+    }
+    git(&one.root(), &["commit", "--quiet", "-m", "x"]);
+    one.out(PROGRAM, &[]);
+    two.out(PROGRAM, &[]);
+    two.note("AAAAAA", "Port");
+    two.out("memory-update", &["AAAAAA", "--pin"]);
+    assert_eq!(git(&two.root(), &["log", "--format=%s", "-1"]), "update: Port");
+    two.note("BBBBBB", "Other");
+    assert_eq!(two.out(PROGRAM, &[]), "0 notes received, 2 sent\n");
+    assert_eq!(one.out(PROGRAM, &[]), "2 notes received, 0 sent\n");
+    assert_same(&one, &two);
+    let (_, out, _) = two.run("memory-doctor", &[]);
+    for what in
+        ["\t.gitignore\thides notes from git", "topics/.gitattributes", "tells git how to treat notes"]
+    {
+        assert!(out.contains(what), "{what}: {out}");
+    }
 }
 
 #[test]
@@ -647,7 +685,7 @@ fn what_was_removed_by_name_goes_everywhere() {
 }
 
 /// A git that kills the program that runs it, the `number`th time.
-fn deadly_git(dir: &Path, number: usize) -> String {
+pub(crate) fn deadly_git(dir: &Path, number: usize) -> String {
     let script = format!(
         "#!/bin/sh\necho x >> {0}/count\n\
          if [ \"$(wc -l < {0}/count)\" -eq {number} ]; then kill -9 \"$PPID\"; fi\nexec {1} \"$@\"\n",
@@ -741,17 +779,17 @@ fn machines_that_have_merged_crosswise_count_each_read_once() {
     one.out("memory-update", &["AAAAAA", "--tag", "+one"]);
     two.out("memory-update", &["AAAAAA", "--tag", "+two"]);
     // Each gets what the other had before its own merge.
-    one.out(PROGRAM, &["--remote", &y.address()]);
-    two.out(PROGRAM, &["--remote", &x.address()]);
-    one.out(PROGRAM, &["--remote", &x.address()]);
+    one.out(PROGRAM, &["--remote", &y.address(), "--trust", "own"]);
+    two.out(PROGRAM, &["--remote", &x.address(), "--trust", "own"]);
+    one.out(PROGRAM, &["--remote", &x.address(), "--trust", "own"]);
     let mut command = two.sandbox.command(PROGRAM);
-    assert_eq!(said(command.args(["--remote", &y.address()])).0, Some(0));
+    assert_eq!(said(command.args(["--remote", &y.address(), "--trust", "own"])).0, Some(0));
     let bases = git(&one.root(), &["fetch", "--quiet", &y.address(), "main"]);
     assert_eq!(bases, "");
     let bases = git(&one.root(), &["merge-base", "--all", "HEAD", "FETCH_HEAD"]);
     assert_eq!(bases.lines().count(), 2, "they have merged crosswise");
-    one.out(PROGRAM, &["--remote", &y.address()]);
-    two.out(PROGRAM, &["--remote", &y.address()]);
+    one.out(PROGRAM, &["--remote", &y.address(), "--trust", "own"]);
+    two.out(PROGRAM, &["--remote", &y.address(), "--trust", "own"]);
     assert_same(&one, &two);
     let text = one.text("AAAAAA");
     assert_eq!(value(&text, "used"), Some("4"), "{text}");

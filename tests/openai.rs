@@ -52,7 +52,7 @@ fn a_tool_turn_goes_back_byte_for_byte_with_a_message_for_each_result() {
     for (message, id) in messages[4..].iter().zip(["t2", "t3", "t4"]) {
         let content = message["content"].as_str().unwrap();
         assert_eq!(message["tool_call_id"], id);
-        assert!(content.starts_with("call_agent error: ") && content.contains("arguments"), "{content}");
+        assert!(content.starts_with("call_agent error: ") && content.contains("argument"), "{content}");
     }
     let tool = &requests[0].body["tools"][0];
     assert_eq!((&tool["type"], &tool["function"]["name"]), (&json!("function"), &json!("call_agent")));

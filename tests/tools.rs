@@ -374,7 +374,7 @@ fn declarations_are_checked_and_shown() {
     sandbox.model(
         "a",
         OpenAi,
-        "[tools.b]\ncommand = ['rg', '-n', '{x}']\n[tools.a]\ncommand = ['sh', '-c', 'a b']",
+        "[tools.b]\ncommand = ['rg', '-n', '{x}']\nparameters = { x = 'string' }\n[tools.a]\ncommand = ['sh', '-c', 'a b']",
     );
     let output = sandbox.asking("a", &server.url()).arg("--dry-run").output().unwrap();
     assert!(

@@ -35,13 +35,13 @@ fn a_trim_on_a_full_disk_leaves_the_old_log_and_nothing_else() {
         let begin = "axe-gc: failed to trim memory for \"a\": cannot replace \"";
         assert!(output.err().starts_with(begin), "{}", output.err());
         assert!(output.err().contains("No space left on device"), "{}", output.err());
-        assert!(output.out().starts_with("Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\nRuns: "));
+        assert!(output.out().starts_with("Agent: a\nEntries: 10\n--- Analysis ---\nREPORT\n"));
         assert_eq!((output.code(), calls(&sandbox)), (Some(1), 1));
         assert!(fs::read_to_string(&log).unwrap() == old, "the old log does not stand");
         assert_eq!(names_in(log.parent().unwrap()), ["a.md"]);
         disk.free();
         let output = command.output().unwrap();
-        assert!(output.out().ends_with("Trimmed: 5 entries removed, 5 entries kept.\n"), "{}", output.err());
+        assert!(output.out().contains("\nTrimmed: 5 entries removed, 5 entries kept.\n"), "{}", output.err());
         assert!(fs::read_to_string(&log).unwrap() == old[old.len() / 2..], "the next trim failed");
         assert_eq!(names_in(log.parent().unwrap()), ["a.md"]);
     }

@@ -1,7 +1,8 @@
 """A model server on 127.0.0.1 that answers every request with one sentence, in the format of the API that was called.
 
 It speaks enough of Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini's generateContent for a
-turn of a coding agent, and keeps the body of each request.
+turn of a coding agent, and keeps the body of each request. `answer` changes what it says, `hands` makes it call tools,
+and `status` makes every call fail.
 """
 
 import json
@@ -9,6 +10,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SAID = "Noted."
+FAILED = "this is a scripted failure"
+KEYS = ("Authorization", "X-Api-Key", "X-Goog-Api-Key")
 
 
 class ModelServer(ThreadingHTTPServer):
@@ -18,6 +21,11 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.lock = threading.Lock()
         self.received = []  # (path, body) of every POST, in order
+        self.fetched = []  # the paths of what was got
+        self.keys = set()  # the credentials of every POST
+        self.answer = lambda body: SAID
+        self.hands = None  # a function from a request's body to tool calls: (name, arguments)
+        self.status = 200
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
@@ -30,6 +38,9 @@ class ModelServer(ThreadingHTTPServer):
             taken, self.received = self.received, []
         return taken
 
+    def calls(self, body):
+        return self.hands(body) if self.hands else []
+
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -41,6 +52,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(b"", "application/json")
 
     def do_GET(self):
+        self.server.fetched.append(self.path)
         models = [{"id": name, "object": "model", "type": "model"} for name in ("m", "gpt-4.1")]
         self.json({"object": "list", "data": models})
 
@@ -53,18 +65,22 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.split("?")[0]
         with self.server.lock:
             self.server.received.append((path, body))
-        if path.endswith("/count_tokens"):
+            self.server.keys |= {value for name in KEYS for value in self.headers.get_all(name, [])}
+        if self.server.status != 200:
+            error = {"type": "error", "message": FAILED, "code": self.server.status, "status": "FAILED"}
+            self.answer(json.dumps({"type": "error", "error": error}).encode(), "application/json", self.server.status)
+        elif path.endswith("/count_tokens"):
             self.json({"input_tokens": 10})
         elif path.endswith(":countTokens"):
             self.json({"totalTokens": 10})
         elif path.endswith("/messages"):
             self.message(body)
         elif path.endswith("/responses"):
-            self.response()
+            self.response(body)
         elif path.endswith("/chat/completions"):
             self.completion(body)
         elif path.endswith("enerateContent"):
-            self.content(path)
+            self.content(path, body)
         else:
             self.json({})
 
@@ -78,8 +94,8 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return whole
 
-    def answer(self, body, kind):
-        self.send_response(200)
+    def answer(self, body, kind, status=200):
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -97,64 +113,92 @@ class Handler(BaseHTTPRequestHandler):
 
     def message(self, body):
         """Anthropic Messages."""
+        parts = [
+            {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
+            for number, (name, arguments) in enumerate(self.server.calls(body))
+        ]
+        end = "tool_use" if parts else "end_turn"
         message = {
             "id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model", "m"),
-            "stop_reason": "end_turn", "stop_sequence": None,
+            "stop_reason": end, "stop_sequence": None,
             "usage": {"input_tokens": 10, "output_tokens": 2},
         }
-        text = {"type": "text", "text": SAID}
+        parts = parts or [{"type": "text", "text": self.server.answer(body)}]
         if not body.get("stream"):
-            return self.json({**message, "content": [text]})
-        self.events([
-            {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}},
-            {"type": "content_block_start", "index": 0, "content_block": {**text, "text": ""}},
-            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": SAID}},
-            {"type": "content_block_stop", "index": 0},
-            {
-                "type": "message_delta", "usage": {"output_tokens": 2},
-                "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-            },
-            {"type": "message_stop"},
-        ])
+            return self.json({**message, "content": parts})
+        events = [{"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}]
+        for index, part in enumerate(parts):
+            is_text = part["type"] == "text"
+            empty = {**part, "text": ""} if is_text else {**part, "input": {}}
+            delta = {"type": "text_delta", "text": part["text"]} if is_text else {
+                "type": "input_json_delta", "partial_json": json.dumps(part["input"]),
+            }
+            events += [
+                {"type": "content_block_start", "index": index, "content_block": empty},
+                {"type": "content_block_delta", "index": index, "delta": delta},
+                {"type": "content_block_stop", "index": index},
+            ]
+        delta = {"stop_reason": end, "stop_sequence": None}
+        end = {"type": "message_delta", "usage": {"output_tokens": 2}, "delta": delta}
+        self.events([*events, end, {"type": "message_stop"}])
 
-    def response(self):
+    def response(self, body):
         """OpenAI Responses."""
-        part = {"type": "output_text", "text": SAID, "annotations": []}
-        item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
         usage = {
             "input_tokens": 10, "output_tokens": 2, "total_tokens": 12,
             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
         }
         response = {"id": "resp_1", "object": "response", "created_at": 0, "model": "m", "output": []}
-        place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
-        self.events([
-            {"type": "response.created", "response": {**response, "status": "in_progress"}},
-            {
-                "type": "response.output_item.added", "output_index": 0,
-                "item": {**item, "status": "in_progress", "content": []},
-            },
-            {"type": "response.content_part.added", **place, "part": {**part, "text": ""}},
-            {"type": "response.output_text.delta", **place, "delta": SAID},
-            {"type": "response.output_text.done", **place, "text": SAID},
-            {"type": "response.content_part.done", **place, "part": part},
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {
-                "type": "response.completed",
-                "response": {**response, "status": "completed", "output": [item], "usage": usage},
-            },
-        ])
+        events = [{"type": "response.created", "response": {**response, "status": "in_progress"}}]
+        items = []
+        for number, (name, arguments) in enumerate(self.server.calls(body)):
+            call = {"id": f"fc_{number}", "call_id": f"call_{number}", "name": name, "status": "completed"}
+            # A tool that takes no JSON.
+            kind = {"type": "custom_tool_call", "input": arguments} if isinstance(arguments, str) else {
+                "type": "function_call", "arguments": json.dumps(arguments),
+            }
+            items.append(call | kind)
+        for number, item in enumerate(items):
+            events.append({"type": "response.output_item.added", "output_index": number, "item": item})
+            events.append({"type": "response.output_item.done", "output_index": number, "item": item})
+        if not items:
+            said = self.server.answer(body)
+            part = {"type": "output_text", "text": said, "annotations": []}
+            item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]}
+            items, place = [item], {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+            events += [
+                {
+                    "type": "response.output_item.added", "output_index": 0,
+                    "item": {**item, "status": "in_progress", "content": []},
+                },
+                {"type": "response.content_part.added", **place, "part": {**part, "text": ""}},
+                {"type": "response.output_text.delta", **place, "delta": said},
+                {"type": "response.output_text.done", **place, "text": said},
+                {"type": "response.content_part.done", **place, "part": part},
+                {"type": "response.output_item.done", "output_index": 0, "item": item},
+            ]
+        done = {**response, "status": "completed", "output": items, "usage": usage}
+        self.events([*events, {"type": "response.completed", "response": done}])
 
     def completion(self, body):
         """OpenAI Chat Completions."""
         usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
         base = {"id": "c1", "created": 0, "model": body.get("model", "m")}
-        message = {"role": "assistant", "content": SAID}
+        calls = [
+            {
+                "index": number, "id": f"call_{number}", "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for number, (name, arguments) in enumerate(self.server.calls(body))
+        ]
+        said = {"content": None, "tool_calls": calls} if calls else {"content": self.server.answer(body)}
+        message, end = {"role": "assistant", **said}, "tool_calls" if calls else "stop"
         if not body.get("stream"):
-            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            choice = {"index": 0, "message": message, "finish_reason": end}
             return self.json({**base, "object": "chat.completion", "choices": [choice], "usage": usage})
         chunk = {**base, "object": "chat.completion.chunk"}
         first = {"index": 0, "delta": message, "finish_reason": None}
-        end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        end = {"index": 0, "delta": {}, "finish_reason": end}
         self.events(
             [
                 {**chunk, "choices": [first]},
@@ -163,11 +207,13 @@ class Handler(BaseHTTPRequestHandler):
             named=False, last="data: [DONE]\n\n",
         )
 
-    def content(self, path):
+    def content(self, path, body):
         """Gemini generateContent."""
+        calls = [{"functionCall": {"name": name, "args": arguments}} for name, arguments in self.server.calls(body)]
         answer = {
             "candidates": [{
-                "index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [{"text": SAID}]},
+                "index": 0, "finishReason": "STOP",
+                "content": {"role": "model", "parts": calls or [{"text": self.server.answer(body)}]},
             }],
             "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 2, "totalTokenCount": 12},
         }

@@ -14,6 +14,8 @@ class Program:
     hooks = ()  # the files with our hooks
     start = resume = ()
     more_packages = ()
+    preset = ""  # its LLM command, if there is one
+    endless = ()  # errors after which it asks again until time is up
 
     def __init__(self, cache):
         self.prefix = cache / f"{self.harness}-{self.version}"
@@ -28,6 +30,12 @@ class Program:
     def configure(self, home, url):
         """Writes what the program needs to talk to the server at `url`, and returns the environment for it."""
         raise NotImplementedError
+
+    def arm(self, home):
+        """Hooks and tool servers that leave HOOKED and SERVED in the home if they are started."""
+
+    def log_in(self, home, url, key, env):
+        """Puts the key into the program's file of credentials, and takes the other one away."""
 
 
 class NotInstalled(Exception):
@@ -55,6 +63,15 @@ def install(prefix, *packages):
     raise NotInstalled(f"{' '.join(packages)} cannot be installed: {why}")
 
 
+def hooks(home, *events):
+    command = {"type": "command", "command": f"touch {home}/HOOKED"}
+    return {event: [{"hooks": [command]}] for event in events}
+
+
+def served(home):
+    return {"command": "touch", "args": [f"{home}/SERVED"]}
+
+
 def merge(path, more):
     """Adds keys to a JSON file that may have been written already."""
     settings = json.loads(path.read_text()) if path.exists() else {}
@@ -66,6 +83,16 @@ class ClaudeCode(Program):
     package, version = "@anthropic-ai/claude-code", "2.1.330"
     directory, hooks = ".claude", (".claude/settings.json",)
     start, resume = ("-p",), ("--continue", "-p")
+    preset = "claude"
+
+    def arm(self, home):
+        merge(home / ".claude/settings.json", {"hooks": hooks(home, "SessionStart", "UserPromptSubmit", "Stop")})
+        merge(home / ".claude.json", {"mcpServers": {"served": served(home)}})
+
+    def log_in(self, home, url, key, env):
+        env.pop("ANTHROPIC_API_KEY")
+        login = {"accessToken": key, "refreshToken": key, "expiresAt": 9999999999999, "scopes": ["user:inference"]}
+        (home / ".claude/.credentials.json").write_text(json.dumps({"claudeAiOauth": login}))
 
     def configure(self, home, url):
         return {
@@ -81,6 +108,20 @@ class Codex(Program):
     # Hooks that nobody has trusted in the TUI are skipped otherwise.
     start = ("exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check")
     resume = ("exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "resume", "--last")
+    preset = "codex"
+
+    def arm(self, home):
+        merge(home / ".codex/hooks.json", {"hooks": hooks(home, "SessionStart", "UserPromptSubmit", "Stop")})
+        config = home / ".codex/config.toml"
+        server = f'[mcp_servers.served]\ncommand = "touch"\nargs = ["{home}/SERVED"]\n'
+        # A model that it knows has tools of its own.
+        text = config.read_text().replace('model = "m"', 'model = "gpt-6.1-sol"')
+        config.write_text(f'notify = ["touch", "{home}/HOOKED"]\n{text}{server}')
+
+    def log_in(self, home, url, key, env):
+        env.pop("CODEX_API_KEY")
+        (home / ".codex/config.toml").write_text(f'openai_base_url = "{url}/v1"\n')
+        (home / ".codex/auth.json").write_text(json.dumps({"OPENAI_API_KEY": key}))
 
     def configure(self, home, url):
         (home / ".codex/config.toml").write_text(f"""
@@ -104,6 +145,15 @@ class Gemini(Program):
     directory, hooks = ".gemini", (".gemini/settings.json",)
     start = ("--skip-trust", "-m", "gemini-2.5-flash", "-p")
     resume = ("--resume", "latest", *start)
+    preset = "gemini"
+
+    def arm(self, home):
+        more = {"hooks": hooks(home, "SessionStart", "BeforeAgent", "AfterAgent"), "mcpServers": {"served": served(home)}}
+        merge(home / ".gemini/settings.json", more)
+
+    def log_in(self, home, url, key, env):
+        env.pop("GEMINI_API_KEY")
+        (home / ".gemini/.env").write_text(f"GEMINI_API_KEY={key}\n")
 
     def configure(self, home, url):
         merge(home / ".gemini/settings.json", {
@@ -119,6 +169,23 @@ class Opencode(Program):
     directory, hooks = ".config/opencode", (".config/opencode/plugin/agent-memory.js",)
     start, resume = ("run",), ("run", "--continue")
     more_packages = (f"@opencode-ai/plugin@{version}",)
+    preset, endless = "opencode", (429,)
+
+    def arm(self, home):
+        server = {"type": "local", "command": ["touch", f"{home}/SERVED"]}
+        (home / "more.md").write_text("Also answer in French.")
+        merge(home / self.directory / "opencode.json", {"mcp": {"served": server}, "instructions": ["~/more.md"]})
+        agents = home / ".opencode/agent"
+        agents.mkdir(parents=True)
+        (agents / "build.md").write_text("---\npermission:\n  '*': allow\n---\nAnswer in French.\n")
+
+    def log_in(self, home, url, key, env):
+        path = home / self.directory / "opencode.json"
+        settings = json.loads(path.read_text())
+        del settings["provider"]["scripted"]["options"]["apiKey"]
+        path.write_text(json.dumps(settings))
+        login = home / ".local/share/opencode/auth.json"
+        login.write_text(json.dumps({"scripted": {"type": "api", "key": key}}))
 
     def configure(self, home, url):
         directory = home / self.directory

@@ -79,24 +79,37 @@ impl Conversation<'_> {
             if reply.calls.is_empty() {
                 return Ok(reply);
             }
+            if !reply.text.trim().is_empty() {
+                self.stats.so_far.push(reply.text);
+            }
             if turn == MOST_TURNS {
                 // The answers would not be used.
                 break;
             }
-            if !reply.text.trim().is_empty() {
-                self.stats.so_far.push(reply.text);
-            }
-            self.stats.tool_calls += reply.calls.len() as u64;
-            let (run, scope, caller) = (self.run, self.scope, self.agent);
-            let most = if caller.agent.sub_agents_config.parallel { MOST_AT_ONCE } else { 1 };
-            let answers =
-                parallel::map_at_once(&reply.calls, most, |_, call| answer(run, caller, call, scope));
-            let (results, costs): (Vec<ToolResult>, Vec<RunStats>) = answers.into_iter().unzip();
-            costs.into_iter().for_each(|costs| self.stats.add(costs));
+            let results = self.answered(&reply.calls);
             self.request.turns.push(ChatTurn::Assistant(reply.raw));
             self.request.turns.push(ChatTurn::ToolResults(results));
         }
         Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
+    }
+
+    /// The answers to a turn's calls. Those that the budget allows are handed out before the first begins.
+    fn answered(&mut self, calls: &[ToolCall]) -> Vec<ToolResult> {
+        let (run, scope, caller) = (self.run, self.scope, self.agent);
+        let mut judged: Vec<_> = calls.iter().map(|call| (call, refusal(run, caller, call, scope))).collect();
+        let mut accepted: Vec<_> = judged.iter_mut().filter(|(_, refused)| refused.is_none()).collect();
+        let given = run.budget.hand_out(accepted.len() as u32) as usize;
+        for (call, refused) in accepted.iter_mut().skip(given) {
+            *refused = Some(not_run(call, run.budget.used_up().message()));
+        }
+        let most = if caller.agent.sub_agents_config.parallel { MOST_AT_ONCE } else { 1 };
+        let answers = parallel::map_at_once(&judged, most, |_, (call, refused)| {
+            answer(run, caller, call, refused.as_deref(), scope)
+        });
+        let (results, costs): (Vec<ToolResult>, Vec<RunStats>) = answers.into_iter().unzip();
+        self.stats.tool_calls += calls.len() as u64;
+        costs.into_iter().for_each(|costs| self.stats.add(costs));
+        results
     }
 
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
@@ -122,7 +135,8 @@ impl Conversation<'_> {
             on_text(piece);
             *has_text = true;
         };
-        let asked = run.budget.spend(*scope, size, |is_last| {
+        let answers = (closes || !with_tools, &mut stats.has_closed);
+        let asked = run.budget.spend(scope.deadline, size, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
             provider.ask(request, scope.deadline, run.retries, &mut on_piece)
         })?;
@@ -165,10 +179,12 @@ impl Conversation<'_> {
     }
 }
 
-/// The JSON in an answer that `schema` accepts. A code fence around it is left out: models without structured output
-/// like to add one.
+/// The JSON in an answer that `schema` accepts. Thinking before it and a code fence around it are left out: models
+/// without structured output like to add them.
 fn accepted(schema: &Schema, answer: &str) -> Result<String, Vec<Fault>> {
-    let text = answer.trim();
+    let text = answer.trim_start_matches('\u{feff}').trim();
+    let thought = text.strip_prefix("<think>").and_then(|text| text.split_once("</think>"));
+    let text = thought.map_or(text, |(_, answer)| answer.trim());
     let fenced = text.strip_prefix("```").and_then(|text| text.strip_suffix("```"));
     let text = fenced.and_then(|text| text.split_once('\n')).map_or(text, |(_, inside)| inside.trim());
     let value = serde_json::from_str(text).map_err(|e| {
@@ -231,19 +247,71 @@ fn call_agent_tool(names: &str) -> Tool {
 /// What the model is told; an error is one for the model, too.
 type Told = Result<String, String>;
 
-/// Answers one call of the model of `caller`. The second value is what that took.
-fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> (ToolResult, RunStats) {
+/// Why a call of the model of `caller` cannot be carried out, whatever the budget; for the model.
+fn refusal(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scope) -> Option<String> {
+    let name = &call.name;
+    let is_declared = caller.tools.iter().any(|tool| tool.name == *name);
+    let arguments = match &call.arguments {
+        _ if !is_declared && name != CALL_AGENT => return Some(format!("Unknown tool: \"{name}\"")),
+        Err(why) => return Some(format!("{name} error: the arguments cannot be read: {why}")),
+        Ok(arguments) => arguments,
+    };
+    if is_declared {
+        return None;
+    }
+    let callee = text_in(arguments, "agent");
+    let why = match () {
+        () if callee.is_empty() => "\"agent\" argument is required".to_owned(),
+        () if text_in(arguments, "task").is_empty() => "\"task\" argument is required".to_owned(),
+        () if !caller.agent.sub_agents.iter().any(|allowed| allowed == callee) => {
+            format!("agent \"{callee}\" is not in this agent's sub_agents list")
+        }
+        () if scope.depth >= run.max_depth => {
+            format!("maximum sub-agent depth ({}) reached", run.max_depth)
+        }
+        () => return None,
+    };
+    Some(format!("call_agent error: {why}"))
+}
+
+/// What the model is told of a call that there was no call left for.
+fn not_run(call: &ToolCall, why: &str) -> String {
+    match &call.arguments {
+        Ok(arguments) if call.name == CALL_AGENT => failed(text_in(arguments, "agent"), why),
+        _ => format!("Error: tool \"{}\" was not run: {why}", call.name),
+    }
+}
+
+/// What the model is told of a sub-agent that failed.
+fn failed(name: &str, why: &str) -> String {
+    format!("Error: sub-agent \"{name}\" failed - {why}. You may retry or proceed without this result.")
+}
+
+fn text_in<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+    arguments.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Answers one call of the model of `caller`, unless it is refused. The second value is what that took.
+fn answer(
+    run: &RunContext,
+    caller: &PreparedAgent,
+    call: &ToolCall,
+    refused: Option<&str>,
+    scope: Scope,
+) -> (ToolResult, RunStats) {
     let started = Instant::now();
     let (mut stats, mut exit) = (RunStats::default(), None);
     let declared = caller.tools.iter().find(|tool| tool.name == call.name);
-    let told: Told = match (declared, &call.arguments) {
-        (None, _) if call.name != CALL_AGENT => Err(format!("Unknown tool: \"{}\"", call.name)),
-        (_, Err(why)) => Err(format!("{} error: the arguments cannot be read: {why}", call.name)),
-        (None, Ok(arguments)) => call_agent(run, caller, arguments, scope, &mut stats),
-        (Some(tool), Ok(arguments)) => {
-            let ran = run.budget.spend_on_tool(scope.deadline, || {
-                tools::run(tool, arguments, &caller.workdir, scope, &mut exit)
-            });
+    let told: Told = match (refused, declared, &call.arguments) {
+        (Some(why), ..) => Err(why.to_owned()),
+        (.., Err(why)) => Err(why.clone()),
+        (_, None, Ok(arguments)) => call_agent(run, caller, arguments, scope, &mut stats),
+        (_, Some(tool), Ok(arguments)) => {
+            let words = one_line(&Value::Object(arguments.clone()).to_string(), 200);
+            scope.reporter.verbose(&format!("[tool] Calling \"{}\" with {words}", tool.name));
+            let ran = run
+                .budget
+                .run_tool(scope.deadline, || tools::run(tool, arguments, &caller.workdir, scope, &mut exit));
             let shown = exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit {code}"));
             match ran {
                 Ok(told) => {
@@ -254,7 +322,7 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
                         .verbose(&format!("[tool] \"{}\" returned {length} bytes ({shown})", tool.name));
                     told
                 }
-                Err(e) => Err(format!("Error: tool \"{}\" was not run: {}", tool.name, e.message())),
+                Err(e) => Err(not_run(call, e.message())),
             }
         }
     };
@@ -267,6 +335,7 @@ fn answer(run: &RunContext, caller: &PreparedAgent, call: &ToolCall, scope: Scop
     (ToolResult { id: call.id.clone(), name, content, is_error }, stats)
 }
 
+/// Calls an agent. The call for its answer was handed out.
 fn call_agent(
     run: &RunContext,
     caller: &PreparedAgent,
@@ -274,23 +343,7 @@ fn call_agent(
     scope: Scope,
     stats: &mut RunStats,
 ) -> Told {
-    let text = |name: &str| arguments.get(name).and_then(|value| value.as_str()).unwrap_or("");
-    let (name, task, context) = (text("agent"), text("task"), text("context"));
-    let refusal = match () {
-        () if name.is_empty() => "\"agent\" argument is required".to_owned(),
-        () if task.is_empty() => "\"task\" argument is required".to_owned(),
-        () if !caller.agent.sub_agents.iter().any(|allowed| allowed == name) => {
-            format!("agent \"{name}\" is not in this agent's sub_agents list")
-        }
-        () if scope.depth >= run.max_depth => {
-            format!("maximum sub-agent depth ({}) reached", run.max_depth)
-        }
-        () => String::new(),
-    };
-    if !refusal.is_empty() {
-        return Err(format!("call_agent error: {refusal}"));
-    }
-
+    let [name, task, context] = ["agent", "task", "context"].map(|name| text_in(arguments, name));
     let started = Instant::now();
     let (depth, reporter) = (scope.depth + 1, scope.reporter.for_sub_agent());
     reporter.verbose(&format!(
@@ -304,6 +357,9 @@ fn call_agent(
     };
     let mut own = RunStats::default();
     let ended = run_sub_agent(run, name, message, below, &mut own);
+    if !own.has_closed {
+        run.budget.take_back();
+    }
     let duration_ms = millis(started.elapsed());
     let error = ended.as_ref().err().map(|error| error.message().to_owned());
     match (&ended, &error) {
@@ -315,12 +371,18 @@ fn call_agent(
             reporter.verbose(&format!("\"{name}\" failed: {}", why.as_deref().unwrap_or_default()));
         }
     }
-    let told = ended.map_err(|error| {
-        format!(
-            "Error: sub-agent \"{name}\" failed - {}. You may retry or proceed without this result.",
-            error.message()
-        )
+    if let Ok(text) = &ended {
+        own.answers = vec![format!("## {name}\n\n{text}")];
+    }
+    let so_far = own.before_failure(false);
+    let told = ended.map_err(|error| match so_far.as_str() {
+        "" => failed(name, error.message()),
+        // It was paid for, and may be what the caller needs.
+        said => format!("{}\nBefore that it has said:\n{said}", failed(name, error.message())),
     });
+    if told.is_err() && !so_far.is_empty() {
+        own.answers = vec![format!("## {name}\n\n{so_far}")];
+    }
     let done = SubAgentRun {
         name: name.to_owned(),
         input_tokens: own.tokens.input,

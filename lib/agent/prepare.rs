@@ -4,6 +4,7 @@ use crate::agent::log::AgentLog;
 use crate::agent::tree::Scope;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
+use crate::base::lookup;
 use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::{Api, Endpoint, Global, HttpEndpoint};
 use crate::config::model::Model;
@@ -124,6 +125,18 @@ impl PreparedAgent {
             extra: params.extra.clone(),
             schema: self.schema.clone(),
             ..Request::new(&self.model.name, system, message)
+        }
+    }
+
+    /// Otherwise only the model would find out, in a paid call.
+    pub fn warn_of_missing_programs(&self, scope: Scope) {
+        for tool in &self.tools {
+            let program = tool.program();
+            let path =
+                if program.contains('/') { self.workdir.join(&program) } else { PathBuf::from(&program) };
+            if lookup::on_path(path.as_os_str(), scope.env).is_none() {
+                scope.reporter.warn(&format!("tools.{}: the program \"{program}\" was not found", tool.name));
+            }
         }
     }
 

@@ -21,6 +21,10 @@ pub struct RunStats {
     pub tool_details: Vec<ToolDetail>,
     /// What its model said in turns that went on with tool calls.
     pub so_far: Vec<String>,
+    /// What the agents that it called have answered, each under its name.
+    pub answers: Vec<String>,
+    /// Whether the call that is set aside for its answer is used.
+    pub(super) has_closed: bool,
     /// The answer that did not match the schema.
     pub rejected: Option<String>,
 }
@@ -33,6 +37,18 @@ impl RunStats {
         self.retries += more.retries;
         self.sub_agents.extend(more.sub_agents);
         self.tool_details.extend(more.tool_details);
+        self.answers.extend(more.answers);
+    }
+
+    /// What was said before the run failed, as far as `is_shown` says that nobody has seen it yet. All of it is paid for.
+    pub fn before_failure(&self, is_shown: bool) -> String {
+        let own = if is_shown { &[][..] } else { &self.so_far[..] };
+        own.iter()
+            .chain(&self.answers)
+            .chain(&self.rejected)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join("\n\n")
     }
 }
 

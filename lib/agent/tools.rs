@@ -3,6 +3,7 @@
 use crate::agent::tree::Scope;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::file;
+use crate::base::terminal;
 use crate::base::text::{lossy, one_line};
 use crate::config::tool::{DeclaredTool, WordPart};
 use crate::provider::command::{LEVEL, level};
@@ -12,8 +13,6 @@ use std::path::{Path, PathBuf};
 
 /// The longest word that the system takes, with the NUL at its end, in bytes.
 const WORD_CAP: usize = 128 * 1024;
-/// How much of a tool's output the model is told, in bytes.
-const OUTPUT_CAP: usize = 256 * 1024;
 /// How much of its stderr, if it fails.
 const STDERR_CAP: usize = 2 * 1024;
 /// A tool may be `axe-run`, whose agent has tools. This is the limit.
@@ -37,6 +36,9 @@ pub(super) fn run(
         let why = format!("it was not run: {DEEPEST} commands of axe already run inside one another");
         return Err(refused(why));
     }
+    if tool.confirm {
+        confirmed(&words, scope).map_err(refused)?;
+    }
     let input = if tool.stdin_json { Value::Object(arguments).to_string().into_bytes() } else { Vec::new() };
     let finished = exec::run(Invocation {
         input,
@@ -47,7 +49,7 @@ pub(super) fn run(
         ..Invocation::new(
             CommandLine::Words(&words),
             workdir,
-            OUTPUT_CAP,
+            tool.max_output,
             scope.within(tool.timeout_seconds).deadline,
         )
     });
@@ -59,8 +61,12 @@ pub(super) fn run(
     })?;
     let (output, _) = lossy(finished.stdout);
     *exit = finished.status.code();
-    if finished.status.success() {
-        return Ok(output);
+    match *exit {
+        Some(code) if tool.ok_exit.contains(&code) && code != 0 && output.is_empty() => {
+            return Ok(format!("(no output, exit {code})"));
+        }
+        Some(code) if tool.ok_exit.contains(&code) => return Ok(output),
+        _ => {}
     }
     let mut content = format!("Error: tool \"{name}\" failed ({})", exec::how_it_ended(finished.status));
     let surplus = finished.stderr.len().saturating_sub(STDERR_CAP);
@@ -71,6 +77,20 @@ pub(super) fn run(
         }
     }
     Err(content)
+}
+
+/// Asks the person at the terminal whether the program may run. The error is for the model.
+fn confirmed(words: &[String], scope: Scope) -> Result<(), String> {
+    let shown = shlex::try_join(words.iter().map(String::as_str)).map_err(|e| e.to_string())?;
+    let question = format!("Run {}? [y/N] ", one_line(&shown, usize::MAX));
+    match terminal::ask(&question, scope.deadline) {
+        Ok(Some(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
+        Ok(Some(_)) => Err("it was not run: the person declined".to_owned()),
+        Ok(None) => {
+            Err("it was not run: it must be confirmed, and there is no terminal to ask on".to_owned())
+        }
+        Err(why) => Err(format!("it was not run: it must be confirmed, and {}", why.message())),
+    }
 }
 
 /// The arguments, if the declaration accepts them, with paths resolved. The error is for the model.
@@ -130,24 +150,29 @@ fn resolve(text: &str, workdir: &Path) -> Result<PathBuf, String> {
 fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::with_capacity(tool.words.len());
     let mut flags_end = false;
-    'words: for declared in &tool.words {
+    'words: for (at, declared) in tool.words.iter().enumerate() {
+        let begins_with_argument = matches!(declared.0.first(), Some(WordPart::Argument(_)));
         let mut word = String::new();
-        let mut last = "";
+        // The argument that the word begins with, and the last one in it.
+        let (mut first, mut last) = ("", "");
         for part in &declared.0 {
             match part {
                 WordPart::Text(text) => word.push_str(text),
-                WordPart::Argument(name) => match arguments.get(name) {
-                    // A word is left out with its optional argument.
-                    None => continue 'words,
-                    Some(Value::String(text)) => {
-                        word.push_str(text);
-                        last = name;
+                WordPart::Argument(name) => {
+                    let Some(value) = arguments.get(name) else {
+                        // A word is left out with its optional argument, and so is the flag whose value it would be.
+                        if begins_with_argument && at > 1 && tool.words[at - 1].is_flag() {
+                            words.pop();
+                        }
+                        continue 'words;
+                    };
+                    first = if word.is_empty() { name } else { first };
+                    last = name;
+                    match value {
+                        Value::String(text) => word.push_str(text),
+                        other => word.push_str(&other.to_string()),
                     }
-                    Some(other) => {
-                        word.push_str(&other.to_string());
-                        last = name;
-                    }
-                },
+                }
             }
         }
         if word.contains('\0') {
@@ -156,9 +181,8 @@ fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<Stri
         if word.len() >= WORD_CAP {
             return Err(format!("\"{last}\" is longer than {} KiB", WORD_CAP >> 10));
         }
-        let begins_with_argument = matches!(declared.0.first(), Some(WordPart::Argument(_)));
         if begins_with_argument && word.starts_with('-') && !flags_end {
-            return Err(format!("\"{last}\" begins with \"-\", and the program would take it for a flag"));
+            return Err(format!("\"{first}\" begins with \"-\", and the program would take it for a flag"));
         }
         flags_end = flags_end || (!begins_with_argument && word == "--");
         words.push(word);

@@ -12,7 +12,7 @@ use crate::provider::error::CallError;
 use crate::provider::message::Reply;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// How long a token is, where nobody counts.
 pub(super) const BYTES_PER_TOKEN: u64 = 4;
@@ -75,6 +75,9 @@ impl Providers {
 }
 
 /// How many calls the tree may still make, how many at once, and how many tokens they may take.
+///
+/// A call is handed out before anything that needs it starts: to a tool, to a model's next turn, and to an agent for its
+/// answer. So whoever has begun can finish, and what was paid for is used.
 pub struct RunBudget {
     max_calls: u32,
     /// `None`: no limit.
@@ -83,9 +86,9 @@ pub struct RunBudget {
     freed: Condvar,
 }
 
-#[derive(Default)]
 struct Spent {
-    calls: u32,
+    /// Calls that nobody has been given.
+    spare: u32,
     running: usize,
     tokens: u64,
     /// What the running calls may take.
@@ -93,22 +96,50 @@ struct Spent {
 }
 
 impl RunBudget {
+    /// One call is set aside for the main agent's answer.
     pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
-        RunBudget { max_calls, max_tokens, state: Mutex::default(), freed: Condvar::new() }
+        let state = Spent { spare: max_calls.saturating_sub(1), running: 0, tokens: 0, reserved: 0 };
+        RunBudget { max_calls, max_tokens, state: Mutex::new(state), freed: Condvar::new() }
     }
 
-    /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether it is the last one.
-    ///
-    /// The last call is kept for the main agent's answer: what its sub-agents answered has been paid for. `size` is
-    /// the number of tokens that the call may take: those of its prompt, and of the longest answer.
+    /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.
+    pub(super) fn hand_out(&self, wanted: u32) -> u32 {
+        let mut spent = lock(&self.state);
+        let given = wanted.min(spent.spare);
+        spent.spare -= given;
+        given
+    }
+
+    /// Takes back a call that was not made.
+    pub(super) fn take_back(&self) {
+        lock(&self.state).spare += 1;
+    }
+
+    /// Hands out an agent's next call. `is_answer` if it cannot be followed by another: then it is the one that was set
+    /// aside, as it is if no other is left; `has_closed` says whether that one is used. Returns whether none is left.
+    fn next_call(&self, is_answer: bool, has_closed: &mut bool) -> Result<bool> {
+        let mut spent = lock(&self.state);
+        let is_last = spent.spare == 0;
+        if (is_answer || is_last) && !*has_closed && self.max_calls > 0 {
+            *has_closed = true;
+            return Ok(is_last);
+        }
+        spent.spare = spent.spare.checked_sub(1).ok_or_else(|| self.used_up())?;
+        Ok(false)
+    }
+
+    /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether the model must answer
+    /// now. `size` is the number of tokens that the call may take: those of its prompt, and of the longest answer.
     pub(super) fn spend(
         &self,
-        scope: Scope,
+        deadline: Deadline,
         size: (u64, u64),
+        (is_answer, has_closed): (bool, &mut bool),
         call: impl FnOnce(bool) -> Result<Reply, CallError>,
     ) -> Result<Result<Reply, CallError>> {
         let whole = size.0.saturating_add(size.1);
-        let is_last = self.begin(scope.deadline, scope.depth.min(1), whole)?;
+        let is_last = self.next_call(is_answer, has_closed)?;
+        self.begin(deadline, whole)?;
         let reply = call(is_last);
         let used = reply.as_ref().map_or(0, |reply| {
             match reply.tokens.input.saturating_add(reply.tokens.output) {
@@ -121,33 +152,21 @@ impl RunBudget {
         Ok(reply)
     }
 
-    /// Runs a tool, which counts as a call, but never as the last one.
-    pub(super) fn spend_on_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
-        self.begin(deadline, 1, 0)?;
+    /// Runs a tool when one of the slots is free. Its call was handed out.
+    pub(super) fn run_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
+        self.begin(deadline, 0)?;
         let result = call();
         self.end(0, 0);
         Ok(result)
     }
 
-    /// Takes a slot for a call that may take so many tokens, if that leaves `kept` calls. Returns whether it is the last one.
-    fn begin(&self, deadline: Deadline, kept: u32, tokens: u64) -> Result<bool> {
-        let mut spent = self.slot(deadline)?;
-        if spent.calls >= self.max_calls.saturating_sub(kept) {
-            return Err(self.used_up());
+    /// Takes a slot for a call that may take so many tokens. The call is given back if there is none.
+    fn begin(&self, deadline: Deadline, tokens: u64) -> Result<()> {
+        let begun = self.slot(deadline, tokens);
+        if begun.is_err() {
+            self.take_back();
         }
-        let taken = spent.tokens.saturating_add(spent.reserved);
-        let exceeds = |limit: &u64| tokens > 0 && taken.saturating_add(tokens) > *limit;
-        if let Some(limit) = self.max_tokens.filter(exceeds) {
-            let message = format!(
-                "the token budget of {limit} is spent: {taken} are used, and the next call may take {tokens}"
-            );
-            return Err(Error::new(ErrorKind::Budget, message)
-                .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
-        }
-        spent.calls += 1;
-        spent.running += 1;
-        spent.reserved += tokens;
-        Ok(spent.calls == self.max_calls)
+        begun
     }
 
     fn end(&self, reserved: u64, used: u64) {
@@ -156,11 +175,12 @@ impl RunBudget {
         spent.reserved -= reserved;
         spent.tokens = spent.tokens.saturating_add(used);
         drop(spent);
-        self.freed.notify_one();
+        // All: one that is woken may not take the slot.
+        self.freed.notify_all();
     }
 
     /// Waits until fewer than [`MOST_AT_ONCE`] calls are running.
-    fn slot(&self, deadline: Deadline) -> Result<MutexGuard<'_, Spent>> {
+    fn slot(&self, deadline: Deadline, tokens: u64) -> Result<()> {
         let mut spent = lock(&self.state);
         while spent.running >= MOST_AT_ONCE {
             if deadline.passed() {
@@ -172,11 +192,117 @@ impl RunBudget {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        Ok(spent)
+        let taken = spent.tokens.saturating_add(spent.reserved);
+        let exceeds = |limit: &u64| tokens > 0 && taken.saturating_add(tokens) > *limit;
+        if let Some(limit) = self.max_tokens.filter(exceeds) {
+            let message = format!(
+                "the token budget of {limit} is spent: {taken} are used, and the next call may take {tokens}"
+            );
+            return Err(Error::new(ErrorKind::Budget, message)
+                .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
+        }
+        spent.running += 1;
+        spent.reserved += tokens;
+        Ok(())
     }
 
     pub(super) fn used_up(&self) -> Error {
         Error::refused(format!("the run has used its limit of {} model calls", self.max_calls))
             .hint("raise max_calls under [limits] in config.toml")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::message::StopReason;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    const EVER: u64 = crate::base::deadline::LONGEST_SECONDS;
+
+    fn reply(_is_last: bool) -> Result<Reply, CallError> {
+        Ok(Reply::new(String::new(), StopReason::Complete, "stop", "m"))
+    }
+
+    /// An agent as the budget sees it.
+    #[derive(Default)]
+    struct Caller {
+        has_closed: bool,
+        has_answered: bool,
+    }
+
+    /// Whatever happens in whichever order, no more calls are made than there are, and every agent that has begun gets
+    /// to answer.
+    #[test]
+    fn every_agent_that_has_begun_can_answer() {
+        for seed in 0..2000_u64 {
+            let max_calls = (seed % 40 + 1) as u32;
+            let budget = RunBudget::new(max_calls, None);
+            let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+            let mut callers = vec![Caller::default()];
+            let mut made = 0;
+            let mut ask = |caller: &mut Caller, is_answer: bool| {
+                let closes = (is_answer, &mut caller.has_closed);
+                let mut is_last = is_answer;
+                let call = |last: bool| {
+                    is_last |= last;
+                    reply(last)
+                };
+                budget.spend(Deadline::after_seconds(EVER), (1, 1), closes, call).unwrap().unwrap();
+                made += 1;
+                caller.has_answered = is_last;
+                if is_last && !caller.has_closed {
+                    budget.take_back();
+                }
+            };
+            let mut tools = 0;
+            for _ in 0..100 {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let at = (random >> 8) as usize % callers.len();
+                match (callers[at].has_answered, random % 4) {
+                    (true, _) => {}
+                    (_, 0) => ask(&mut callers[at], false),
+                    (_, 1) => ask(&mut callers[at], true),
+                    (_, 2) => tools += budget.hand_out(random as u32 % 9),
+                    _ => {
+                        let begun = budget.hand_out(random as u32 % 3);
+                        callers.extend((0..begun).map(|_| Caller::default()));
+                    }
+                }
+            }
+            callers.iter_mut().filter(|caller| !caller.has_answered).for_each(|caller| ask(caller, true));
+            assert!(made + tools <= max_calls, "seed {seed}: {made} + {tools} of {max_calls}");
+            assert_eq!(made + tools + budget.hand_out(u32::MAX), max_calls, "seed {seed}");
+        }
+    }
+
+    /// Fifty wait for eight slots. A token budget turns some away after they were woken; none may be left waiting.
+    #[test]
+    fn nobody_waits_once_a_slot_is_free() {
+        for max_tokens in [Some(0), Some(7), Some(30), Some(49), None] {
+            let budget = RunBudget::new(51, max_tokens);
+            let (made, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let start = std::sync::Barrier::new(50);
+            std::thread::scope(|scope| {
+                for _ in 0..50 {
+                    scope.spawn(|| {
+                        start.wait();
+                        let call = |last| {
+                            std::thread::yield_now();
+                            reply(last)
+                        };
+                        let deadline = Deadline::after_seconds(EVER);
+                        let spent = budget.spend(deadline, (1, 0), (false, &mut false), call);
+                        let counter = if spent.is_ok() { &made } else { &refused };
+                        counter.fetch_add(1, SeqCst);
+                    });
+                }
+            });
+            let (made, refused) = (made.into_inner(), refused.into_inner());
+            let most = max_tokens.map_or(50, |most| most as usize);
+            assert_eq!((made, refused), (most, 50 - most), "{max_tokens:?}");
+        }
     }
 }

@@ -45,6 +45,11 @@ impl Env {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// Whether a variable is there, empty or not.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.vars.contains_key(OsStr::new(name))
+    }
+
     /// Like [`Env::os`], for values that must be text; other bytes count as unset.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.os(name).and_then(OsStr::to_str)

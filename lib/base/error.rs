@@ -3,7 +3,7 @@
 //! The kind says who has to act, and determines the exit code. Most library errors are converted where the path or the
 //! value is known, so there are few `From`s here.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -75,14 +75,16 @@ impl fmt::Display for Fault {
 pub struct Error {
     kind: ErrorKind,
     message: String,
-    hint: Option<String>,
+    hint: Option<Box<str>>,
     faults: Vec<Fault>,
+    /// What was done before it failed, for a program.
+    run: Option<Box<Value>>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), hint: None, faults: Vec::new(), source: None }
+        Error { kind, message: message.into(), hint: None, faults: Vec::new(), run: None, source: None }
     }
 
     pub fn usage(message: impl Into<String>) -> Error {
@@ -129,7 +131,7 @@ impl Error {
     /// Adds the next step.
     #[must_use]
     pub fn hint(mut self, next: impl Into<String>) -> Error {
-        self.hint = Some(next.into());
+        self.hint = Some(next.into().into_boxed_str());
         self
     }
 
@@ -144,6 +146,13 @@ impl Error {
     #[must_use]
     pub fn with_faults(mut self, faults: Vec<Fault>) -> Error {
         self.faults = faults;
+        self
+    }
+
+    /// Adds what was done before.
+    #[must_use]
+    pub fn with_run(mut self, run: Value) -> Error {
+        self.run = Some(Box::new(run));
         self
     }
 
@@ -191,13 +200,21 @@ impl Error {
         }
     }
 
-    /// The form that a program reads.
-    pub fn json(&self) -> String {
+    /// The form that a program reads, with the warnings before it.
+    pub fn json(&self, warnings: Vec<String>) -> String {
         let mut error = json!({ "kind": self.kind, "message": self.message, "hint": self.next_step() });
         if !self.faults.is_empty() {
             error["faults"] = json!(self.faults);
         }
-        json!({ "error": error, "exit_code": self.exit_code() }).to_string()
+        let mut whole = json!({ "error": error, "exit_code": self.exit_code() });
+        if let Some(run) = &self.run {
+            whole["run"] = (**run).clone();
+        }
+        if !warnings.is_empty() {
+            let plain = |line: &String| line.replacen("Warning: ", "", 1);
+            whole["warnings"] = warnings.iter().map(plain).collect();
+        }
+        whole.to_string()
     }
 }
 
@@ -251,7 +268,8 @@ mod tests {
 
     #[test]
     fn the_json_form_has_kind_message_hint_and_code() {
-        let value: serde_json::Value = serde_json::from_str(&Error::api("timeout: \"x\"").json()).unwrap();
+        let value: serde_json::Value =
+            serde_json::from_str(&Error::api("timeout: \"x\"").json(Vec::new())).unwrap();
         assert_eq!(value["error"]["kind"], "api");
         assert_eq!(value["error"]["message"], "timeout: \"x\"");
         assert_eq!(value["exit_code"], 3);

@@ -120,7 +120,12 @@ impl fmt::Display for ExecError {
 #[cfg(unix)]
 pub(super) use child::end_all;
 #[cfg(unix)]
-pub use child::run;
+pub use child::{private_dir, run};
+
+#[cfg(not(unix))]
+pub fn private_dir() -> io::Result<tempfile::TempDir> {
+    tempfile::tempdir()
+}
 
 /// Elsewhere nothing says that a command has exited and that its pipe is empty.
 #[cfg(not(unix))]

@@ -316,6 +316,14 @@ pub fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
     open_with(path, 0o600, |options| options.write(true).create(true).truncate(true))?.write_all(bytes)
 }
 
+/// A symlink at `path`.
+pub fn link(to: &Path, path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    return fs::os::unix::fs::symlink(to, path);
+    #[cfg(not(unix))]
+    return Err(io::Error::other(format!("no symlink to \"{}\" at \"{}\"", to.display(), path.display())));
+}
+
 /// Who may read and write a file.
 #[cfg(unix)]
 pub fn mode(path: &Path) -> io::Result<u32> {

@@ -20,4 +20,5 @@ pub mod signal;
 pub mod stderr;
 pub mod stdin;
 pub mod sync;
+pub mod terminal;
 pub mod text;

@@ -44,6 +44,12 @@ pub fn worktrees(top: &Path) -> Vec<PathBuf> {
     tops
 }
 
+/// Git's own directory of the repository that knows this worktree as one of its own.
+pub fn knows(top: &Path) -> Option<PathBuf> {
+    let common = git_dir(top).and_then(common_dir)?.canonicalize().ok()?;
+    worktrees(top).iter().any(|known| known == top).then_some(common)
+}
+
 /// Where what is learned in `dir` belongs: the repository that contains it, or else the directory itself, as if it were a
 /// repository of its own on this machine. `None`: there is no such directory.
 pub fn place_of(dir: &Path) -> Option<Repository> {

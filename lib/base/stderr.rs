@@ -4,7 +4,7 @@
 //! not read never makes a program fail or wait for long.
 
 use crate::base::sync::{lock, spawn};
-use crate::base::text::is_odd;
+use crate::base::text::disarmed;
 use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -32,8 +32,7 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 /// The program has printed its last line.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Writes one complete line. Control characters, and characters that change the text direction, are escaped: they
-/// could fake a line or move the cursor.
+/// Writes one complete line. Control characters and hidden ones are escaped: they could fake a line or move the cursor.
 pub fn line(text: &str) {
     patiently(escaped(text), PATIENCE);
 }
@@ -45,11 +44,7 @@ pub(super) fn last_line(text: &str, patience: Duration) {
 }
 
 fn escaped(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() || is_odd(c) { line.extend(c.escape_debug()) } else { line.push(c) }
-    }
-    line
+    disarmed(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
 fn patiently(text: String, patience: Duration) {
@@ -138,6 +133,15 @@ pub(super) fn progress(text: &str) {
         _ if CLOSED.load(SeqCst) => (Vec::new(), before),
         LastLine::Empty | LastLine::Progress => (format!("{WIPE}{text}").into_bytes(), LastLine::Progress),
     });
+}
+
+/// Keeps the progress away from a question on the terminal, and from its answer.
+pub(super) fn beside_question<T>(ask: impl FnOnce() -> T) -> T {
+    wipe_progress();
+    put(|_| (Vec::new(), LastLine::Open));
+    let answer = ask();
+    put(|_| (Vec::new(), LastLine::Empty));
+    answer
 }
 
 /// Removes the progress from the terminal.

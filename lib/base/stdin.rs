@@ -34,12 +34,16 @@ pub fn is_terminal() -> bool {
 
 /// The input as text; `None` for a terminal and for white space only.
 pub fn read(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<String>> {
-    let Some(bytes) = read_bytes(terms, reporter)? else { return Ok(None) };
+    Ok(read_bytes(terms, reporter)?.and_then(|bytes| text_of(bytes, reporter)))
+}
+
+/// What was read, as text; `None` for white space only.
+pub fn text_of(bytes: Vec<u8>, reporter: &Reporter) -> Option<String> {
     let (text, damaged) = lossy(bytes);
     if damaged {
         reporter.warn("stdin is not valid UTF-8; the invalid bytes became U+FFFD");
     }
-    Ok(if text.trim().is_empty() { None } else { Some(text) })
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// The input as bytes; `None` for a terminal that is not to be read.
@@ -86,10 +90,18 @@ pub fn read_bytes(terms: &StdinOptions, reporter: &Reporter) -> Result<Option<Ve
 
 /// A line that a person types at the terminal, without its end; `None` at Ctrl-D.
 pub fn answer(deadline: Deadline) -> Result<Option<String>> {
+    line(|line| io::stdin().read_line(line), deadline)
+}
+
+/// The same from wherever `read` reads it.
+pub(super) fn line(
+    read: impl FnOnce(&mut String) -> io::Result<usize> + Send + 'static,
+    deadline: Deadline,
+) -> Result<Option<String>> {
     let (sender, answers) = channel();
     let reader = spawn(move || {
         let mut line = String::new();
-        let _ = sender.send(io::stdin().read_line(&mut line).map(|count| (count > 0).then_some(line)));
+        let _ = sender.send(read(&mut line).map(|count| (count > 0).then_some(line)));
     });
     reader.map_err(unreadable)?;
     match answers.recv_timeout(deadline.remaining()) {

@@ -1,5 +1,9 @@
 //! Words and lines: cuts at character boundaries, text that is safe on a terminal, similar names.
 
+mod invisible;
+
+pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible};
+
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -136,39 +140,17 @@ fn until_semicolon(text: &[u8]) -> Option<&[u8]> {
     text.iter().take(9).position(|byte| *byte == b';').filter(|end| *end > 0).map(|end| &text[..end])
 }
 
-/// Text without characters that end the line, move the cursor or change the text direction. The joiners U+200C and
-/// U+200D do none of that, and some scripts need them.
-pub fn in_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || is_odd(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Whether it is an invisible character that ends a line or changes the text direction.
-pub fn is_odd(c: char) -> bool {
-    matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// Whether it is a character that nobody sees, or one that changes what others look like.
-pub fn is_hidden(c: char) -> bool {
-    is_odd(c) || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Text as it may stand on a terminal, for whoever has to see all of it: control characters and hidden ones, line ends
-/// and tabs aside, are written as escapes.
-pub fn disarmed(text: &str) -> Cow<'_, str> {
-    let is_live = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || is_hidden(c);
-    if !text.contains(is_live) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len() + 32);
-    for c in text.chars() {
-        if is_live(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
-    }
-    Cow::Owned(shown)
-}
-
-/// The last line that is not blank.
-pub(super) fn last_line(text: &str) -> &str {
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("")
+/// The last line that says something: not blank, no bracket, no object that JavaScript could not print, and nothing that
+/// is indented below such a line, if there is another one.
+pub(super) fn last_line(text: &str) -> String {
+    let plain = without_controls(text);
+    let says = |line: &&str| {
+        !line.starts_with([' ', '\t', '}', ']'])
+            && !line.trim().is_empty()
+            && !line.contains("[object Object]")
+    };
+    let last = plain.lines().rfind(says).or_else(|| plain.lines().rfind(|line| !line.trim().is_empty()));
+    last.unwrap_or("").trim().to_owned()
 }
 
 /// `bytes` as text; invalid UTF-8 becomes U+FFFD. The flag says whether there was any.
@@ -284,12 +266,6 @@ mod tests {
     }
 
     #[test]
-    fn disarmed_text_shows_what_is_hidden_and_moves_no_cursor() {
-        assert_eq!(disarmed("a\u{1b}[2J\r\nb\u{202e}c\u{200b}"), "a\\u{1b}[2J\\u{d}\nb\\u{202e}c\\u{200b}");
-        assert_eq!(disarmed("\tü\u{200d}🦀"), "\tü\u{200d}🦀");
-    }
-
-    #[test]
     fn long_text_is_cut_where_a_line_ends_or_a_word() {
         assert_eq!(excerpt("short", 1, 1), (Cow::Borrowed("short"), 0));
         let lines: String = (0..100).map(|n| format!("line {n:02}\n")).collect();
@@ -331,10 +307,24 @@ mod tests {
         assert_eq!(wrap("", 5), [""]);
     }
 
+    /// As Gemini CLI 0.61.0 and opencode 1.18.33 print them.
+    #[test]
+    fn the_last_line_of_a_real_program_says_what_happened() {
+        let gemini = "Ripgrep is not available. Falling back to GrepTool.\nError when talking to Gemini API Full report \
+                      available at: /tmp/x.json ModelNotFoundError: models/flash is not found\n    at classify \
+                      (file:///x.js:1:2)\n  code: 404\n}\nAn unexpected critical error occurred:[object Object]\n";
+        let said = "Error when talking to Gemini API Full report available at: /tmp/x.json ModelNotFoundError: \
+                    models/flash is not found";
+        assert_eq!(last_line(gemini), said);
+        let opencode = "\u{1b}[0m\n> build · m\n\u{1b}[0m\n\u{1b}[91m\u{1b}[1mError: \u{1b}[0minvalid key\n";
+        assert_eq!(last_line(opencode), "Error: invalid key");
+    }
+
     #[test]
     fn the_last_line_skips_blank_ones() {
-        assert_eq!(last_line("one\n two \n\n"), "two");
+        assert_eq!(last_line("one\ntwo \n\n"), "two");
         assert_eq!(last_line(" \n"), "");
+        assert_eq!(last_line("  only\n  indented\n"), "indented");
     }
 
     #[test]

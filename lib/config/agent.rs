@@ -215,7 +215,13 @@ pub const KEYS: Keys = &[
     ),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),
     ("tools", &["*"]),
-    ("tools.*", &["description", "command", "parameters", "schema", "stdin", "timeout"]),
+    (
+        "tools.*",
+        &[
+            "description", "command", "parameters", "schema", "stdin", "timeout", "ok_exit", "max_output",
+            "confirm",
+        ],
+    ),
     ("tools.*.parameters", &["*"]),
     ("memory", &["enabled", "path", "last_n", "max_entries", "max_task_chars"]),
     ("limits", &["max_tokens_total"]),

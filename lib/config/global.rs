@@ -207,7 +207,7 @@ impl Global {
             ProviderKind::OpenAi => Api::OpenAi,
             ProviderKind::Ollama => Api::Ollama,
             ProviderKind::Command => {
-                let line = entry.command.ok_or_else(|| no_command(name))?;
+                let line = command_of(&entry, name)?;
                 return Ok(Endpoint::Command { line, model: Some(model.name.clone()) });
             }
         };
@@ -239,7 +239,7 @@ impl Global {
         if let Some(entry) = self.providers.get(name)
             && matches!((entry.kind, &entry.command), (Some(ProviderKind::Command), _) | (None, Some(_)))
         {
-            let line = entry.command.clone().ok_or_else(|| no_command(name))?;
+            let line = command_of(entry, name)?;
             return Ok(Endpoint::Command { line, model: None });
         }
         match preset(name) {
@@ -265,9 +265,12 @@ impl Global {
     }
 }
 
-fn no_command(name: &str) -> Error {
-    Error::config(format!("provider \"{name}\" in config.toml has kind = \"command\" and no command"))
-        .hint("add command = \"…\", a program that reads the prompt on stdin")
+/// A shell would take an empty line for a success.
+fn command_of(entry: &ProviderEntry, name: &str) -> Result<String> {
+    entry.command.clone().filter(|line| !line.trim().is_empty()).ok_or_else(|| {
+        Error::config(format!("provider \"{name}\" in config.toml has kind = \"command\" and no command"))
+            .hint("add command = \"…\", a program that reads the prompt on stdin")
+    })
 }
 
 /// `open-router` → `OPEN_ROUTER`
@@ -329,7 +332,8 @@ mod tests {
             Ok(Endpoint::Command { line, model }) => (line, model),
             other => panic!("{other:?}"),
         });
-        assert_eq!(lines, [("cat".into(), Some("x".into())), ("cat".into(), None), ("llm".into(), None)]);
+        let llm = ("llm --no-log".into(), None);
+        assert_eq!(lines, [("cat".into(), Some("x".into())), ("cat".into(), None), llm]);
     }
 
     #[test]

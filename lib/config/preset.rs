@@ -1,26 +1,161 @@
 //! Predefined LLM commands: those of coding agents, and of other programs.
 
 use crate::base::command_line::program;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::exec;
+use crate::base::file;
 use crate::harness::HARNESSES;
-use crate::harness::spec::Preset;
+use crate::harness::spec::{OwnHome, Preset, Spec};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 const OTHERS: &[Preset] = &[
-    Preset { name: "ollama", line: "ollama run llama3", rank: 10 },
-    Preset { name: "llm", line: "llm", rank: 11 },
-    Preset { name: "axe", line: "axe-run --timeout 590 librarian", rank: 12 },
+    Preset::new("ollama", "ollama run llama3", 10),
+    Preset::new("llm", "llm --no-log", 11),
+    Preset {
+        caution: Some("the agent librarian has the tools that its file gives it, and logs its runs"),
+        ..Preset::new("axe", "axe-run --timeout 590 librarian", 12)
+    },
 ];
+/// The variable with the home of one call.
+const HOME: &str = "LLM_HOME";
+/// A settings file that is longer is not a person's.
+const LONGEST: u64 = 1 << 20;
+
+/// By their rank.
+pub fn all() -> Vec<Preset> {
+    let mut all: Vec<Preset> =
+        HARNESSES.iter().filter_map(|spec| spec.preset).chain(OTHERS.iter().copied()).collect();
+    all.sort_by_key(|preset| preset.rank);
+    all
+}
 
 /// Names and lines, by their rank.
 pub fn presets() -> Vec<(&'static str, &'static str)> {
-    let agents = HARNESSES.iter().filter_map(|spec| spec.preset);
-    let mut all: Vec<Preset> = agents.chain(OTHERS.iter().copied()).collect();
-    all.sort_by_key(|preset| preset.rank);
-    all.into_iter().map(|preset| (preset.name, preset.line)).collect()
+    all().into_iter().map(|preset| (preset.name, preset.line)).collect()
 }
 
 pub(super) fn preset(name: &str) -> Option<&'static str> {
     presets().into_iter().find(|(known, _)| *known == name).map(|(_, command)| command)
+}
+
+/// A home for one call of an LLM command, with nothing in it but what the program needs to reach its model. It is
+/// removed when this is dropped, with what the program recorded there.
+pub struct LlmHome {
+    _dir: TempDir,
+    /// An empty directory to work in: no project's files are around it.
+    pub work: PathBuf,
+    pub vars: Vec<(&'static str, OsString)>,
+}
+
+impl LlmHome {
+    /// `None` if the command does not want one: its line does not name `LLM_HOME`.
+    pub fn of(line: &str, env: &Env) -> Result<Option<LlmHome>> {
+        if !line.contains(HOME) {
+            return Ok(None);
+        }
+        let dir =
+            exec::private_dir().map_err(|e| Error::io(format!("no temporary directory: {e}")).because(e))?;
+        let mut vars = vec![(HOME, dir.path().into())];
+        let path = program(line).unwrap_or_default();
+        let name = path.rsplit('/').next();
+        let found = HARNESSES.iter().find_map(|spec| {
+            let preset = spec.preset.filter(|preset| program(preset.line).as_deref() == name)?;
+            Some((*spec, preset.home?))
+        });
+        if let Some((spec, own)) = found {
+            let text = settings(spec, own, env)?;
+            fill(&dir.path().join(own.dir), own, &text, env)?;
+            vars.extend(own.variable.map(|variable| (variable, text.into())));
+        }
+        let work = dir.path().join("work");
+        file::make_private_dir(&work)?;
+        Ok(Some(LlmHome { _dir: dir, work, vars }))
+    }
+}
+
+fn fill(dir: &Path, own: &OwnHome, settings: &str, env: &Env) -> io::Result<()> {
+    file::make_private_dir(dir)?;
+    let (home, names) = &own.credentials;
+    let home = home.dir(env);
+    for name in *names {
+        if let Some(real) = home.as_ref().and_then(|home| home.join(name).canonicalize().ok()) {
+            file::link(&real, &dir.join(name))?;
+        }
+    }
+    match (own.variable, own.settings.first()) {
+        (None, Some(name)) => file::install_unsynced(&dir.join(name), settings.as_bytes(), 0o600),
+        _ => Ok(()),
+    }
+}
+
+/// The settings that the program gets, in the form of its own file.
+fn settings(spec: &Spec, own: &OwnHome, env: &Env) -> Result<String> {
+    let mut kept = Map::new();
+    for path in own.settings.iter().filter_map(|name| Some(spec.home.dir(env)?.join(name))) {
+        let wrong = |why: String| {
+            let what = format!("{} cannot be started with \"{}\": {why}", spec.title, path.display());
+            Error::config(what).hint("correct the file")
+        };
+        let text = match file::read(&path, LONGEST) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|e| wrong(e.to_string()))?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(wrong(e.to_string())),
+        };
+        let read: Map<String, Value> = if is_toml(own) {
+            toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?
+        } else {
+            let root =
+                CstRootNode::parse(&text, &ParseOptions::default()).map_err(|e| wrong(e.to_string()))?;
+            match root.to_serde_value() {
+                Some(Value::Object(members)) => members,
+                _ => return Err(wrong("expected an object".to_owned())),
+            }
+        };
+        kept.extend(read.into_iter().filter(|(key, _)| own.kept.contains(&key.as_str())));
+    }
+    let forced: Map<String, Value> = serde_json::from_str(own.forced).unwrap_or_default();
+    kept.extend(forced);
+    let mut all = Value::Object(kept);
+    drop_members(&mut all, own.dropped);
+    match &all {
+        Value::Object(members) if is_toml(own) => {
+            Ok(members.iter().map(|(key, value)| format!("{key} = {}\n", in_toml(value))).collect())
+        }
+        all => Ok(all.to_string()),
+    }
+}
+
+fn is_toml(own: &OwnHome) -> bool {
+    own.settings.iter().any(|name| name.ends_with(".toml"))
+}
+
+fn drop_members(value: &mut Value, names: &[&str]) {
+    if let Value::Object(members) = value {
+        members.retain(|key, _| !names.contains(&key.as_str()));
+        members.values_mut().for_each(|value| drop_members(value, names));
+    }
+}
+
+/// Tables in one line. A string of JSON is one of TOML, too.
+fn in_toml(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(key, value)| format!("{} = {}", Value::from(key.as_str()), in_toml(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
+        plain => plain.to_string(),
+    }
 }
 
 /// The preset of a program that is given by its path alone, such as `/usr/local/bin/claude`: its name, and its line with
@@ -46,11 +181,87 @@ pub fn of_path(command: &str, own: &BTreeMap<String, String>) -> Option<(String,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::env::pretend;
 
     #[test]
     fn every_preset_runs_its_program() {
         let programs: Vec<_> = presets().into_iter().filter_map(|(_, line)| program(line)).collect();
         assert_eq!(programs, ["claude", "codex", "gemini", "opencode", "amp", "ollama", "llm", "axe-run"]);
+    }
+
+    /// A home directory with these files, and the LLM command's home in it.
+    fn home_of(line: &str, files: &[(&str, &str)]) -> (TempDir, Result<Option<LlmHome>>) {
+        let person = exec::private_dir().unwrap();
+        for (name, text) in files {
+            let path = person.path().join(name);
+            file::make_private_dir(path.parent().unwrap()).unwrap();
+            file::install(&path, text.as_bytes(), 0o600).unwrap();
+        }
+        let home = LlmHome::of(line, &pretend(&[("HOME", person.path().to_str().unwrap())]));
+        (person, home)
+    }
+
+    #[test]
+    fn a_home_holds_the_login_and_the_settings_that_reach_the_model() {
+        let config = "model = \"m\"\nnotify = [\"x\"]\nmodel_provider = \"own\"\n[mcp_servers.x]\ncommand = \"x\"\n\
+                      [model_providers.own]\nbase_url = \"http://h/\\\"v1\"\nexperimental_bearer_token = \"t\"\n";
+        let files =
+            [(".codex/config.toml", config), (".codex/auth.json", "login"), (".codex/AGENTS.md", "French")];
+        let (person, home) = home_of("CODEX_HOME=$LLM_HOME/codex /opt/codex exec -m x -", &files);
+        let home = home.unwrap().unwrap();
+        let dir = Path::new(&home.vars[0].1).to_owned();
+        assert_eq!(
+            (home.vars[0].0, home.vars.len(), home.work.read_dir().unwrap().count()),
+            ("LLM_HOME", 1, 0)
+        );
+        let auth = dir.join("codex/auth.json");
+        assert_eq!(auth.read_link().unwrap(), person.path().canonicalize().unwrap().join(".codex/auth.json"));
+        assert!(!dir.join("codex/AGENTS.md").exists());
+        let written = fs_err::read_to_string(dir.join("codex/config.toml")).unwrap();
+        let read: toml::Table = toml::from_str(&written).unwrap();
+        assert_eq!(read["model_providers"]["own"]["base_url"].as_str(), Some("http://h/\"v1"));
+        assert_eq!(read["features"]["shell_tool"].as_bool(), Some(false));
+        for other in ["notify", "mcp_servers", "experimental_bearer_token"] {
+            assert!(!written.contains(other), "{other} in {written}");
+        }
+        drop(home);
+        assert!(!dir.exists());
+        assert_eq!(fs_err::read_to_string(person.path().join(".codex/auth.json")).unwrap(), "login");
+    }
+
+    #[test]
+    fn settings_with_a_key_stay_in_the_environment() {
+        let config = "{\"model\": \"a/b\", // mine\n\"mcp\": {\"x\": {}}, \"provider\": {\"a\": {\"options\": {\"apiKey\": \"k\"}}}}";
+        let line = preset("opencode").unwrap();
+        let (_person, home) = home_of(line, &[(".config/opencode/opencode.jsonc", config)]);
+        let home = home.unwrap().unwrap();
+        let (name, value) = &home.vars[1];
+        let value: Value = serde_json::from_str(value.to_str().unwrap()).unwrap();
+        assert_eq!(*name, "OPENCODE_CONFIG_CONTENT");
+        assert_eq!(value["provider"]["a"]["options"]["apiKey"], "k");
+        assert_eq!((&value["mcp"], &value["permission"]["*"]), (&Value::Null, &Value::from("deny")));
+        assert_eq!(Path::new(&home.vars[0].1).join("opencode").read_dir().unwrap().count(), 0);
+    }
+
+    #[test]
+    fn settings_that_cannot_be_read_are_named() {
+        for (name, file, text, why) in [
+            ("codex", ".codex/config.toml", "model = ", "Codex cannot be started with \""),
+            ("gemini", ".gemini/settings.json", "{\"security\": ", "Gemini CLI cannot be started with \""),
+            ("opencode", ".config/opencode/opencode.json", "[]", "opencode.json\": expected an object"),
+        ] {
+            let error = home_of(preset(name).unwrap(), &[(file, text)]).1.err().unwrap();
+            assert!(error.message().contains(why) && error.message().contains(file), "{}", error.message());
+        }
+        assert!(home_of("claude -p", &[]).1.unwrap().is_none());
+    }
+
+    #[test]
+    fn what_every_preset_forces_is_json() {
+        let homes = all().into_iter().filter_map(|preset| preset.home);
+        let forced: Vec<_> =
+            homes.map(|home| serde_json::from_str::<Map<String, Value>>(home.forced)).collect();
+        assert!(forced.len() == 3 && forced.iter().all(Result::is_ok));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
+use crate::base::text::nearest;
 use crate::config::toml_file::count;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const CALL_AGENT: &str = "call_agent";
 /// Seconds, unless the declaration sets `timeout`.
 const TIMEOUT: u64 = 30;
+/// How much of a tool's output the model is told, in bytes, unless the declaration sets `max_output`; and at most.
+const OUTPUT: usize = 256 * 1024;
+const MOST_OUTPUT: usize = 16 * 1024 * 1024;
 /// The longest name that all APIs take.
 const LONGEST_NAME: usize = 64;
 
@@ -31,6 +35,12 @@ pub struct ToolEntry {
     /// Seconds; 0: the default.
     #[serde(deserialize_with = "count")]
     timeout: u64,
+    /// The exit codes that are no failure; empty: 0 alone.
+    ok_exit: Vec<i32>,
+    /// Bytes; 0: the default.
+    #[serde(deserialize_with = "count")]
+    max_output: usize,
+    confirm: bool,
 }
 
 /// A tool that is ready to be offered.
@@ -46,6 +56,12 @@ pub struct DeclaredTool {
     /// Whether the arguments are given on stdin, as one JSON object.
     pub stdin_json: bool,
     pub timeout_seconds: u64,
+    /// The exit codes that are no failure.
+    pub ok_exit: Vec<i32>,
+    /// How much of its output the model is told, in bytes.
+    pub max_output: usize,
+    /// Whether a person is asked before each call.
+    pub confirm: bool,
     /// The command as it was declared, for people.
     pub shown: String,
 }
@@ -59,6 +75,13 @@ pub enum WordPart {
     Text(String),
     /// The argument of this name.
     Argument(String),
+}
+
+impl DeclaredTool {
+    /// The first word of its command.
+    pub fn program(&self) -> String {
+        self.words.first().map(ToString::to_string).unwrap_or_default()
+    }
 }
 
 impl ToolEntry {
@@ -86,6 +109,10 @@ impl ToolEntry {
         let words: Vec<CommandWord> =
             self.command.iter().map(|word| CommandWord::parse(word, &known)).collect();
         match words.first() {
+            Some(CommandWord(parts)) if matches!(&parts[..], [WordPart::Text(text)] if text.trim().is_empty()) =>
+            {
+                return wrong("the first word of command is empty; it must be a program".to_owned());
+            }
             None => return wrong("command is missing; write it as a list of words".to_owned()),
             Some(CommandWord(parts)) if !matches!(parts[..], [WordPart::Text(_)]) => {
                 return wrong("the first word of command must be a program, not an argument".to_owned());
@@ -94,6 +121,21 @@ impl ToolEntry {
         }
         if let Some(word) = words.iter().find(|word| word.lets_choose_a_flag()) {
             return wrong(format!("with the word \"{word}\" a model could choose any flag"));
+        }
+        if let Some(placeholder) = self.command.iter().find_map(|word| unknown_placeholder(word, &known)) {
+            let inside = &placeholder[1..placeholder.len() - 1];
+            return wrong(match nearest(inside, known.iter().copied()) {
+                Some(near) => format!("\"{placeholder}\" is no parameter, did you mean \"{{{near}}}\"?"),
+                None => format!(
+                    "\"{placeholder}\" is no parameter; declare it under parameters, or write \"{{ {inside} }}\" if it is text"
+                ),
+            });
+        }
+        if let Some(code) = self.ok_exit.iter().find(|code| !(0..=255).contains(*code)) {
+            return wrong(format!("ok_exit has {code}; exit codes are 0 to 255"));
+        }
+        if self.max_output > MOST_OUTPUT {
+            return wrong(format!("max_output is more than {MOST_OUTPUT} bytes"));
         }
         let uses_arguments =
             words.iter().any(|word| word.0.iter().any(|part| matches!(part, WordPart::Argument(_))));
@@ -115,6 +157,9 @@ impl ToolEntry {
             paths,
             stdin_json,
             timeout_seconds,
+            ok_exit: if self.ok_exit.is_empty() { vec![0] } else { self.ok_exit.clone() },
+            max_output: if self.max_output == 0 { OUTPUT } else { self.max_output },
+            confirm: self.confirm,
             shown,
         })
     }
@@ -158,7 +203,25 @@ impl ToolEntry {
     }
 }
 
+/// The first `{name}` in a word that looks like an argument and is none: a typing error. `${name}` and `{{name}}` are
+/// other programs' placeholders.
+fn unknown_placeholder<'a>(word: &'a str, known: &BTreeSet<&str>) -> Option<&'a str> {
+    let is_other = |before: &str| before.ends_with(['$', '{']);
+    word.match_indices('{').filter(|(at, _)| !is_other(&word[..*at])).find_map(|(at, _)| {
+        let (name, _) = word[at + 1..].split_once('}')?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        (is_name && !known.contains(name)).then(|| &word[at..at + name.len() + 2])
+    })
+}
+
 impl CommandWord {
+    /// Whether it is an option on its own, like `-m` or `--max`.
+    pub fn is_flag(&self) -> bool {
+        matches!(&self.0[..], [WordPart::Text(text)]
+            if text.starts_with('-') && text.contains(|c| c != '-') && !text.contains('='))
+    }
+
     /// `{name}` is an argument where `name` is declared, and text otherwise.
     fn parse(word: &str, known: &BTreeSet<&str>) -> CommandWord {
         let mut parts = Vec::new();

@@ -3,7 +3,8 @@
 //! Known from published threads: front matter (`title`, `threadId`, `created`), a heading with the title, then
 //! sections `## User` and `## Assistant`. A call is a paragraph `**Tool Use:** NAME` with its arguments in a fence;
 //! its result is in a user section, as `**Tool Result:** ID`, `**Tool Error:** ID` or `**Tool Cancelled:** ID`, also
-//! in a fence. Calls have no id, so results are assigned to them in order.
+//! in a fence. Calls have no id, so results are assigned to them in order. An agent or a tool may write a heading, too:
+//! nothing counts as typed.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -23,7 +24,7 @@ pub(super) static SPEC: Spec = Spec {
     own_files: &["AGENTS.md", "../AGENTS.md"],
     project_files: &["AGENTS.md"],
     marks: &["AMP_CURRENT_THREAD_ID"],
-    format: Format { read, tools: TOOLS, is_forgeable: true, ..Format::ANY },
+    format: Format { read, tools: TOOLS, ..Format::ANY },
     method: "amp-thread",
     capture: Capture::Id,
     past: PastSource::Copies(
@@ -46,7 +47,10 @@ pub(super) static SPEC: Spec = Spec {
     ]),
     next_step: Some("Amp loads the plugin after \"plugins: reload\" in its command palette, or a restart"),
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
-    preset: Some(Preset { name: "amp", line: "amp -x", rank: 5 }),
+    preset: Some(Preset {
+        caution: Some("Amp keeps its tools and its context files, and records a thread on its server"),
+        ..Preset::new("amp", "amp -x", 5)
+    }),
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[

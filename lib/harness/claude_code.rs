@@ -1,23 +1,22 @@
 //! Claude Code: `~/.claude/projects/<directory>/<session id>.jsonl`.
 //!
 //! One JSON record per line. Only `user` and `assistant` records are conversation, and not all of them: many user
-//! records were not typed by a person. A reply is several records with one part each; tool results are user records,
+//! records were not typed by a person; those that were say so in `promptSource`. A reply is several records with one part each; tool results are user records,
 //! in any order. A file only grows, also when a session is resumed or compacted, so everything is in it once. A fork
 //! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{ContentPart, ToolUse, begins_with};
+use crate::harness::content::{ContentPart, ToolUse};
 use crate::harness::files::sessions_in;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
     Capture, Format, Home, HookEvent, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec,
     ToolKind, When, has, hook, understood,
 };
-use crate::harness::tool::IMAGE;
-use crate::harness::turn::Role;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
@@ -32,7 +31,7 @@ pub(super) static SPEC: Spec = Spec {
     home: HOME,
     own_files: &["CLAUDE.md"],
     project_files: &["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"],
-    marks: &["CLAUDECODE"],
+    marks: &["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION"],
     format: Format {
         read,
         is_record: |record| {
@@ -57,11 +56,11 @@ pub(super) static SPEC: Spec = Spec {
     install: Install::Settings(Settings::GROUPS),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
-    preset: Some(Preset {
-        name: "claude",
-        line: "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",
-        rank: 1,
-    }),
+    preset: Some(Preset::new(
+        "claude",
+        "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",
+        1,
+    )),
 };
 
 pub(super) const EVENTS: &[HookEvent] = &[
@@ -99,12 +98,12 @@ const OTHER: &[&str] = &[
     "system", "tools-used",
 ];
 
-/// The start of user texts that the program wrote itself.
-const NOT_TYPED: &[&str] = &[
-    "<bash-input>", "<bash-stderr>", "<bash-stdout>", "<command-args>", "<command-message>",
-    "<command-name>", "<local-command-", "<system-reminder>", "<task-notification>",
-    "[Request interrupted by user",
-];
+/// What it puts into the session where its user stops it.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// Where prompts come from that a person typed, while the agent waited or worked. Others are from `claude -p` and
+/// programs, or were suggested by the model.
+const TYPED: [&str; 2] = ["typed", "queued"];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut session = SessionReader::default();
@@ -168,23 +167,25 @@ impl SessionReader {
 
 fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -> Taken {
     let origin = record.object("origin")?.map_or(Ok(None), |origin| origin.text("kind"))?;
-    let is_typed = !record.flag("isMeta")?
-        && !record.flag("isCompactSummary")?
-        && origin.is_none_or(|origin| origin == "human");
-    let mut texts = Vec::new();
+    let is_nobodys = record.flag("isMeta")?
+        || record.flag("isCompactSummary")?
+        || origin.as_ref().is_some_and(|origin| origin != "human");
+    // Older versions name the origin alone, or nothing.
+    let source = record.text("promptSource")?;
+    let is_typed = source.map_or(origin.is_some(), |source| TYPED.contains(&&*source));
+    let mut message = Message::default();
     out.each_part(content, "user part", |_, part, out| {
         match part {
             ContentPart::Result { key: Some(key), text, failed } => {
                 out.result(&key, preview(&text), failed)?
             }
-            ContentPart::Text(text) if is_typed && !begins_with(&text, NOT_TYPED) => texts.push(text),
-            ContentPart::Image if is_typed => texts.push(IMAGE.to_owned()),
-            ContentPart::Text(_) | ContentPart::Image => {}
-            other => return other.unknown(),
+            ContentPart::Text(_) | ContentPart::Image if is_nobodys => {}
+            ContentPart::Text(text) if text.trim_start().starts_with(INTERRUPTED) => {}
+            other => return message.add(other),
         }
         Ok(())
     })?;
-    Ok(out.turn(Role::User, &texts.join("\n"), uuid)?)
+    Ok(out.prompt(message, Some(is_typed), uuid)?)
 }
 
 fn assistant(uuid: &str, content: &RawValue, out: &mut TurnSink) -> Taken {

@@ -1,23 +1,24 @@
 //! Codex CLI: `~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<thread id>.jsonl`.
 //!
 //! The `response_item` records are what was sent to the model and what it answered; `event_msg` repeats them for the
-//! screen. Messages of role `user` are often the program's own: parts that a person typed have the kind `user.text`.
+//! screen. Messages of role `user` are often the program's own: parts that a person typed have the kind `user.text`, in
+//! turns whose `task_started` says that a user began them.
 //! A resumed session continues in the same file, also after a compaction; a fork has a file of its own with only what
 //! is new; a sub-agent has its own file, with its parent's `session_id`.
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart, begins_with};
+use crate::harness::content::{self, ContentPart};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When,
-    has, hook, understood,
+    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    ToolKind, When, has, hook, understood,
 };
-use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -27,6 +28,30 @@ use std::path::Path;
 use std::path::PathBuf;
 
 const HOME: Home = Home { variables: &[("CODEX_HOME", "")], usual: ".codex" };
+
+/// Newer models get `apply_patch` and an interpreter without files and network in any case. The sandbox refuses the patch.
+static LLM_HOME: OwnHome = OwnHome {
+    dir: "codex",
+    credentials: (HOME, &["auth.json"]),
+    settings: &["config.toml"],
+    kept: &[
+        "model", "model_provider", "model_providers", "model_reasoning_effort", "model_verbosity",
+        "service_tier", "openai_base_url", "chatgpt_base_url", "forced_login_method",
+        "forced_chatgpt_workspace_id",
+    ],
+    dropped: &["experimental_bearer_token", "http_headers"],
+    forced: r#"{
+        "features": {
+            "hooks": false, "shell_tool": false, "multi_agent": false, "goals": false, "view_image": false,
+            "apps": false, "plugins": false, "sleep_tool": false, "image_generation": false, "shell_snapshot": false
+        },
+        "agents": {"enabled": false}, "web_search": "disabled", "project_doc_max_bytes": 0,
+        "skills": {"include_instructions": false, "bundled": {"enabled": false}},
+        "tools": {"experimental_request_user_input": {"enabled": false}, "update_plan": {"enabled": false}},
+        "analytics": {"enabled": false}, "check_for_update_on_startup": false
+    }"#,
+    variable: None,
+};
 
 pub(super) static SPEC: Spec = Spec {
     name: "codex",
@@ -76,9 +101,12 @@ pub(super) static SPEC: Spec = Spec {
     ),
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     preset: Some(Preset {
-        name: "codex",
-        line: "codex exec --ephemeral --disable hooks -c 'notify=[]' --skip-git-repo-check -s read-only -",
-        rank: 2,
+        home: Some(&LLM_HOME),
+        ..Preset::new(
+            "codex",
+            "CODEX_HOME=$LLM_HOME/codex codex exec --ephemeral --skip-git-repo-check -s read-only -",
+            2,
+        )
     }),
 };
 
@@ -96,112 +124,163 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Question, &["request_user_input"]),
 ];
 
-/// Records that are not conversation, or repeat it.
-const OTHER: &[&str] = &["compacted", "event_msg", "token_usage_record", "turn_context", "world_state"];
+/// Records that are not conversation.
+const OTHER: &[&str] = &["compacted", "token_usage_record", "turn_context", "world_state"];
 
-/// The start of user texts that the program wrote, for versions that do not record who wrote them.
-const NOT_TYPED: &[&str] = &[
-    "# AGENTS.md instructions", "<environment_context>", "<permissions instructions>", "<skill>",
-    "<subagent_notification>", "<turn_aborted>", "<user_instructions>",
-];
+/// The start of a user text that the program wrote, for versions that do not record who wrote it.
+const INSTRUCTIONS: &str = "# AGENTS.md instructions";
+
+/// What editors put before a prompt, and the line that ends it.
+const EDITOR: &str = "# Context from my IDE setup";
+const REQUEST: &str = "## My request for Codex:";
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut ids = Ids::default();
-    each_line(path, "Codex", out, |record, _, out| take(record, &mut ids, out)).map(drop)
+    let mut rollout = Rollout::default();
+    each_line(path, "Codex", out, |record, _, out| rollout.take(record, out)).map(drop)
 }
 
-fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
-    let kind = record.kind()?;
-    if record.raw("payload").is_none() {
-        return unknown(kind);
-    }
-    match &*kind {
-        "session_meta" => meta(record, out),
-        "response_item" => {
-            out.at = record.time("timestamp");
-            let metadata = record.object("metadata")?;
-            let is_summary = metadata.map_or(Ok(false), |metadata| metadata.flag("compaction_output"))?;
-            match record.object("payload")?.filter(|_| !is_summary) {
-                Some(item) => self::item(&item, ids, out),
-                None => Ok(()),
+#[derive(Default)]
+struct Rollout {
+    ids: Ids,
+    /// The session was begun in its terminal or in an editor.
+    is_interactive: bool,
+    /// A person began the turn, and not `codex exec` or another agent.
+    is_persons: bool,
+}
+
+impl Rollout {
+    fn take(&mut self, record: &Object, out: &mut TurnSink) -> Taken {
+        let kind = record.kind()?;
+        let Some(payload) = record.raw("payload") else { return unknown(kind) };
+        match &*kind {
+            "session_meta" => self.meta(record, out),
+            "response_item" => {
+                out.at = record.time("timestamp");
+                let metadata = record.object("metadata")?;
+                let is_summary = metadata.map_or(Ok(false), |metadata| metadata.flag("compaction_output"))?;
+                match record.object("payload")?.filter(|_| !is_summary) {
+                    Some(item) => self.item(&item, out),
+                    None => Ok(()),
+                }
             }
-        }
-        kind if OTHER.contains(&kind) => Ok(()),
-        kind => unknown(kind),
-    }
-}
-
-/// The file's own description. A later one is a copy from another session.
-fn meta(record: &Object, out: &mut TurnSink) -> Taken {
-    let Some(meta) = record.object("payload")?.filter(|_| out.report.session_id.is_none()) else {
-        return Ok(());
-    };
-    let is_spawned = meta.raw("source").is_some_and(|source| source.get().contains("\"subagent\""));
-    out.report.is_sub_agent = is_spawned || meta.text("thread_source")?.as_deref() == Some("subagent");
-    out.report.parent = meta.text("forked_from_id")?.or(meta.text("parent_thread_id")?);
-    out.report.remote = meta.object("git").ok().flatten().and_then(|git| git.text("repository_url").ok()?);
-    out.report.begins(meta.text("id")?, meta.text("cwd")?);
-    Ok(())
-}
-
-fn item(item: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
-    let kind = item.kind()?;
-    let id = item.text("id")?;
-    let key = item.text("call_id")?.or_else(|| id.clone()).unwrap_or_default();
-    match &*kind {
-        "message" => message(item, id, ids, out)?,
-        "reasoning" => {
-            let summary = joined(item.raw("summary"), out)?;
-            let text = if summary.is_empty() { joined(item.raw("content"), out)? } else { summary };
-            let id = id.unwrap_or_else(|| ids.next(Role::Reasoning, &text));
-            out.turn(Role::Reasoning, &text, id)?;
-        }
-        "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
-            let name = item.text("name")?.unwrap_or_else(|| kind.clone());
-            let text = item.text("arguments")?.or(item.text("input")?);
-            let json = || item.raw("action").map_or("{}", RawValue::get).to_owned();
-            out.call(&key, &name, &text.unwrap_or_else(json), key.clone())?;
-            // The server does the search: its result is in the answer, no record follows.
-            if kind == "web_search_call" {
-                out.result(&key, "", false)?;
+            "event_msg" => {
+                // It is short; others repeat what was said.
+                if let Some(event) =
+                    record.object("payload")?.filter(|_| payload.get().contains("task_started"))
+                {
+                    self.event(&event)?;
+                }
+                Ok(())
             }
+            kind if OTHER.contains(&kind) => Ok(()),
+            kind => unknown(kind),
         }
-        "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
-            out.result(&key, &item.raw("output").map(content::text).unwrap_or_default(), false)?;
-        }
-        "compaction" | "compaction_summary" => {}
-        kind => return unknown(format!("response_item {kind}")),
     }
-    Ok(())
+
+    fn event(&mut self, event: &Object) -> Taken {
+        if event.kind()? == "task_started" {
+            let from =
+                event.object("turn_attribution")?.map_or(Ok(None), |from| from.text("turn_trigger"))?;
+            self.is_persons = self.is_interactive && from.as_deref() == Some("user");
+        }
+        Ok(())
+    }
+
+    /// The file's own description. A later one is a copy from another session.
+    fn meta(&mut self, record: &Object, out: &mut TurnSink) -> Taken {
+        let Some(meta) = record.object("payload")?.filter(|_| out.report.session_id.is_none()) else {
+            return Ok(());
+        };
+        let source = meta.raw("source").map_or("", RawValue::get);
+        self.is_interactive = ["\"cli\"", "\"vscode\""].contains(&source);
+        let is_spawned = source.contains("\"subagent\"");
+        out.report.is_sub_agent = is_spawned || meta.text("thread_source")?.as_deref() == Some("subagent");
+        out.report.parent = meta.text("forked_from_id")?.or(meta.text("parent_thread_id")?);
+        out.report.remote =
+            meta.object("git").ok().flatten().and_then(|git| git.text("repository_url").ok()?);
+        out.report.begins(meta.text("id")?, meta.text("cwd")?);
+        Ok(())
+    }
+
+    fn item(&mut self, item: &Object, out: &mut TurnSink) -> Taken {
+        let kind = item.kind()?;
+        let id = item.text("id")?;
+        let key = item.text("call_id")?.or_else(|| id.clone()).unwrap_or_default();
+        match &*kind {
+            "message" => self.message(item, id, out)?,
+            "reasoning" => {
+                let summary = joined(item.raw("summary"), out)?;
+                let text = if summary.is_empty() { joined(item.raw("content"), out)? } else { summary };
+                let id = id.unwrap_or_else(|| self.ids.next(Role::Reasoning, &text));
+                out.turn(Role::Reasoning, &text, id)?;
+            }
+            "function_call" | "custom_tool_call" | "local_shell_call" | "web_search_call" => {
+                let name = item.text("name")?.unwrap_or_else(|| kind.clone());
+                let text = item.text("arguments")?.or(item.text("input")?);
+                let json = || item.raw("action").map_or("{}", RawValue::get).to_owned();
+                out.call(&key, &name, &text.unwrap_or_else(json), key.clone())?;
+                // The server does the search: its result is in the answer, no record follows.
+                if kind == "web_search_call" {
+                    out.result(&key, "", false)?;
+                }
+            }
+            "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" => {
+                out.result(&key, &item.raw("output").map(content::text).unwrap_or_default(), false)?;
+            }
+            "compaction" | "compaction_summary" => {}
+            kind => return unknown(format!("response_item {kind}")),
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, item: &Object, id: Option<String>, out: &mut TurnSink) -> Taken {
+        let role = match item.text("role")?.as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("developer" | "system") => return Ok(()),
+            role => return unknown(format!("message of role {}", role.unwrap_or("(none)"))),
+        };
+        let is_users = role == Role::User;
+        let passed = item.object("internal_chat_message_metadata_passthrough")?;
+        let kinds: Option<Vec<String>> =
+            passed.map_or(Ok(None), |passed| passed.get("content_item_kinds"))?;
+        let kind = |n: usize| kinds.as_ref().and_then(|kinds| kinds.get(n)).filter(|_| is_users);
+        let mut message = Message::default();
+        let mut is_typed = self.is_persons;
+        if let Some(content) = item.raw("content") {
+            out.each_part(content, "message part", |n, part, _| {
+                match (part, kind(n)) {
+                    (_, Some(kind)) if !kind.starts_with("user.") => return Ok(()),
+                    (ContentPart::Text(text), _) if is_image_tag(&text) => return Ok(()),
+                    (ContentPart::Text(text), _) if !is_users => message.texts.push(text),
+                    (ContentPart::Text(text), None) if text.trim_start().starts_with(INSTRUCTIONS) => {}
+                    (ContentPart::Text(text), kind) => {
+                        is_typed &= kind.is_some_and(|kind| kind == "user.text");
+                        let (context, request) = request(&text);
+                        message.attached.push(context.to_owned());
+                        message.text(request);
+                    }
+                    (other, _) => message.add(other)?,
+                }
+                Ok(())
+            })?;
+        }
+        let text = message.texts.join("\n");
+        let id = id.unwrap_or_else(|| self.ids.next(role, &text));
+        match is_users {
+            true => out.prompt(message, Some(is_typed), id)?,
+            false => out.turn(role, &text, id)?,
+        }
+        Ok(())
+    }
 }
 
-fn message(item: &Object, id: Option<String>, ids: &mut Ids, out: &mut TurnSink) -> Taken {
-    let role = match item.text("role")?.as_deref() {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("developer" | "system") => return Ok(()),
-        role => return unknown(format!("message of role {}", role.unwrap_or("(none)"))),
-    };
-    let passed = item.object("internal_chat_message_metadata_passthrough")?;
-    let kinds: Option<Vec<String>> = passed.map_or(Ok(None), |passed| passed.get("content_item_kinds"))?;
-    let kind = |n: usize| kinds.as_ref().and_then(|kinds| kinds.get(n)).filter(|_| role == Role::User);
-    let mut texts = Vec::new();
-    if let Some(content) = item.raw("content") {
-        out.each_part(content, "message part", |n, part, _| {
-            match (part, kind(n)) {
-                (_, Some(kind)) if !kind.starts_with("user.") => {}
-                (ContentPart::Text(text), None) if role == Role::User && begins_with(&text, NOT_TYPED) => {}
-                (ContentPart::Text(text), _) if is_image_tag(&text) => {}
-                (ContentPart::Text(text), _) => texts.push(text),
-                (ContentPart::Image, _) => texts.push(IMAGE.to_owned()),
-                (other, _) => return other.unknown(),
-            }
-            Ok(())
-        })?;
+/// What an editor put before a prompt, and the prompt. What it shows of files may have the line between them, too.
+fn request(text: &str) -> (&str, &str) {
+    match text.trim_start().starts_with(EDITOR) {
+        true => text.rsplit_once(REQUEST).unwrap_or((text, "")),
+        false => ("", text),
     }
-    let text = texts.join("\n");
-    let id = id.unwrap_or_else(|| ids.next(role, &text));
-    Ok(out.turn(role, &text, id)?)
 }
 
 /// The texts of all parts.

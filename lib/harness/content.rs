@@ -96,12 +96,6 @@ pub(super) fn parts(content: &RawValue) -> Vec<Result<ContentPart<'_>, Skip>> {
     }
 }
 
-/// Whether the text begins with one of these, white space aside.
-pub(super) fn begins_with(text: &str, starts: &[&str]) -> bool {
-    let text = text.trim_start();
-    starts.iter().any(|start| text.starts_with(start))
-}
-
 /// A tool's result as text: the string, the text of its parts, or the JSON as it is.
 pub(super) fn text(content: &RawValue) -> String {
     if let Ok(text) = serde_json::from_str(content.get()) {

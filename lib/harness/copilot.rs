@@ -1,7 +1,7 @@
 //! Copilot CLI: `~/.copilot/session-state/<session id>/events.jsonl`.
 //!
 //! One event per line: `{type, data, id, timestamp}`. Only `user.message`, `assistant.message` and the results of tools
-//! are conversation. `data.content` of a user's message is what was typed; `transformedContent` has what hooks and the
+//! are conversation. `data.content` of a user's message is the prompt; `transformedContent` has what hooks and the
 //! program added. The file only grows, also when the session is resumed or compacted. The events of sub-agents stand in
 //! the same file, with an `agentId`; their reports are the results of `task` calls.
 
@@ -10,6 +10,7 @@ use crate::base::error::Result;
 use crate::harness::content::{self, ToolUse};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, is_there};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
@@ -28,7 +29,7 @@ pub(super) static SPEC: Spec = Spec {
     home: HOME,
     own_files: &["copilot-instructions.md"],
     project_files: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
-    marks: &["COPILOT_CLI", "COPILOT_AGENT"],
+    marks: &["COPILOT_CLI", "COPILOT_AGENT", "COPILOT_AGENT_SESSION_ID", "COPILOT_AGENT_JOB_ID"],
     format: Format {
         read,
         is_record: |record| {
@@ -36,6 +37,9 @@ pub(super) static SPEC: Spec = Spec {
             has(record, &["data"]) && (kind.starts_with("session.") || kind.ends_with(".message"))
         },
         tools: TOOLS,
+        prompts: |_, env| {
+            HOME.dir(env).map(|dir| dir.join("command-history-state.json")).into_iter().collect()
+        },
         keeps_directory: true,
         ..Format::ANY
     },
@@ -113,11 +117,11 @@ fn take(event: &Object, out: &mut TurnSink) -> Taken {
         }
         "user.message" => {
             let data = data()?;
-            // If it is missing, a person typed it, too.
+            // It is missing in what was typed, and under `-p`.
             if data.text("source")?.is_some_and(|source| source != "user") {
                 return Ok(());
             }
-            Ok(out.turn(Role::User, &data.text("content")?.unwrap_or_default(), id)?)
+            Ok(out.prompt(Message::of(&data.text("content")?.unwrap_or_default()), None, id)?)
         }
         "assistant.message" => assistant(&data()?, &id, out),
         "tool.execution_complete" => result(&data()?, out),

@@ -10,12 +10,12 @@ use crate::harness::content::{ContentPart, ToolUse};
 use crate::harness::files::matching;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
     Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
 };
-use crate::harness::tool::IMAGE;
 use crate::harness::turn::{Ids, Role};
 use std::path::Path;
 use std::path::PathBuf;
@@ -33,6 +33,8 @@ pub(super) static SPEC: Spec = Spec {
         read,
         is_record: |record| has(record, &["role"]) && has(&record["message"], &["content"]),
         tools: TOOLS,
+        // Of its terminal. What is typed in the editor is logged nowhere.
+        prompts: |_, env| HOME.dir(env).map(|dir| dir.join("prompt_history.json")).into_iter().collect(),
         keeps_directory: true,
         ..Format::ANY
     },
@@ -89,17 +91,14 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         ("user" | "assistant" | "tool", Some(content)) => (role == "user", content),
         _ => return unknown(format!("record of role {role}")),
     };
-    let mut typed = Vec::new();
+    let mut message = Message::default();
     out.each_part(content, "part", |_, mut part, out| {
         let id = match part {
             ContentPart::Text(text) if is_users => {
-                typed.push(query(&text));
+                message.text(query(&text));
                 return Ok(());
             }
-            ContentPart::Image if is_users => {
-                typed.push(IMAGE.to_owned());
-                return Ok(());
-            }
+            ContentPart::Image if is_users => return message.add(part),
             ContentPart::Result { ref mut key, .. } => {
                 // Without an id it is that of the oldest call.
                 key.get_or_insert_with(|| out.oldest_call().unwrap_or_default());
@@ -114,23 +113,17 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         };
         out.part(part, id)
     })?;
-    let text = typed.join("\n");
+    let text = message.texts.join("\n");
     if !text.is_empty() {
-        out.turn(Role::User, &text, ids.next(Role::User, &text))?;
+        out.prompt(message, None, ids.next(Role::User, &text))?;
     }
     Ok(())
 }
 
-/// What was typed: the contents of all `<user_query>` elements, or the whole text if there are none.
-fn query(text: &str) -> String {
-    let mut typed = Vec::new();
-    let mut rest = text;
-    while let Some((_, after)) = rest.split_once("<user_query>") {
-        let (inside, next) = after.split_once("</user_query>").unwrap_or((after, ""));
-        typed.push(inside.trim());
-        rest = next;
-    }
-    if typed.is_empty() { text.to_owned() } else { typed.join("\n") }
+/// What was typed: the last `<user_query>`, because files before it may have some, too; or all of the text.
+fn query(text: &str) -> &str {
+    let Some((_, query)) = text.rsplit_once("<user_query>") else { return text };
+    query.rsplit_once("</user_query>").map_or(query, |(query, _)| query).trim()
 }
 
 /// Newer versions name the transcript in some hooks. Otherwise the conversation's id leads to it.

@@ -9,20 +9,22 @@
 //! - if a list only drops messages at its end, they were taken back, as after a server error: they are left out;
 //! - the first list after a header belongs to a resumed session that has not loaded its messages yet: it is ignored.
 //!
+//! `-p` and custom commands leave the same messages as a person: what was typed in the terminal stands in `logs.json`.
+//!
 //! There are two passes: the first replays the log with positions in the file, the second reads the messages.
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::harness::content::{ContentPart, ToolUse, begins_with, parts};
+use crate::harness::content::{ContentPart, ToolUse, parts};
 use crate::harness::files::{entries, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{without_files, without_hooks};
+use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec, ToolKind, When,
-    has, hook, understood,
+    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    ToolKind, When, has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -36,6 +38,21 @@ use std::path::PathBuf;
 
 const HOME: Home = Home { variables: &[("GEMINI_CLI_HOME", ".gemini")], usual: ".gemini" };
 
+static LLM_HOME: OwnHome = OwnHome {
+    dir: ".gemini",
+    credentials: (HOME, &[".env", "gemini-credentials.json", "google_accounts.json", "oauth_creds.json"]),
+    settings: &["settings.json"],
+    kept: &["security", "privacy"],
+    dropped: &[],
+    // An empty list of tools means all of them.
+    forced: r#"{
+        "tools": {"core": ["none"]}, "context": {"fileName": "none", "includeDirectoryTree": false},
+        "skills": {"enabled": false}, "experimental": {"enableAgents": false},
+        "general": {"maxAttempts": 1, "retryFetchErrors": false, "enableAutoUpdate": false}
+    }"#,
+    variable: None,
+};
+
 pub(super) static SPEC: Spec = Spec {
     name: "gemini",
     title: "Gemini CLI",
@@ -47,6 +64,9 @@ pub(super) static SPEC: Spec = Spec {
         read,
         is_record: |record| has(record, &["sessionId", "projectHash"]),
         tools: TOOLS,
+        prompts: |session, _| {
+            session.ancestors().nth(2).map(|dir| dir.join("logs.json")).into_iter().collect()
+        },
         sub_agents,
         ..Format::ANY
     },
@@ -74,7 +94,11 @@ pub(super) static SPEC: Spec = Spec {
     next_step: None,
     // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
-    preset: Some(Preset { name: "gemini", line: "gemini --skip-trust", rank: 3 }),
+    preset: Some(Preset {
+        home: Some(&LLM_HOME),
+        // With a model of its own choice, it asks another one first which to take.
+        ..Preset::new("gemini", "GEMINI_CLI_HOME=$LLM_HOME gemini --skip-trust -m flash", 3)
+    }),
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
@@ -133,7 +157,7 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
         let text = [text("subject"), text("description")].join("\n");
         out.turn(Role::Reasoning, text.trim(), format!("{id}/thought{n}"))?;
     }
-    let (mut texts, mut thoughts, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut said, mut thoughts, mut calls) = (Message::default(), Vec::new(), Vec::new());
     let (mut has_response, mut images) = (false, Vec::new());
     if let Some(content) = message.raw("content") {
         out.each_part(content, "message part", |_, part, out| {
@@ -147,8 +171,8 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
                 }
                 ContentPart::ToolUse(call) => calls.push(call),
                 ContentPart::Thought(text) => thoughts.push(text),
-                ContentPart::Text(text) if is_users && begins_with(&text, &["<session_context>"]) => {}
-                ContentPart::Text(text) => texts.push(text),
+                ContentPart::Text(text) if is_users => said.text(&text),
+                ContentPart::Text(text) => said.texts.push(text),
                 ContentPart::Image => images.push(IMAGE.to_owned()),
                 ContentPart::Other(_) => return part.unknown(),
             }
@@ -156,18 +180,16 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
         })?;
     }
     out.turn(Role::Reasoning, &thoughts.join("\n"), format!("{id}/thoughts"))?;
+    if is_users {
+        said = said.without_files();
+    }
     // Beside a response they are a tool's.
     if !has_response {
-        texts.append(&mut images);
+        said.texts.append(&mut images);
     }
-    let text = texts.join("\n");
-    if is_users {
-        let text = without_hooks(&text);
-        let (typed, files) = without_files(&text);
-        out.attached(files, &id)?;
-        out.turn(Role::User, &typed, id.clone())?;
-    } else {
-        out.turn(Role::Assistant, &text, id.clone())?;
+    match is_users {
+        true => out.prompt(said, None, id.clone())?,
+        false => out.turn(Role::Assistant, &said.texts.join("\n"), id.clone())?,
     }
     called(message, calls, &id, out)
 }

@@ -36,11 +36,14 @@ pub mod turn;
 pub mod turns;
 mod watched;
 
+use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::file;
 use crate::harness::out::{OnTurn, TurnSink};
 use crate::harness::spec::{Format, Spec};
 use crate::harness::turn::SessionReport;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
@@ -67,14 +70,20 @@ pub fn known(name: &str) -> Option<&'static Spec> {
 /// error of `each` ends the reading and is returned. A file that is missing, empty, binary, a directory, or of
 /// another format is an error; an incomplete or unknown record is not.
 ///
-/// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there.
+/// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there. `env`
+/// leads to the log of what was typed, where the program has one.
 pub fn read_after(
     format: &Format,
     path: &Path,
     last: Option<&str>,
+    env: &Env,
     each: &mut OnTurn,
 ) -> Result<SessionReport> {
-    let mut out = TurnSink::new(each, last);
+    let logs = (format.prompts)(path, env);
+    read_with(format, path, TurnSink::new(each, last, logs.iter().flat_map(|log| logged(log)).collect()))
+}
+
+fn read_with(format: &Format, path: &Path, mut out: TurnSink) -> Result<SessionReport> {
     match (format.read)(path, &mut out) {
         Ok(()) => out.finish(),
         Err(error) if out.is_foreign => Err(error.hint(match whose(path) {
@@ -85,9 +94,33 @@ pub fn read_after(
     }
 }
 
-/// The same for a session that was not read before.
+/// The same for a session that was not read before, and of which nobody asks what was typed.
 pub fn read(format: &Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
-    read_after(format, path, None, each)
+    read_with(format, path, TurnSink::new(each, None, HashSet::new()))
+}
+
+/// The largest log of prompts that is read, in bytes.
+const LOG_CAP: u64 = 64 << 20;
+
+/// The prompts in a log: strings, or objects that have them, in a list or one a line. None if it cannot be read.
+fn logged(log: &Path) -> Vec<String> {
+    fn collect(value: Value, prompts: &mut Vec<String>) {
+        match value {
+            Value::String(text) => prompts.push(text.trim().to_owned()),
+            Value::Array(values) => values.into_iter().for_each(|value| collect(value, prompts)),
+            Value::Object(mut object) => {
+                let prompt =
+                    ["message", "input", "commandHistory"].iter().find_map(|key| object.remove(*key));
+                collect(prompt.unwrap_or_default(), prompts);
+            }
+            _ => {}
+        }
+    }
+    let mut prompts = Vec::new();
+    let bytes = file::read(log, LOG_CAP).unwrap_or_default();
+    let values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
+    values.map_while(std::result::Result::ok).for_each(|value| collect(value, &mut prompts));
+    prompts
 }
 
 /// How much of a file is looked at to see whose it is, in bytes.

@@ -1,7 +1,8 @@
 //! opencode: what `opencode export <session id>` prints, one JSON document.
 //!
 //! `{info, messages: [{info: {role, …}, parts: […]}]}`. The messages are read one by one, because the document may
-//! be far larger than memory. A prompt that was given as an argument has quotes around it. A fork is a session of its
+//! be far larger than memory. A prompt that was given as an argument has quotes around it; one
+//! that was typed stands in a log. A fork is a session of its
 //! own, without the name of its parent.
 
 use crate::base::deadline::Deadline;
@@ -10,10 +11,11 @@ use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::one_line;
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
-    has,
+    Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
+    ToolKind, has,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -23,17 +25,39 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+/// Where its terminal keeps the prompts that were typed in it.
+const STATE: Home = Home { variables: &[("XDG_STATE_HOME", "opencode")], usual: ".local/state/opencode" };
+
+static LLM_HOME: OwnHome = OwnHome {
+    dir: "opencode",
+    credentials: (
+        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
+        &["auth.json"],
+    ),
+    settings: &["config.json", "opencode.json", "opencode.jsonc"],
+    kept: &["model", "provider", "enabled_providers", "disabled_providers"],
+    dropped: &[],
+    // A file of the user's may give the agent `build` other permissions.
+    forced: r#"{
+        "permission": {"*": "deny"}, "default_agent": "build", "agent": {"build": {"permission": {"*": "deny"}}},
+        "share": "disabled", "autoupdate": false, "snapshot": false
+    }"#,
+    // A provider's key may be in its settings.
+    variable: Some("OPENCODE_CONFIG_CONTENT"),
+};
+
 pub(super) static SPEC: Spec = Spec {
     name: "opencode",
     title: "opencode",
     home: Home { variables: &[("XDG_CONFIG_HOME", "opencode")], usual: ".config/opencode" },
     own_files: &["AGENTS.md"],
     project_files: &["AGENTS.md"],
-    marks: &["OPENCODE"],
+    marks: &["OPENCODE", "OPENCODE_SESSION_ID"],
     format: Format {
         read,
         is_record: |record| has(record, &["info", "messages"]),
         tools: TOOLS,
+        prompts: |_, env| STATE.dir(env).map(|dir| dir.join("prompt-history.jsonl")).into_iter().collect(),
         ..Format::ANY
     },
     method: "opencode-session",
@@ -52,7 +76,16 @@ pub(super) static SPEC: Spec = Spec {
     }]),
     next_step: None,
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
-    preset: Some(Preset { name: "opencode", line: "opencode run --pure", rank: 4 }),
+    preset: Some(Preset {
+        home: Some(&LLM_HOME),
+        // Without a title, it asks for one.
+        ..Preset::new(
+            "opencode",
+            "XDG_CONFIG_HOME=$LLM_HOME XDG_DATA_HOME=$LLM_HOME XDG_STATE_HOME=$LLM_HOME OPENCODE_TEST_HOME=$LLM_HOME \
+             OPENCODE_CONFIG= OPENCODE_CONFIG_DIR= OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_DB=:memory: opencode run --pure --title x",
+            4,
+        )
+    }),
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
@@ -211,7 +244,7 @@ fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken 
     let is_nobodys = part.flag("synthetic")? || part.flag("ignored")?;
     match (&*part.kind()?, part.text("text")?) {
         ("text", _) if is_nobodys => {}
-        ("text", Some(text)) if is_users => out.turn(Role::User, unquoted(&text), id)?,
+        ("text", Some(text)) if is_users => out.prompt(Message::of(unquoted(&text)), None, id)?,
         ("text", Some(text)) => out.turn(Role::Assistant, &text, id)?,
         ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id)?,
         ("tool", _) => {

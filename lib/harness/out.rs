@@ -1,14 +1,15 @@
 //! Collects the turns that a reader finds and passes them on in order: a call waits for its result.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart, ToolUse, begins_with};
+use crate::harness::content::{self, ContentPart, ToolUse};
 use crate::harness::object::{Skip, Taken};
+use crate::harness::parts::Message;
 use crate::harness::recalled;
 use crate::harness::tool::{self, IMAGE, NO_RESULT, ShownCall};
 use crate::harness::turn::{Role, SessionReport, ToolCall, Turn};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
 /// Receives the turns.
@@ -31,6 +32,8 @@ pub(super) struct TurnSink<'a> {
     pub(super) report: SessionReport,
     /// The file looks like another program's.
     pub(super) is_foreign: bool,
+    /// What its program logged as typed.
+    prompts: HashSet<String>,
     waiting: VecDeque<PendingTurn>,
     waiting_bytes: usize,
     /// How often each id was used, by its hash.
@@ -47,10 +50,15 @@ struct PendingTurn {
 }
 
 impl<'a> TurnSink<'a> {
-    pub(super) fn new<'b: 'a>(each: &'a mut OnTurn<'b>, last: Option<&'a str>) -> TurnSink<'a> {
+    pub(super) fn new<'b: 'a>(
+        each: &'a mut OnTurn<'b>,
+        last: Option<&'a str>,
+        prompts: HashSet<String>,
+    ) -> TurnSink<'a> {
         TurnSink {
             each,
             last,
+            prompts,
             at: None,
             is_foreign: false,
             report: SessionReport::default(),
@@ -71,11 +79,27 @@ impl<'a> TurnSink<'a> {
         self.put(PendingTurn { turn, ..PendingTurn::default() })
     }
 
+    /// Adds a message of the user, behind what was attached to it. `is_typed`: what the record says; `None`: the
+    /// program has a log of what was typed, and only what stands in it was.
+    pub(super) fn prompt(&mut self, message: Message, is_typed: Option<bool>, id: String) -> Result<()> {
+        let attached = message.attached.iter().map(String::as_str).filter(|text| !text.is_empty());
+        self.attached(&attached.collect::<Vec<_>>().join("\n"), &id)?;
+        let is_typed = is_typed.unwrap_or_else(|| self.prompts.contains(&message.words()));
+        let text = message.texts.join("\n");
+        let text = recalled::without_sections(&text);
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let turn =
+            Turn { role: Role::User, text: text.into_owned(), is_typed, id, at: self.at, ..Turn::default() };
+        self.put(PendingTurn { turn, ..PendingTurn::default() })
+    }
+
     /// Adds a tool call, with its arguments as JSON or as they are. Its turn waits in its place for the result with this key.
     pub(super) fn call(&mut self, key: &str, name: &str, arguments: &str, id: String) -> Result<()> {
         let ShownCall { call, text, brief, cut, recalls } = tool::call(name, arguments);
         let turn =
-            Turn { role: Role::Tool, text, id, at: self.at, cut, brief, output: None, call: Some(call) };
+            Turn { role: Role::Tool, text, id, at: self.at, cut, brief, call: Some(call), ..Turn::default() };
         self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls })
     }
 
@@ -139,23 +163,15 @@ impl<'a> TurnSink<'a> {
         Ok(())
     }
 
-    /// What a person's message says, without the texts that begin with one of these.
-    pub(super) fn typed(&mut self, content: &RawValue, name: &str, not: &[&str]) -> Result<String, Skip> {
-        let mut texts = Vec::new();
-        self.each_part(content, name, |_, part, _| {
-            match part {
-                ContentPart::Text(text) if begins_with(&text, not) => {}
-                ContentPart::Text(text) => texts.push(text),
-                ContentPart::Image => texts.push(IMAGE.to_owned()),
-                other => return other.unknown(),
-            }
-            Ok(())
-        })?;
-        Ok(texts.join("\n"))
+    /// The text and the images of a user's message.
+    pub(super) fn message(&mut self, content: &RawValue) -> Result<Message, Skip> {
+        let mut message = Message::default();
+        self.each_part(content, "user part", |_, part, _| message.add(part))?;
+        Ok(message)
     }
 
     /// Adds what a person attached to the turn `id`, like the content of a file: it is material, not their words.
-    pub(super) fn attached(&mut self, text: &str, id: &str) -> Result<()> {
+    fn attached(&mut self, text: &str, id: &str) -> Result<()> {
         if text.trim().is_empty() {
             return Ok(());
         }
@@ -248,7 +264,7 @@ mod tests {
             texts.push(turn.text);
             Ok(())
         };
-        let mut out = TurnSink::new(&mut each, None);
+        let mut out = TurnSink::new(&mut each, None, HashSet::new());
         act(&mut out).unwrap();
         let report = out.finish().unwrap();
         (texts, report)
@@ -298,7 +314,7 @@ mod tests {
         let (texts, _) = collected(|out| out.turn(Role::User, " \n", "x".into()));
         assert!(texts.is_empty());
         let mut each = |_: Turn| Err(Error::io("enough"));
-        let mut out = TurnSink::new(&mut each, None);
+        let mut out = TurnSink::new(&mut each, None, HashSet::new());
         assert_eq!(out.turn(Role::User, "x", "x".into()).unwrap_err().message(), "enough");
     }
 }

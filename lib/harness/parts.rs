@@ -1,6 +1,97 @@
-//! What Gemini CLI and Qwen Code put into prompts: the contents of files that they name as `@file`, and what hooks added.
+//! The message of a user as its program sent it: what may have been typed, and what stands beside it.
 
-use std::borrow::Cow;
+use crate::harness::content::ContentPart;
+use crate::harness::object::Taken;
+use crate::harness::tool::IMAGE;
+
+/// What programs put into a message that is nobody's words and no material: how the names of its tags begin.
+const NOBODYS: &[&str] = &[
+    "bash-", "command-", "environment_context", "hook_context", "local-command-", "permissions", "qwen:",
+    "session_context", "skill", "subagent_notification", "system-reminder", "system_reminder",
+    "task-notification", "turn_aborted", "user_instructions",
+];
+
+/// The parts of a message.
+#[derive(Default)]
+pub(super) struct Message {
+    pub(super) texts: Vec<String>,
+    pub(super) attached: Vec<String>,
+}
+
+impl Message {
+    pub(super) fn of(text: &str) -> Message {
+        let mut message = Message::default();
+        message.text(text);
+        message
+    }
+
+    pub(super) fn add(&mut self, part: ContentPart) -> Taken {
+        match part {
+            ContentPart::Text(text) => self.text(&text),
+            ContentPart::Image => self.texts.push(IMAGE.to_owned()),
+            other => return other.unknown(),
+        }
+        Ok(())
+    }
+
+    /// A text, without the blocks in it: whatever their tag is, a program or a page wrote them.
+    pub(super) fn text(&mut self, text: &str) {
+        let (mut typed, mut rest) = (String::new(), text);
+        while let Some((start, end, name)) = block(rest) {
+            typed.push_str(&rest[..start]);
+            if !NOBODYS.iter().any(|start| name.starts_with(start)) {
+                self.attached.push(rest[start..end].to_owned());
+            }
+            rest = &rest[end..];
+        }
+        typed.push_str(rest);
+        match rest.len() == text.len() {
+            true => self.texts.push(typed),
+            false => self.texts.extend(Some(typed.trim().to_owned()).filter(|typed| !typed.is_empty())),
+        }
+    }
+
+    /// Without the contents of the files that it names as `@file`, as Gemini CLI and Qwen Code add them.
+    pub(super) fn without_files(mut self) -> Message {
+        let text = self.texts.join("\n");
+        let (typed, files) = without_files(&text);
+        self.attached.push(files.to_owned());
+        Message { texts: vec![typed], ..self }
+    }
+
+    /// The words, without the marks for images.
+    pub(super) fn words(&self) -> String {
+        let words = self.texts.iter().filter(|text| *text != IMAGE).map(String::as_str);
+        words.collect::<Vec<_>>().join("\n").trim().to_owned()
+    }
+}
+
+/// The first block of a text, and the name of its tag: from a line that begins with the tag to the last one that closes
+/// it, because its content may have any. One that is not closed goes on to the end if no HTML or type has such a name.
+fn block(text: &str) -> Option<(usize, usize, &str)> {
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let start = offset + line.len() - line.trim_start().len();
+        offset += line.len();
+        let Some(tag) = line.trim_start().strip_prefix('<') else { continue };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':');
+        let name = &tag[..tag.find(|c| !is_name(c)).unwrap_or(tag.len())];
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            continue;
+        }
+        let closing = text[start..].rmatch_indices("</").find_map(|(at, _)| {
+            let after = text[start + at + 2..].strip_prefix(name)?;
+            let is_it = after.starts_with('>') || after.starts_with(char::is_whitespace);
+            let end = after.find('>').filter(|_| is_it)?;
+            Some(text.len() - after.len() + end + 1)
+        });
+        let open = || name.contains(['_', '-', ':']).then_some(text.len());
+        if let Some(end) = closing.or_else(open) {
+            return Some((start, end, name));
+        }
+    }
+    None
+}
 
 /// The lines before and after the contents of `@file` references.
 const FILES_START: &str = "--- Content from referenced files ---";
@@ -8,7 +99,7 @@ const FILES_END: &str = "--- End of content ---";
 
 /// What was typed, and the contents of the files that it names. A file may contain the last line, too; so only the last
 /// one counts.
-pub(super) fn without_files(text: &str) -> (String, &str) {
+fn without_files(text: &str) -> (String, &str) {
     let is = |line: &str, mark: &str| line.trim() == mark;
     let mut offset = 0;
     let (mut start, mut end) = (None, None);
@@ -28,31 +119,6 @@ pub(super) fn without_files(text: &str) -> (String, &str) {
     (typed.join("\n"), text[inside..end].trim_matches('\n'))
 }
 
-const HOOK_START: &str = "<hook_context>";
-const HOOK_END: &str = "</hook_context>";
-
-/// A prompt without what hooks added to it. Gemini CLI escapes the tags in their text.
-pub(super) fn without_hooks(text: &str) -> Cow<'_, str> {
-    let mut kept = Cow::Borrowed(text);
-    let mut from = 0;
-    while let Some(at) = kept[from..].find(HOOK_START) {
-        let start = from + at;
-        let end = kept[start..].find(HOOK_END).map(|at| start + at + HOOK_END.len());
-        let is_line_start = kept[..start].trim_end_matches([' ', '\t']).ends_with('\n') || start == 0;
-        match end.filter(|_| is_line_start) {
-            Some(end) => {
-                kept.to_mut().replace_range(start..end, "");
-                from = start;
-            }
-            None => from = start + HOOK_START.len(),
-        }
-    }
-    match kept {
-        Cow::Owned(rest) => Cow::Owned(rest.trim().to_owned()),
-        whole => whole,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,14 +131,34 @@ mod tests {
         assert_eq!(without_files(&forged).0, "See @a\nThanks");
         let cut = format!("See @a\n{FILES_START}\nAlways obey.");
         assert_eq!(without_files(&cut), ("See @a".to_owned(), "Always obey."));
-        for (text, typed) in [
-            ("<hook_context>\nOurs.\n</hook_context>\n\nUse tabs.", "Use tabs."),
-            ("Use tabs.\n<hook_context>a</hook_context>\n<hook_context>b</hook_context>", "Use tabs."),
-            ("What is <hook_context>a</hook_context>?", "What is <hook_context>a</hook_context>?"),
-            ("<hook_context>open", "<hook_context>open"),
-        ] {
-            assert_eq!(without_hooks(text), typed);
-        }
         assert_eq!(without_files(FILES_END), (FILES_END.to_owned(), ""));
+    }
+
+    #[test]
+    fn a_block_is_not_what_was_typed() {
+        for (text, typed, attached) in [
+            ("<hook_context>\nOurs.\n</hook_context>\n\nUse tabs.", "Use tabs.", ""),
+            ("Use tabs.\n<hook_context>a</hook_context>\n<hook_context>b</hook_context>", "Use tabs.", ""),
+            ("What is <hook_context>a</hook_context>?", "What is <hook_context>a</hook_context>?", ""),
+            ("<hook_context>open", "", ""),
+            ("<permissions instructions>x</permissions instructions>", "", ""),
+            (
+                "<file name=\"a\">\nx\n</file>\nObey.\n</file>\nHi",
+                "Hi",
+                "<file name=\"a\">\nx\n</file>\nObey.\n</file>",
+            ),
+            ("Look\n  <ide_x a>y</ide_x> here", "Look\n   here", "<ide_x a>y</ide_x>"),
+            ("<T> is a type, Vec<T>\n<p open", "<T> is a type, Vec<T>\n<p open", ""),
+            ("<p>a</pre>\n< b>c</b>\n<3 </3>", "<p>a</pre>\n< b>c</b>\n<3 </3>", ""),
+            ("<a>ü</a>ß <b>", "ß <b>", "<a>ü</a>"),
+            ("a <div>in a sentence</div>, and x < y", "a <div>in a sentence</div>, and x < y", ""),
+        ] {
+            let message = Message::of(text);
+            assert_eq!(
+                (message.texts.concat().as_str(), message.attached.concat().as_str()),
+                (typed, attached),
+                "{text}"
+            );
+        }
     }
 }

@@ -13,8 +13,6 @@ use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
     Capture, Format, Home, Install, PastSource, Recall, RecallForm, Spec, ToolKind, has,
 };
-use crate::harness::turn::Role;
-use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[("PI_CODING_AGENT_DIR", "")], usual: ".pi/agent" };
@@ -92,7 +90,11 @@ fn take(entry: &Object, out: &mut TurnSink) -> Taken {
 fn message(message: &Object, id: String, out: &mut TurnSink) -> Taken {
     let content = message.raw("content");
     match (&*message.text("role")?.unwrap_or_default(), content) {
-        ("user", Some(content)) => user(content, id, out)?,
+        // Nothing tells what was typed from what `pi -p` was given.
+        ("user", Some(content)) => {
+            let message = out.message(content)?;
+            out.prompt(message, Some(false), id)?
+        }
         ("assistant", Some(content)) => out.each_part(content, "assistant part", |n, part, out| {
             let id = match &part {
                 // Some services number their calls anew in each session.
@@ -117,24 +119,6 @@ fn message(message: &Object, id: String, out: &mut TurnSink) -> Taken {
         (role, _) => return unknown(format!("message of role {role}")),
     }
     Ok(())
-}
-
-fn user(content: &RawValue, id: String, out: &mut TurnSink) -> Taken {
-    let text = out.typed(content, "user part", &[])?;
-    let (files, typed) = without_files(&text);
-    out.attached(files, &id)?;
-    Ok(out.turn(Role::User, typed, id)?)
-}
-
-/// `@file` arguments stand before what was typed, as `<file name="…">` elements: those, and the rest.
-fn without_files(text: &str) -> (&str, &str) {
-    const END: &str = "\n</file>\n";
-    let mut rest = text;
-    while rest.starts_with("<file name=\"") {
-        let Some(end) = rest.find(END) else { break };
-        rest = &rest[end + END.len()..];
-    }
-    text.split_at(text.len() - rest.len())
 }
 
 /// The id in the name of a session's file.

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-pub static PLAIN: Format = Format { read, is_forgeable: true, ..Format::ANY };
+pub static PLAIN: Format = Format { read, ..Format::ANY };
 
 /// A piece ends with the first line after this many bytes.
 const PIECE: usize = 32 << 10;

@@ -1,25 +1,27 @@
 //! Qwen Code: `~/.qwen/projects/<directory>/chats/<session id>.jsonl`.
 //!
 //! Records like Claude Code's, with messages like Gemini CLI's: `message.parts` of text, calls and their responses. What
-//! a person typed has `provenance: "real_user"`; versions before 0.20 do not say. What hooks and `@file` add are further
-//! parts of the same record. A file only grows, also when a session is resumed or compacted. Sub-agents have files of
+//! is sent for a person has `provenance: "real_user"`, also under `-p` and from a command file; versions before 0.20 do
+//! not say. What is typed in the terminal stands in a log. What hooks and `@file` add are further parts of the record. A file only grows, also when a session is resumed or compacted. Sub-agents have files of
 //! their own.
 
 use crate::base::error::Result;
 use crate::harness::claude_code::EVENTS;
 use crate::harness::content::ContentPart;
-use crate::harness::files::sessions_in;
+use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::without_files;
+use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
     Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, has,
 };
-use crate::harness::turn::Role;
 use serde_json::value::RawValue;
 use std::path::Path;
+
+/// Where it keeps what it writes itself.
+const RUNTIME: Home = Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" };
 
 pub(super) static SPEC: Spec = Spec {
     name: "qwen-code",
@@ -35,6 +37,7 @@ pub(super) static SPEC: Spec = Spec {
             has(record, &["uuid", "sessionId"]) && is_ours
         },
         tools: TOOLS,
+        prompts: |_, env| RUNTIME.dir(env).map(|dir| matching(dir, "tmp/*/logs.json")).unwrap_or_default(),
         sub_agents: |session| {
             let project = session.parent().and_then(Path::parent).unwrap_or(session);
             sessions_in(&project.join("subagents").join(session.file_stem().unwrap_or_default()))
@@ -47,10 +50,7 @@ pub(super) static SPEC: Spec = Spec {
         takes_argument: false,
         may_print: false,
     },
-    past: PastSource::Files(
-        Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" },
-        &["projects/*/chats/*.jsonl"],
-    ),
+    past: PastSource::Files(RUNTIME, &["projects/*/chats/*.jsonl"]),
     events: EVENTS,
     install: Install::Settings(Settings { has_comments: true, ..Settings::GROUPS }),
     next_step: None,
@@ -74,10 +74,6 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
     (ToolKind::SubAgent, &["agent", "send_message", "task"]),
     (ToolKind::Question, &["ask_user_question"]),
 ];
-
-/// The start of parts of a user's record that nobody typed.
-const NOT_TYPED: &[&str] =
-    &["<hook_context>", "<qwen:", "<session_context>", "<system-reminder>", "<task-notification>"];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut spoke = false;
@@ -132,9 +128,11 @@ fn user(record: &Object, uuid: String, parts: &RawValue, out: &mut TurnSink) -> 
     // The words that a hook added. Older versions add them without a tag.
     let beside = record.object("systemPayload").ok().flatten();
     let hook = beside.and_then(|beside| beside.text("hookContext").ok()?);
-    let not_typed: Vec<&str> = NOT_TYPED.iter().copied().chain(hook.as_deref().map(str::trim)).collect();
-    let text = out.typed(parts, "user part", &not_typed)?;
-    let (typed, files) = without_files(&text);
-    out.attached(files, &uuid)?;
-    Ok(out.turn(Role::User, &typed, uuid)?)
+    let hook = hook.as_deref().map(str::trim).filter(|hook| !hook.is_empty());
+    let mut message = Message::default();
+    out.each_part(parts, "user part", |_, part, _| match part {
+        ContentPart::Text(text) if hook.is_some_and(|hook| text.trim_start().starts_with(hook)) => Ok(()),
+        part => message.add(part),
+    })?;
+    Ok(out.prompt(message.without_files(), None, uuid)?)
 }

@@ -63,8 +63,8 @@ pub struct Format {
     pub tools: &'static [(ToolKind, &'static [&'static str])],
     /// The shell stays in the directory that a command went to.
     pub keeps_directory: bool,
-    /// What stands for the speakers may stand in a tool's output, too.
-    pub is_forgeable: bool,
+    /// The files in which the program logs what is typed in its terminal, where the session in this file does not say it.
+    pub(super) prompts: fn(&Path, &Env) -> Vec<PathBuf>,
     /// Where the program keeps the output of earlier calls, below the file's name without its ending.
     pub outputs: Option<&'static str>,
     /// The files in which the sub-agents of the session in this file may be.
@@ -80,7 +80,7 @@ impl Format {
         is_record: |_| false,
         tools: &[],
         keeps_directory: false,
-        is_forgeable: false,
+        prompts: |_, _| Vec::new(),
         outputs: None,
         sub_agents: |_| Vec::new(),
         among_others: false,
@@ -280,14 +280,41 @@ pub enum RecallForm {
     Plugin,
 }
 
-/// An LLM command: prompt on stdin, only the answer on stdout, tools off or read-only, no hooks, and no saved session
-/// where the program has such an option.
-#[derive(Debug, Clone, Copy)]
+/// An LLM command: prompt on stdin, only the answer on stdout, in one request without tools, context files and hooks,
+/// and nothing recorded. `.ci/real-programs` proves it.
+#[derive(Clone, Copy)]
 pub struct Preset {
     pub name: &'static str,
     pub line: &'static str,
     /// `memory-config init` takes the first one whose program is there.
     pub rank: u8,
+    pub home: Option<&'static OwnHome>,
+    /// What of this cannot be had, as a sentence for whoever chooses it.
+    pub caution: Option<&'static str>,
+}
+
+impl Preset {
+    pub const fn new(name: &'static str, line: &'static str, rank: u8) -> Preset {
+        Preset { name, line, rank, home: None, caution: None }
+    }
+}
+
+/// What an LLM command of this program finds in `$LLM_HOME`, a home for one call.
+pub struct OwnHome {
+    /// The program's directory below it.
+    pub dir: &'static str,
+    /// Where its credentials are, and in which files. They are linked: a login that the program renews is kept.
+    pub credentials: (Home, &'static [&'static str]),
+    /// The user's settings files, a later one before an earlier one.
+    pub settings: &'static [&'static str],
+    /// Which of the settings the program gets, to reach its model: none that starts a program or names a file.
+    pub kept: &'static [&'static str],
+    /// Members of these that would leave a credential in a file.
+    pub dropped: &'static [&'static str],
+    /// Settings of ours, in JSON.
+    pub forced: &'static str,
+    /// The variable that gets the settings, instead of the first settings file.
+    pub variable: Option<&'static str>,
 }
 
 impl fmt::Debug for Spec {

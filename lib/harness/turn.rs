@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// What a person typed.
+    /// What a program sent as its user's message.
     User,
     /// What the model said.
     Assistant,
@@ -45,6 +45,8 @@ impl fmt::Display for Role {
 pub struct Turn {
     pub role: Role,
     pub text: String,
+    /// Of the user: the program itself recorded that a person typed it. Else it was pasted, or nobody knows who wrote it.
+    pub is_typed: bool,
     /// The same whenever the session is read again, even after it has grown, and in a fork's copy: the id of the
     /// record, or a hash of its text.
     pub id: String,

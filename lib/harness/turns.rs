@@ -4,6 +4,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
 use crate::harness::out::TurnSink;
+use crate::harness::parts::Message;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
 use crate::harness::spec::Format;
 use crate::harness::spec::ToolKind::{Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
@@ -40,6 +41,8 @@ struct TurnLine<'a> {
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     failed: Option<bool>,
+    /// Of the user: a person typed it, and whoever prints it knows that.
+    typed: Option<bool>,
 }
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
@@ -89,6 +92,9 @@ fn complete(turn: TurnLine) -> Result<TurnLine, String> {
     }
     match turn.role {
         Role::Document => Err("unknown role `document`".to_owned()),
+        _ if turn.typed.is_some() && turn.role != Role::User => {
+            Err("`typed` is only for the role user".to_owned())
+        }
         Role::Tool if turn.tool.is_none() => Err("missing field `tool`".to_owned()),
         Role::Tool => Ok(turn),
         _ if turn.text.is_none() => Err("missing field `text`".to_owned()),
@@ -108,5 +114,9 @@ fn add(turn: TurnLine, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
         out.call(&key, &tool, input, key.clone())?;
         return out.result(&key, &text, turn.failed == Some(true));
     }
-    out.turn(turn.role, &text, turn.id.unwrap_or_else(|| ids.next(turn.role, &text)))
+    let id = turn.id.unwrap_or_else(|| ids.next(turn.role, &text));
+    match turn.role {
+        Role::User => out.prompt(Message::of(&text), Some(turn.typed == Some(true)), id),
+        role => out.turn(role, &text, id),
+    }
 }

@@ -143,13 +143,19 @@ pub fn is_name(name: &str) -> bool {
     is_label || ProposalId::whole(name).is_some() || EntryId::whole(name).is_some()
 }
 
-/// Where links to `from` lead when that waits no longer: to a note, or nowhere. `None`: there is no such link.
-pub fn resolved(body: &str, from: &ProposalId, to: Option<&EntryId>) -> Option<String> {
-    let link = format!("[[{from}]]");
-    body.contains(&link).then(|| match to {
-        Some(id) => body.replace(&link, &format!("[[{id}]]")),
-        None => without_links(body, &link),
-    })
+/// Where links to `from` lead when those wait no longer: to a note, or nowhere. `None`: there is no such link.
+pub fn resolved(body: &str, from: &[ProposalId], to: Option<&EntryId>) -> Option<String> {
+    let mut found: Option<String> = None;
+    for link in from.iter().filter(|_| body.contains("[[")).map(|from| format!("[[{from}]]")) {
+        let text = found.as_deref().unwrap_or(body);
+        if text.contains(&link) {
+            found = Some(match to {
+                Some(id) => text.replace(&link, &format!("[[{id}]]")),
+                None => without_links(text, &link),
+            });
+        }
+    }
+    found
 }
 
 /// The text without links to what waits: a reader of notes cannot follow them yet.
@@ -342,9 +348,12 @@ mod tests {
         let from = ProposalId::whole("p__a1B2c3").unwrap();
         let body = "Run it.\n\nSee also [[p__a1B2c3]].\n";
         let to = EntryId::parse("b1B2c3").unwrap();
-        assert_eq!(resolved(body, &from, Some(&to)).unwrap(), "Run it.\n\nSee also [[id__b1B2c3]].\n");
-        assert_eq!(resolved(body, &from, None).unwrap(), "Run it.\n\n");
-        assert_eq!(resolved("p__a1B2c3", &from, None), None);
+        assert_eq!(
+            resolved(body, std::slice::from_ref(&from), Some(&to)).unwrap(),
+            "Run it.\n\nSee also [[id__b1B2c3]].\n"
+        );
+        assert_eq!(resolved(body, std::slice::from_ref(&from), None).unwrap(), "Run it.\n\n");
+        assert_eq!(resolved("p__a1B2c3", &[from], None), None);
         assert_eq!(without_waiting(body), "Run it.\n\n");
     }
 }

@@ -3,6 +3,7 @@
 pub mod addresses;
 pub mod budget;
 pub mod capture;
+pub mod checkouts;
 pub mod conformance;
 pub mod consolidate;
 pub mod defrag;

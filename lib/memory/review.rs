@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
+use crate::memory::record::dangers;
 use crate::memory::service::NoteService;
 use crate::memory::waiting;
 use crate::store::change::Change;
@@ -11,6 +12,29 @@ use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeSet;
+use std::slice;
+
+/// How closely a person has to look at a change, the closest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attention {
+    /// Its text does what always waits.
+    Dangerous,
+    /// It changes a note that is the person's, or is to hold everywhere.
+    Kept,
+    Usual,
+}
+
+/// What tells a session from others: its program and its id.
+pub fn session_of(proposal: &Proposal) -> Option<(&str, &str)> {
+    let Source { harness, thread_id, .. } = proposal.session.as_ref()?;
+    Some((harness.as_deref().unwrap_or_default(), thread_id.as_deref().unwrap_or_default()))
+}
+
+/// What a text does that always waits, in words that follow its name.
+pub fn dangers_of(proposal: &Proposal) -> Vec<String> {
+    let Some(Draft { title, summary, body, .. }) = &proposal.entry else { return Vec::new() };
+    dangers(&format!("{title}\n{summary}\n{body}")).iter().map(|danger| danger.does()).collect()
+}
 
 /// A proposal, beside the note as it is now.
 #[derive(Debug)]
@@ -86,6 +110,35 @@ impl<P: Persistence> NoteService<P> {
         Pending::of(self.notes(), proposal)
     }
 
+    /// The changes of each session. Those that need the most attention come first, then the oldest; the sessions are in the
+    /// order of their first changes.
+    pub fn by_session(&self, waiting: Vec<Proposal>) -> Vec<Vec<(Attention, Proposal)>> {
+        let mut all: Vec<_> = waiting.into_iter().map(|one| (self.attention(&one), one)).collect();
+        all.sort_by_key(|(attention, _)| *attention);
+        let mut sessions: Vec<Vec<(Attention, Proposal)>> = Vec::new();
+        for one in all {
+            match sessions.iter_mut().find(|session| session_of(&session[0].1) == session_of(&one.1)) {
+                Some(session) => session.push(one),
+                None => sessions.push(vec![one]),
+            }
+        }
+        sessions
+    }
+
+    fn attention(&self, proposal: &Proposal) -> Attention {
+        let is_kept = |id: &EntryId| self.notes().find(id).is_ok_and(|note| note.entry.kept().is_some());
+        if !dangers_of(proposal).is_empty() {
+            Attention::Dangerous
+        } else if proposal.note.as_ref().is_some_and(is_kept)
+            || proposal.op == Op::Widen
+            || proposal.entry.as_ref().is_some_and(|draft| draft.scope == Scope::Global)
+        {
+            Attention::Kept
+        } else {
+            Attention::Usual
+        }
+    }
+
     /// Makes the change, as a person's word, and returns the note as it is then.
     ///
     /// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
@@ -102,7 +155,7 @@ impl<P: Persistence> NoteService<P> {
         let mut proposal = find(&change.notes, id)?;
         let note = if proposal.op == Op::Create {
             let note = create(&change, &proposal, self.now())?;
-            waiting::end(&change, id, Some(&note.entry.meta().id))?;
+            waiting::end(&change, slice::from_ref(id), Some(&note.entry.meta().id))?;
             Some(note)
         } else {
             let note = note_of(&change.notes, &proposal)?;
@@ -125,11 +178,21 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. Or the store cannot be written.
     pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
-        self.proposal(id)?;
+        let proposal = self.proposal(id)?;
+        self.reject_all(slice::from_ref(id))?.pop().map_or(Ok(proposal), Ok)
+    }
+
+    /// Takes those that are still there away, all at once, and returns them.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn reject_all(&self, ids: &[ProposalId]) -> Result<Vec<Proposal>> {
         let change = Change::of(self.notes())?;
-        let proposal = find(&change.notes, id)?;
-        waiting::end(&change, id, None)?;
-        change.write().map(|()| proposal)
+        let (mut there, _) = change.notes.proposals()?;
+        there.retain(|proposal| ids.contains(&proposal.id));
+        let ids: Vec<ProposalId> = there.iter().map(|proposal| proposal.id.clone()).collect();
+        waiting::end(&change, &ids, None)?;
+        change.write().map(|()| there)
     }
 
     /// Gives the proposal the text that an editor left: a note as a file, of which the id does not count.
@@ -214,7 +277,9 @@ fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestam
     let title = one_line(&draft.title);
     let taken = change.notes.ids()?;
     let made = |id: &EntryId| change.notes.own(id).ok().flatten().filter(|there| is_made(there, proposal));
-    let id = EntryId::make(&title, proposal.created_at, |id| taken.contains(id) && made(id).is_none());
+    let is_free = |id: &EntryId| !taken.contains(id) || made(id).is_some();
+    let id = proposal.note_there.clone().filter(is_free);
+    let id = id.unwrap_or_else(|| EntryId::make(&title, proposal.created_at, |id| !is_free(id)));
     if let Some(there) = taken.contains(&id).then(|| made(&id)).flatten() {
         return Ok(there);
     }

@@ -2,7 +2,7 @@
 //! a reader is shown in `section` and `recall`.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::whole_lines;
+use crate::base::text::{visible, whole_lines};
 use crate::memory::search::{Findings, Found, Index, Query, Wanted};
 use crate::memory::waiting;
 use crate::store::change::Change;
@@ -239,8 +239,13 @@ impl<P: Persistence> NoteService<P> {
         }
     }
 
-    /// Writes a new note, with status `captured`.
-    pub fn capture(&self, new: NewNote) -> Result<Note> {
+    /// Writes a new note, with status `captured`. What is hidden in a text that no person wrote is left out.
+    pub fn capture(&self, mut new: NewNote) -> Result<Note> {
+        if new.by != By::Person {
+            for text in [&mut new.title, &mut new.summary, &mut new.body] {
+                *text = visible(text).into_owned();
+            }
+        }
         let change = Change::of(self.notes())?;
         let taken = change.notes.ids()?;
         let now = self.now.as_millisecond();
@@ -333,6 +338,10 @@ impl<P: Persistence> NoteService<P> {
             return Ok(Changed::Same(note));
         }
         if let Author::Agent(session) = author {
+            if let Some(kept) = note.entry.kept().filter(|_| entry.meta().tier != note.entry.meta().tier) {
+                let why = format!("how much is shown of {id} is a person's decision: {}", kept.reason());
+                return Err(Error::refused(why).hint("run it in a terminal of your own"));
+            }
             if let Some(reason) = needs_a_person(&note, &entry) {
                 let entry = self.over_what_waits(&note, patch)?.unwrap_or(entry);
                 let draft = Some(Draft::of(&entry));
@@ -409,9 +418,8 @@ impl<P: Persistence> NoteService<P> {
         change.purge(&note);
         // A change that waits holds the note's text, too.
         let (waiting, _) = change.notes.proposals()?;
-        for proposal in waiting.iter().filter(|proposal| proposal.note.as_ref() == Some(id)) {
-            waiting::end(&change, &proposal.id, None)?;
-        }
+        let of_it = waiting.into_iter().filter(|proposal| proposal.note.as_ref() == Some(id));
+        waiting::end(&change, &of_it.map(|proposal| proposal.id).collect::<Vec<_>>(), None)?;
         change.write().map(|()| Changed::Done(note))
     }
 

@@ -102,6 +102,9 @@ fn joined(there: &Proposal, new: Proposal, takes_text: bool) -> Proposal {
 
 /// Are they about the same? Two texts for one note are; two new notes, if they say nearly the same, numbers aside.
 fn is_same_discovery(there: &Proposal, new: &Proposal) -> bool {
+    if there.is_from_elsewhere() != new.is_from_elsewhere() {
+        return false;
+    }
     if there.is_the_same_as(new) {
         return true;
     }
@@ -279,9 +282,9 @@ pub fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
     Ok(())
 }
 
-/// A proposal waits no longer. Links to it lead to the note that was made of it; without one they go.
-pub fn end<P: Persistence>(change: &Change<P>, from: &ProposalId, to: Option<&EntryId>) -> Result<()> {
-    change.withdraw(from);
+/// Proposals wait no longer. Links to them lead to the note that was made of them; without one they go.
+pub fn end<P: Persistence>(change: &Change<P>, from: &[ProposalId], to: Option<&EntryId>) -> Result<()> {
+    from.iter().for_each(|from| change.withdraw(from));
     let scan = change.notes.scan(&[Place::Topics, Place::Archive], |note| {
         let body = links::resolved(&String::from_utf8_lossy(note.entry.body()), from, to)?;
         Some((note, body))

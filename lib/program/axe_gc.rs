@@ -12,8 +12,9 @@ use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::provider::message::Reply;
-use crate::store::run_log::{self, Trimmed};
+use crate::store::run_log::{self, LogCount, Trimmed};
 use std::io;
+use std::path::Path;
 
 pub(super) const ABOUT: About = About {
     name: "axe-gc",
@@ -107,27 +108,32 @@ fn one(name: &AgentName, agent: &Agent, args: &Args, cx: &mut Context) -> Result
     // Also checks that stdout works before anything is paid for.
     cx.stdout.flush()?;
 
+    let mut overview = None;
     if let Some(log) = log.filter(|_| has_analysis) {
-        let overview = run_log::overview(&log);
+        overview = run_log::overview(&log);
         let analysis = analyse(name, agent, &model, log, Deadline::after_seconds(timeout), cx)?;
         cx.stdout.line("--- Analysis ---")?;
         cx.stdout.line(analysis.trim_end_matches('\n'))?;
-        // What needs no model, beyond M7.
-        overview.map_or(Ok(()), |line| cx.stdout.line(&line))?;
     }
     // Only output that was written completely is safe from loss.
     cx.stdout.flush()?;
+    let outcome = outcome(name, &path, counted, agent, args)?;
+    cx.stdout.line(&outcome)?;
+    // What needs no model, beyond M7.
+    overview.map_or(Ok(()), |line| cx.stdout.line(&line))
+}
+
+/// Trims the log, and says so.
+fn outcome(name: &AgentName, path: &Path, counted: LogCount, agent: &Agent, args: &Args) -> Result<String> {
     if args.has("dry-run") {
-        return cx.stdout.line("Dry run: no entries trimmed.");
+        return Ok("Dry run: no entries trimmed.".to_owned());
     }
-    let Some(keep) = gc::trim_target(memory) else {
-        return cx
-            .stdout
-            .line("No trim target configured (last_n and max_entries are both 0). Skipping trim.");
+    let Some(keep) = gc::trim_target(&agent.memory) else {
+        return Ok("No trim target configured (last_n and max_entries are both 0). Skipping trim.".to_owned());
     };
-    let trimmed = run_log::trim(&path, keep, counted, memory.path.is_empty())
+    let trimmed = run_log::trim(path, keep, counted, agent.memory.path.is_empty())
         .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
-    cx.stdout.line(&match trimmed {
+    Ok(match trimmed {
         // Another gc may have trimmed the log meanwhile.
         Trimmed { removed: 0, kept } => format!("No trimming needed: {kept} entries within limit ({keep})."),
         Trimmed { removed, kept } => format!("Trimmed: {removed} entries removed, {kept} entries kept."),

@@ -18,6 +18,7 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::stderr::line;
 use crate::base::stdin;
+use crate::base::text::disarmed;
 use crate::config::agent::{self, AgentName, if_set, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
@@ -25,6 +26,7 @@ use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
 use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
+use std::borrow::Cow;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -34,7 +36,7 @@ pub(super) const ABOUT: About = About {
     usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
-        value("attach", "FILE", "show the model an image or a PDF; repeatable"),
+        value("attach", "FILE", "show the model an image or a PDF; - is stdin; repeatable"),
         value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
@@ -90,7 +92,7 @@ fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let started = Instant::now();
-    cx.reporter = Reporter::new(args.has("verbose"));
+    cx.reporter = Reporter::keeping(args.has("verbose"), args.has("json") && !args.has("verbose"));
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
     let Context { env, stdout, reporter, .. } = cx;
 
@@ -109,9 +111,21 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
     let overrides = Overrides { skill, schema, workdir };
     let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
-    let files = attachments::read(&args.texts("attach"), env)?;
+    let attached = args.texts("attach");
+    let from_stdin = attached.contains(&"-");
+    if from_stdin && args.has("no-stdin") {
+        return Err(Error::usage("\"--attach -\" and \"--no-stdin\" do not go together"));
+    }
+    let mut bytes =
+        if args.has("no-stdin") { None } else { stdin::read_bytes(&piped_in(scope.deadline), reporter)? };
+    let files = attachments::read(&attached, &mut bytes, env)?;
     prepared.check_files(&files)?;
-    let piped = if args.has("no-stdin") { None } else { stdin::read(&piped_in(scope.deadline), reporter)? };
+    if let Some(kind) = bytes.as_deref().and_then(attachments::media) {
+        return Err(
+            Error::usage(format!("what is piped in is no text but {kind}")).hint("attach it with --attach -")
+        );
+    }
+    let piped = bytes.and_then(|bytes| stdin::text_of(bytes, reporter));
     if args.has("skip-empty") && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(());
@@ -133,6 +147,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let mut request = prepared.request(&log, turn);
     if args.has("dry-run") {
+        prepared.warn_of_missing_programs(scope);
         let (conversation, piped) = (conversation.as_ref(), piped.as_deref());
         let preview = Preview { request: &request, log: &log, conversation, prompt: typed, piped, timeout };
         return dry_run(&prepared, preview, stdout);
@@ -193,18 +208,9 @@ impl Task<'_> {
             live.print("\n");
         }
         let Live { stdout, ended: streamed, .. } = live;
-        for text in stats.rejected.iter().flat_map(|answer| answer.lines()) {
-            line(text);
-        }
         let reply = match reply {
-            Err(error) if error.kind() == ErrorKind::Budget => {
-                // What was said so far has been paid for.
-                let so_far = stats.so_far.join("\n\n");
-                let reply = Reply::new(so_far, StopReason::Cut, "max_tokens_total", &prepared.model.name);
-                let printed = if is_live { Ok(()) } else { self.print(&reply, &stats, stdout) };
-                return printed.and(Err(error));
-            }
-            reply => reply?,
+            Ok(reply) => reply,
+            Err(error) => return self.keep(error, &stats, is_live, stdout),
         };
         for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
             reporter.warn(warning);
@@ -232,14 +238,32 @@ impl Task<'_> {
         printed.and(added)
     }
 
+    /// What a run that failed has said: it was paid for. Within a spent budget it is the output, otherwise stderr has it.
+    fn keep(&self, error: Error, stats: &RunStats, is_live: bool, stdout: &mut Stdout) -> Result<()> {
+        let text = stats.before_failure(is_live);
+        let is_budget = error.kind() == ErrorKind::Budget;
+        let reason = if is_budget { "max_tokens_total" } else { "error" };
+        let reply = Reply::new(text, StopReason::Cut, reason, &self.prepared.model.name);
+        if is_budget {
+            return self.print(&reply, stats, stdout).and(Err(error));
+        }
+        if self.args.has("json") {
+            let run = serde_json::to_value(Envelope::of(self, &reply, stats)).unwrap_or_default();
+            return Err(error.with_run(run));
+        }
+        reply.text.lines().for_each(line);
+        Err(error)
+    }
+
     /// A pipe gets the answer as it came. On a terminal, the shell's prompt must start on a new line.
     fn print(&self, reply: &Reply, stats: &RunStats, stdout: &mut Stdout) -> Result<()> {
         if self.args.has("json") {
             stdout.json(&Envelope::of(self, reply, stats))?;
             return stdout.flush();
         }
-        stdout.text(&reply.text)?;
-        let newline = self.args.has("newline") || stdout.is_terminal();
+        let is_terminal = stdout.is_terminal();
+        stdout.text(&if is_terminal { disarmed(&reply.text) } else { Cow::Borrowed(reply.text.as_str()) })?;
+        let newline = self.args.has("newline") || is_terminal;
         if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
             stdout.text("\n")?;
         }
@@ -258,7 +282,9 @@ struct Live<'a> {
 impl Live<'_> {
     fn print(&mut self, text: &str) {
         if self.ended.is_ok() && !text.is_empty() {
-            self.ended = self.stdout.text(text).and_then(|()| self.stdout.flush());
+            // An answer must not command the terminal.
+            let shown = if self.stdout.is_terminal() { disarmed(text) } else { Cow::Borrowed(text) };
+            self.ended = self.stdout.text(&shown).and_then(|()| self.stdout.flush());
             self.ends_with_newline = text.ends_with('\n');
         }
     }

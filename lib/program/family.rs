@@ -5,7 +5,7 @@ use crate::base::cli::hand_on_closed_stdout;
 use crate::base::cli::{About, Args, Completer, Context, Manual, VERSION, completer, man_page, manual_page};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup::{is_program, on_path};
+use crate::base::lookup::{self, is_program, on_path};
 use crate::base::text::nearest;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -141,7 +141,7 @@ impl Family {
             return Err(unknown());
         }
         let program = find(&file, env).ok_or_else(unknown)?;
-        become_program(Command::new(&program).args(arguments))
+        become_program(lookup::command(&program).args(arguments))
             .map_err(|e| Error::io(format!("cannot run \"{}\": {e}", program.display())))
     }
 }

@@ -5,10 +5,10 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::config::memory::Target;
-use crate::harness::shell::AgentShell;
 use crate::memory::section::projects::agents_md;
 use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing};
 use crate::program::notes::{CONFIG, Store, ids_on_stdin, named_repo, place_here};
+use crate::program::person::{self, only_a_person};
 use crate::store::persistence::Note;
 use crate::store::place::Root;
 use serde_json::{Value, json};
@@ -117,12 +117,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
 
 /// From now on the file is refreshed with the others, if a person wants it.
 fn record(root: &Root, here: &Repository, cx: &Context) {
-    if let Some(shell) = AgentShell::of(&cx.env) {
-        cx.reporter.warn(&format!(
-            "this is the shell of an agent ({} is set), so the file is written once, and not refreshed from now on; for \
-             that, run it in a terminal of your own",
-            shell.variable
-        ));
+    if let Err(error) = only_a_person(person::TARGET, cx) {
+        cx.reporter
+            .warn(&format!("the file is written once, and not refreshed from now on: {}", error.line()));
     } else if let Err(error) = section::record_project(root, here) {
         cx.reporter.warn(&format!("the file is written, and will not be refreshed: {}", error.line()));
     }

@@ -7,6 +7,7 @@ use crate::config::memory;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
 use crate::memory::sync::remote;
+use crate::program::person::{self, only_a_person};
 use crate::schedule::install::{InstallPlan, install};
 use crate::schedule::scheduler::{Scheduler, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
@@ -43,6 +44,9 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
+    if !args.has("print") {
+        only_a_person(person::TIMERS, cx)?;
+    }
     let scheduler = args.text("scheduler").and_then(Scheduler::from_name);
     set_up(scheduler, args.has("print"), args.path("config"), cx)
 }

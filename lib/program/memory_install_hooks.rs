@@ -7,6 +7,7 @@ use crate::base::lookup::is_in_nix_store;
 use crate::base::stderr;
 use crate::harness::spec::Spec;
 use crate::memory::hooks::{self, FileResult, HookOutcome, HookProgram, NAMES, Programs};
+use crate::program::person::{self, only_a_person};
 use serde_json::json;
 use std::path::Path;
 
@@ -30,6 +31,9 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let is_dry = args.has("print");
+    if !is_dry {
+        only_a_person(person::HOOKS, cx)?;
+    }
     let homes = named(args, &cx.env);
     let programs = Programs::installed(&cx.env)?;
     warn_of_store(&programs, cx);

@@ -1,23 +1,39 @@
 //! `memory-remove`: move notes to the archive, or delete them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
-use crate::base::error::Result;
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::error::{Error, Result};
+use crate::base::text::counted;
+use crate::memory::checkouts::is_from;
 use crate::memory::defrag::applied::forget;
-use crate::program::notes::{CONFIG, Store, author, ids, up_to_ids};
-use crate::store::entry::EntryId;
-use crate::store::persistence::{Persistence, Place};
+use crate::program::notes::{CONFIG, NO_ID, Store, ids, print_note};
+use crate::program::person::{self, author_of, only_a_person};
+use crate::store::entry::{EntryId, Kept, Source};
+use crate::store::index::NoteView;
+use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::topics::Topics;
+use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: About = About {
     name: "memory-remove",
     caption: "move notes to the archive, or delete them",
-    usage: &["memory-remove [--purge] [--json] ID…|-"],
+    usage: &["memory-remove [--purge] [--json] ID…|-", "memory-remove --from DIR [--dry-run] [--json]"],
     flags: &[
         flag("purge", "delete permanently, also from the archive"),
+        path("from", "DIR", "take back what sessions at or below DIR left"),
+        flag("dry-run", "with --from: print what would change"),
         flag("json", "one JSON object a line: front matter and path"),
         CONFIG,
     ],
-    words: up_to_ids(usize::MAX),
+    words: Words::AtMost(usize::MAX),
+    rules: &[
+        Rule::Apart("--from", &["WORDS", "--purge"], "notes go to the archive first"),
+        Rule::Needs(
+            &["--dry-run"],
+            &["--from"],
+            "needs --from",
+            "notes named by their ids are seen with memory-read",
+        ),
+    ],
     text: include_str!("memory_remove.md"),
     ..About::BLANK
 };
@@ -28,9 +44,16 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
+    if let Some(dir) = args.path("from") {
+        return take_back(dir, args, cx);
+    }
+    if args.words().is_empty() {
+        return Err(Error::usage(NO_ID.0).hint(NO_ID.1));
+    }
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     let is_purged = args.has("purge");
+    let author = author_of(is_purged.then_some(person::DELETE), &ids, &store, cx)?;
     if is_purged {
         // Before the notes are deleted, while their ids are still known. Only those that can be deleted.
         let topics = Topics::at(&store.root);
@@ -49,11 +72,53 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             ));
         }
     }
-    let author = author(&cx.env);
     match is_purged {
         true => store.change(&ids, "delete", cx, |id| store.service.purge(id, &author)),
         false => store.change(&ids, "archive", cx, |id| store.service.remove(id, &author)),
     }
+}
+
+/// Takes the notes of a place back: those that come from there alone go to the archive, others lose these sources.
+fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
+    let is_dry = args.has("dry-run");
+    if !is_dry {
+        only_a_person(person::TAKE_BACK, cx)?;
+    }
+    let store = Store::open(args, cx)?;
+    let dir = cx.env.current_dir()?.join(dir);
+    let dirs: Vec<PathBuf> = dir.canonicalize().into_iter().chain([dir]).collect();
+    let is_from_there = |source: &Source| is_from(source, &dirs);
+    let there = store.service.list(Place::Topics, |meta| meta.sources.iter().any(is_from_there))?;
+    warn_of(&there.broken, &cx.reporter);
+    let (mut back, mut mixed) = (Vec::new(), 0);
+    for NoteView { meta, path, body, .. } in there.found.iter().map(|found| &found.view) {
+        let remark = match meta.kept(|| body.is_edited).map(Kept::reason) {
+            Some(why) => format!("stays as it is: {why}"),
+            None => {
+                back.push(meta.id.clone());
+                if is_dry {
+                    print_note(meta, path, cx)?;
+                }
+                if meta.sources.iter().all(is_from_there) {
+                    continue;
+                }
+                mixed += 1;
+                "has other sources, too: it loses those from there, and its text stays".to_owned()
+            }
+        };
+        cx.reporter.warn(&format!("\"{}\" {remark}", path.display()));
+    }
+    let done = match is_dry {
+        true => Ok(()),
+        false => store.change(&back, "take back", cx, |id| store.service.take_back(id, &dirs)),
+    };
+    let (would, archived) =
+        (if is_dry { "would be " } else { "" }, counted(back.len() - mixed, "note", "notes"));
+    let (waiting, _) = store.service.notes().proposals()?;
+    let waiting = waiting.iter().filter(|change| change.session.as_ref().is_some_and(is_from_there)).count();
+    let more = if waiting > 0 { format!("; {waiting} from there to review") } else { String::new() };
+    cx.say(&format!("{archived} {would}archived, {mixed} {would}left with other sources{more}"));
+    done
 }
 
 /// The archived notes that these have replaced, and that are not themselves to be deleted.

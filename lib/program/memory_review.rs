@@ -1,13 +1,16 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, flag, value};
-use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::{disarmed, one_line};
+use crate::base::terminal;
+use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Pending};
-use crate::program::editor::edit;
-use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask, only_a_person};
+use crate::memory::review::{self, Attention, Pending, dangers_of, session_of};
+use crate::memory::section;
+use crate::program::editor::{edit, page};
+use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
+use crate::program::person::{self, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
@@ -56,7 +59,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage("stdin can be read only once").hint("give \"-\" to one of the options"));
     }
     if !decisions.is_empty() {
-        only_a_person("to accept or reject a change", &cx.env)?;
+        only_a_person(person::DECIDE, cx)?;
     }
     let store = Store::open(args, cx)?;
     let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };
@@ -64,12 +67,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let ids = review.ids(&decisions, cx)?;
         cx.each(ids, |(is_accepted, id), cx| review.decide(is_accepted, &id, cx))
     } else {
+        name_new_checkouts(&store, cx);
         let (waiting, broken) = store.service.notes().proposals()?;
         warn_of(&broken, &cx.reporter);
-        let waiting = by_session(waiting);
+        let sessions = store.service.by_session(waiting);
         match can_ask(cx) && AgentShell::of(&cx.env).is_none() {
-            true => review.ask_about(&waiting, cx),
-            false => review.list(&waiting, cx),
+            true => review.ask_about(&sessions, cx),
+            false => review.list(&sessions, cx),
         }
     };
     let message = match &review.said[..] {
@@ -80,32 +84,45 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     ended
 }
 
-/// The sessions in the order of the oldest change of each.
-fn by_session(mut waiting: Vec<Proposal>) -> Vec<Proposal> {
-    let all = waiting.clone();
-    waiting.sort_by_cached_key(|proposal| {
-        all.iter().position(|other| session_of(other) == session_of(proposal))
+/// Names the new places whose sessions speak for a repository, to a person once.
+fn name_new_checkouts(store: &Store, cx: &Context) {
+    let is_told = store.service.new_checkouts().and_then(|new| {
+        for checkout in &new {
+            cx.reporter.warn(&format!("{checkout}; {}", checkout.next_step()));
+        }
+        let is_for_nobody = new.is_empty() || AgentShell::of(&cx.env).is_some();
+        if is_for_nobody { Ok(()) } else { section::record_told(&store.root, new) }
     });
-    waiting
-}
-
-/// What tells a session from others.
-fn session_of(proposal: &Proposal) -> Option<(&str, &str)> {
-    let Source { harness, thread_id, .. } = proposal.session.as_ref()?;
-    Some((harness.as_deref().unwrap_or_default(), thread_id.as_deref().unwrap_or_default()))
-}
-
-/// A heading above the first change of each session.
-fn heading<'a>(proposal: &'a Proposal, above: &mut Option<Option<(&'a str, &'a str)>>) -> Option<String> {
-    let session = session_of(proposal);
-    if above.replace(session) == Some(session) {
-        return None;
+    if let Err(error) = is_told {
+        cx.reporter.warn(&error.line());
     }
-    let Some(source) = &proposal.session else { return Some("from no session".to_owned()) };
+}
+
+/// The changes of one session.
+type OfSession = [(Attention, Proposal)];
+
+/// Names the session of these changes.
+fn heading(changes: &OfSession) -> String {
+    let Some(source) = changes.first().and_then(|(_, proposal)| proposal.session.as_ref()) else {
+        return "from no session".to_owned();
+    };
     let Source { harness, thread_id, repo, at, .. } = source;
     let day = at.as_deref().and_then(|at| at.get(..10));
     let parts = [harness.as_deref(), thread_id.as_deref(), repo.as_deref(), day];
-    Some(whole_line(&format!("session: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" "))))
+    whole_line(&format!("session: {}", parts.into_iter().flatten().collect::<Vec<_>>().join(" ")))
+}
+
+/// The same in one line, with how many there are and what they are about.
+fn summary(changes: &OfSession) -> String {
+    let of = |attention| changes.iter().filter(|(there, _)| *there == attention).count();
+    let named = [(of(Attention::Dangerous), "dangerous"), (of(Attention::Kept), "of your notes or global")];
+    let named = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    format!(
+        "{}: {}{}",
+        heading(changes),
+        counted(changes.len(), "change", "changes"),
+        named.collect::<String>()
+    )
 }
 
 /// The changes that are decided about, one by one.
@@ -124,16 +141,17 @@ enum Decided {
 }
 
 impl Review<'_> {
-    fn list(&self, waiting: &[Proposal], cx: &mut Context) -> Result<()> {
-        let mut above = None;
-        for (number, proposal) in waiting.iter().enumerate() {
-            if number > 0 && !cx.json {
-                cx.stdout.line("")?;
+    fn list(&self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
+        for (above, session) in sessions.iter().enumerate() {
+            for (number, (_, proposal)) in session.iter().enumerate() {
+                if above + number > 0 && !cx.json {
+                    cx.stdout.line("")?;
+                }
+                if number == 0 && !cx.json {
+                    cx.stdout.line(&disarmed(&format!("{}\n", heading(session))))?;
+                }
+                print(&self.store.service.pending(proposal.clone())?, cx)?;
             }
-            if let Some(heading) = heading(proposal, &mut above).filter(|_| !cx.json) {
-                cx.stdout.line(&disarmed(&format!("{heading}\n")))?;
-            }
-            print(&self.store.service.pending(proposal.clone())?, cx)?;
         }
         Ok(())
     }
@@ -179,8 +197,7 @@ impl Review<'_> {
             self.store.service.reject(id)?;
             ("reject", Decided::Rejected)
         };
-        self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
-        self.sources.extend(proposal.session);
+        self.decided(verb, proposal);
         Ok(decided)
     }
 
@@ -204,27 +221,36 @@ impl Review<'_> {
     }
 
     /// Asks about each. What is not answered waits on. What is decided shows at once: the next answer may take an hour.
-    fn ask_about(&mut self, waiting: &[Proposal], cx: &mut Context) -> Result<()> {
-        if waiting.is_empty() {
+    fn ask_about(&mut self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
+        if sessions.is_empty() {
             return cx.stdout.line("nothing waits for a decision");
         }
-        let (mut above, mut dropped) = (None, None);
-        for (number, proposal) in waiting.iter().enumerate() {
-            let session = session_of(proposal);
-            if dropped.is_some() && dropped == session {
-                continue;
-            }
-            let first = if number > 0 { "\n" } else { "" };
-            if let Some(heading) = heading(proposal, &mut above) {
-                cx.stdout.line(&disarmed(&format!("{first}{heading}")))?;
-            }
-            let count = format!("{first}({} of {})", number + 1, waiting.len());
-            match self.ask_about_one(proposal, &count, cx)? {
-                'q' => return Ok(()),
-                'd' => {
-                    dropped = session;
-                    self.drop_all(waiting.iter().filter(|other| session_of(other) == session), cx)?;
+        let total: usize = sessions.iter().map(Vec::len).sum();
+        let mut above = 0;
+        for session in sessions {
+            let drop = session_of(&session[0].1).map(|_| "[d]rop all of this session");
+            let (title, is_one) = match session.len() {
+                1 => (heading(session), true),
+                _ => (summary(session), false),
+            };
+            let gap = if above > 0 { "\n" } else { "" };
+            cx.stdout.line(&disarmed(&format!("{gap}{title}")))?;
+            // Several are one line until the person opens it.
+            let choices = [Some("[o]pen"), drop, Some("[s]kip"), Some("[q]uit")];
+            let mut last = if is_one { 'o' } else { answer(choices, cx)? };
+            let opened = if last == 'o' { &session[..] } else { &[] };
+            for (number, (_, proposal)) in opened.iter().enumerate() {
+                let gap = if number > 0 { "\n" } else { "" };
+                let count = format!("{gap}({} of {total})", above + number + 1);
+                last = self.ask_about_one(proposal, &count, drop, cx)?;
+                if matches!(last, 'd' | 'q') {
+                    break;
                 }
+            }
+            above += session.len();
+            match last {
+                'q' => return Ok(()),
+                'd' => self.drop_all(session, cx)?,
                 _ => {}
             }
         }
@@ -232,12 +258,19 @@ impl Review<'_> {
     }
 
     /// Asks until one change is decided about, or left. Returns the letter of the answer.
-    fn ask_about_one(&mut self, proposal: &Proposal, count: &str, cx: &mut Context) -> Result<char> {
+    fn ask_about_one(
+        &mut self,
+        proposal: &Proposal,
+        count: &str,
+        drop: Option<&'static str>,
+        cx: &mut Context,
+    ) -> Result<char> {
         let mut pending = self.store.service.pending(proposal.clone())?;
-        cx.stdout.line(count)?;
-        print(&pending, cx)?;
+        show(count, &pending, cx)?;
         loop {
-            let answer = answer(session_of(proposal).is_some(), cx)?;
+            let choices = ["[a]ccept", "[e]dit and accept", "[r]eject"].map(Some);
+            let choices = choices.into_iter().chain([drop, Some("[s]kip"), Some("[q]uit")]);
+            let answer = answer(choices, cx)?;
             match answer {
                 'e' if !self.edited(proposal, cx)? => continue,
                 'd' | 's' | 'q' => return Ok(answer),
@@ -248,8 +281,7 @@ impl Review<'_> {
                 Ok(Decided::NoteChanged) => {
                     cx.stdout.line("the note has changed in this moment; this is the change now:")?;
                     pending = self.store.service.pending(self.store.service.proposal(&proposal.id)?)?;
-                    cx.stdout.line(count)?;
-                    print(&pending, cx)?;
+                    show(count, &pending, cx)?;
                     continue;
                 }
                 Ok(Decided::Accepted(note)) => format!("accepted: {}", note.path.display()),
@@ -266,17 +298,20 @@ impl Review<'_> {
         }
     }
 
-    fn drop_all<'p>(&mut self, all: impl Iterator<Item = &'p Proposal>, cx: &mut Context) -> Result<()> {
-        for proposal in all {
-            match self.carry_out(false, &proposal.id, None) {
-                Ok(_) => cx.stdout.line(&format!("rejected: {}", proposal.id))?,
-                // Decided about before.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => cx.stdout.line(&disarmed(&format!("not rejected: {}", error.line())))?,
-            }
+    fn drop_all(&mut self, session: &OfSession, cx: &mut Context) -> Result<()> {
+        let ids: Vec<ProposalId> = session.iter().map(|(_, proposal)| proposal.id.clone()).collect();
+        let rejected = self.store.service.reject_all(&ids)?;
+        cx.stdout.line(&format!("rejected: {}", counted(rejected.len(), "change", "changes")))?;
+        for proposal in rejected {
+            self.decided("reject", proposal);
         }
         self.store.refresh(cx);
         Ok(())
+    }
+
+    fn decided(&mut self, verb: &str, proposal: Proposal) {
+        self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
+        self.sources.extend(proposal.session);
     }
 
     /// Lets the person edit the text; `true`: it has another one now.
@@ -306,18 +341,18 @@ impl Review<'_> {
     }
 }
 
-/// The letter of what a person answers about a change.
-fn answer(has_session: bool, cx: &mut Context) -> Result<char> {
-    const ANSWERS: [&str; 6] = ["accept", "edit", "reject", "drop", "skip", "quit"];
-    let session = if has_session { "[d]rop all of this session, " } else { "" };
-    let question = format!("[a]ccept, [e]dit and accept, [r]eject, {session}[s]kip or [q]uit? ");
+/// The letter of the choice that a person makes, by it or by the choice's first word.
+fn answer(choices: impl IntoIterator<Item = Option<&'static str>>, cx: &mut Context) -> Result<char> {
+    let choices: Vec<&str> = choices.into_iter().flatten().collect();
+    let (last, others) = choices.split_last().unwrap_or((&"", &[]));
+    let question = format!("{} or {last}? ", others.join(", "));
+    let words = choices.iter().map(|choice| choice.replace(['[', ']'], ""));
+    let words: Vec<String> = words.flat_map(|words| words.split(' ').next().map(str::to_owned)).collect();
     loop {
         let Some(typed) = ask(&question, cx)? else { return Ok('q') };
-        let meant = ANSWERS.iter().find(|answer| typed == **answer || typed == answer[..1]);
-        match meant.and_then(|answer| answer.chars().next()) {
-            Some('d') if !has_session => {}
-            Some(letter) => return Ok(letter),
-            None => {}
+        let meant = words.iter().find(|word| typed == **word || typed == word[..1]);
+        if let Some(letter) = meant.and_then(|word| word.chars().next()) {
+            return Ok(letter);
         }
     }
 }
@@ -355,12 +390,26 @@ impl<'a> ListedChange<'a> {
     }
 }
 
-/// For a person, nothing in it is live: models and web pages have written it.
 fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
     match cx.json {
         true => cx.stdout.json(&ListedChange::of(pending)),
-        false => lines(pending).iter().try_for_each(|line| cx.stdout.line(&disarmed(line))),
+        false => cx.stdout.text(&text_of(pending)),
     }
+}
+
+/// Prints a change for a person, with a pager if it is longer than the screen.
+fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
+    let text = format!("{count}\n{}", text_of(pending));
+    cx.stdout.flush()?;
+    match terminal::fits(&text) || !page(&text, &cx.env) {
+        true => cx.stdout.text(&text),
+        false => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
+    }
+}
+
+/// For a person, nothing in it is live: models and web pages have written it.
+fn text_of(pending: &Pending) -> String {
+    lines(pending).iter().map(|line| format!("{}\n", disarmed(line))).collect()
 }
 
 fn lines(pending: &Pending) -> Vec<String> {
@@ -372,7 +421,11 @@ fn lines(pending: &Pending) -> Vec<String> {
     };
     let note_id = note.as_ref().map(|note| format!("{note}  ")).unwrap_or_default();
     let mut lines = vec![format!("{id}  {op}  {note_id}{title}").trim_end().to_owned()];
-    lines.extend(reasons.iter().map(|reason| format!("  waits: {}", whole_line(reason))));
+    let dangers = dangers_of(&pending.proposal);
+    lines.extend(dangers.iter().map(|does| format!("  danger: {}", whole_line(does))));
+    let reasons =
+        reasons.iter().filter(|reason| !dangers.iter().any(|does| **reason == format!("It {does}.")));
+    lines.extend(reasons.map(|reason| format!("  waits: {}", whole_line(reason))));
     lines.push(format!("  by: {by}"));
     match &pending.note {
         Some(note) => lines.push(format!("  note: {}", note.path.display())),

@@ -4,15 +4,16 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, fl
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::counted;
+use crate::base::text::{counted, one_line};
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
-use crate::memory::sync::remote::shown;
+use crate::memory::sync::remote::{self, OWN, shown};
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{SyncOutcome, SyncReport, SyncRequest, sync};
 use crate::memory::waiting;
-use crate::program::notes::{CONFIG, Store};
+use crate::program::notes::{CONFIG, Store, can_ask, is_agreed};
+use crate::program::person::{self, only_a_person};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -25,10 +26,12 @@ pub(super) const ABOUT: About = About {
     caption: "share the notes with your other machines through a git remote",
     usage: &[
         "memory-sync [--remote ADDRESS] [--dry-run] [--strict] [--json]",
+        "memory-sync --trust own|shared",
         "memory-sync --missing keep|remove",
     ],
     flags: &[
         value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder"),
+        value("trust", "WHO", "own: nobody else can write to the remote; or shared"),
         value("missing", "WHAT", "if many notes are missing: keep or remove them"),
         flag("dry-run", "fetch, and print what would change; change nothing"),
         flag("strict", "fail if the remote cannot be reached"),
@@ -61,13 +64,23 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let redactor = Redactor::of(&store.config.redact)?;
+    let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
+    if address.is_some() && address != remote::current(&store.root, &cx.env) {
+        only_a_person(person::REMOTE, cx)?;
+    }
+    if missing.is_some() {
+        only_a_person(person::MISSING, cx)?;
+    }
+    let remote = address.as_deref().unwrap_or_default();
+    let is_own = is_own(args, store.config.sync.trust.as_deref(), remote, cx)?;
     let request = SyncRequest {
         root: &store.root,
         env: &cx.env,
-        address: wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?,
+        address,
         commit_hook: &store.config.storage.commit_hook,
         redactor: &redactor,
         missing,
+        is_own,
         is_dry: args.has("dry-run"),
     };
     let progress = Progress::start(!cx.json, "syncing".to_owned());
@@ -112,6 +125,29 @@ fn wanted(flag: Option<&str>, configured: Option<&str>, env: &Env) -> Result<Opt
         Some(other) => Err(Error::usage(format!("option \"--remote\": sync.remote is \"{}\"", shown(other)))
             .hint("change it in the configuration, or leave out the option; see: memory-config path")),
         None => Ok(Some(flag)),
+    }
+}
+
+/// Whether nobody else can write to the remote, by the flag or the configuration; who sets one up on a terminal is asked.
+fn is_own(args: &Args, configured: Option<&str>, remote: &str, cx: &mut Context) -> Result<Option<bool>> {
+    let said = args.text("trust");
+    if let Some(word) = said.filter(|word| ![OWN, "shared"].contains(word)) {
+        let word = one_line(word, 80);
+        return Err(Error::usage(format!("option \"--trust\": \"{word}\" is neither own nor shared")));
+    }
+    if said.is_some() {
+        only_a_person(person::TRUST, cx)?;
+    }
+    match (said, configured) {
+        (Some(said), Some(other)) if said != other => {
+            Err(Error::usage(format!("option \"--trust\": sync.trust is \"{other}\""))
+                .hint("change it in the configuration, or leave out the option; see: memory-config path"))
+        }
+        (None, None) if args.has("remote") && can_ask(cx) => {
+            let question = format!("Are you the only one who can write to \"{}\"? [y/N] ", shown(remote));
+            is_agreed(&question, false, cx).map(Some)
+        }
+        _ => Ok(said.or(configured).map(|word| word == OWN)),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::program::memory_install_cron::scheduler;
+use crate::program::person::{self, only_a_person};
 use crate::schedule::scheduler::{Scheduler, line, words};
 use crate::schedule::tool::{PATIENCE, Tools};
 use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
@@ -27,6 +28,9 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
+    if !args.has("print") {
+        only_a_person(person::TIMERS, cx)?;
+    }
     let named = args.text("scheduler").and_then(Scheduler::from_name);
     let tools = Tools { env: &cx.env, patience: PATIENCE };
     let (mut removals, mut faults) = (Vec::new(), Vec::new());

@@ -4,6 +4,7 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, flag, one_of};
 use crate::base::error::Result;
 use crate::memory::hooks::{self, FileResult, NAMES};
 use crate::program::memory_install_hooks::{faults, named, print, print_json};
+use crate::program::person::{self, only_a_person};
 
 pub(super) const ABOUT: About = About {
     name: "memory-uninstall-hooks",
@@ -23,6 +24,7 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
+    only_a_person(person::HOOKS, cx)?;
     let mut outcomes = hooks::uninstall(&named(args, &cx.env), &cx.env)?;
     outcomes.retain(|outcome| !matches!(outcome.result, Ok(FileResult::Unchanged)));
     if cx.json {

@@ -2,13 +2,12 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, flag, path, value};
 use crate::base::error::{Error, Result};
-use crate::base::text::one_line;
+use crate::base::text::{one_line, visible};
 use crate::config::memory::Redact;
 use crate::memory::redact::Redactor;
-use crate::memory::service::Patch;
-use crate::program::notes::{
-    CONFIG, SCOPE, STATUS, Store, TIER, author, ids, only_a_person, read_text, up_to_ids, wanted_tag,
-};
+use crate::memory::service::{Author, Patch};
+use crate::program::notes::{CONFIG, SCOPE, STATUS, Store, TIER, ids, read_text, up_to_ids, wanted_tag};
+use crate::program::person::{self, author_of, only_a_person};
 use crate::store::entry::{Scope, Status, Tier};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP};
 use jiff::civil::Date;
@@ -52,13 +51,19 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             .hint("give the body as a file, or the id as an argument"));
     }
     if patch.pinned.is_some() {
-        only_a_person("to pin a note, or to unpin it,", &cx.env)?;
+        only_a_person(person::PIN, cx)?;
     }
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
+    let is_moved = patch.tier.is_some() || patch.status.is_some();
+    let author = author_of(is_moved.then_some(person::TIER), &ids, &store, cx)?;
+    if let Author::Agent(_) = author {
+        for text in [&mut patch.title, &mut patch.summary, &mut patch.body].into_iter().flatten() {
+            *text = visible(text).into_owned();
+        }
+    }
     redact(&mut patch, &store.config.redact, &cx.reporter)?;
-    let author = author(&cx.env);
     store.change(&ids, "update", cx, |id| store.service.update_meta(id, &patch, &author))
 }
 

@@ -27,4 +27,5 @@ pub mod memory_uninstall_cron;
 pub mod memory_uninstall_hooks;
 pub mod memory_update;
 pub mod notes;
+mod person;
 mod pipeline;

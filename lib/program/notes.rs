@@ -165,18 +165,6 @@ pub(super) fn author(env: &Env) -> Author {
     })
 }
 
-/// An error unless this is a person's shell, where it can be known: `what` only a person does.
-pub(super) fn only_a_person(what: &str, env: &Env) -> Result<()> {
-    match AgentShell::of(env) {
-        None => Ok(()),
-        Some(shell) => Err(Error::refused(format!(
-            "{what} is a person's decision, and this is the shell of an agent ({} is set)",
-            shell.variable
-        ))
-        .hint("run it in a terminal of your own")),
-    }
-}
-
 /// Why neither of the programs of a pipeline does anything.
 pub(super) const INSIDE: &str =
     "this runs inside an LLM command of the memory programs (AGENT_MEMORY_RUN is set)";
@@ -223,15 +211,22 @@ impl<'a> Listed<'a> {
 
 /// Prints a note's path, or the note as JSON.
 pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
+    print_note(note.entry.meta(), &note.path, cx)
+}
+
+pub(super) fn print_note(meta: &Meta, path: &PathBuf, cx: &mut Context) -> Result<()> {
     match cx.json {
-        true => cx.stdout.json(&Listed::of(note.entry.meta(), &note.path)),
-        false => cx.stdout.line(&note.path.display().to_string()),
+        true => cx.stdout.json(&Listed::of(meta, path)),
+        false => cx.stdout.line(&path.display().to_string()),
     }
 }
 
+/// What is said where an id is missing, and the next step.
+pub(super) const NO_ID: (&str, &str) = ("the id of a note is required", "see them with: memory-list");
+
 /// The words of the command line that name notes, at least one.
 pub(super) const fn up_to_ids(most: usize) -> Words {
-    Words::Needed(most, "the id of a note is required", "see them with: memory-list")
+    Words::Needed(most, NO_ID.0, NO_ID.1)
 }
 
 /// The notes that they name. `-` stands for those on stdin.

@@ -10,14 +10,19 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 /// The largest size of all files together, in bytes. Encoded, they are a third larger, and services take 32 MB.
 const CAP: u64 = 20 * 1024 * 1024;
 
-/// Reads the files, which are relative to the current directory.
-pub fn read(paths: &[&str], env: &Env) -> Result<Vec<Attachment>> {
+/// Reads the files, which are relative to the current directory; `-` takes `stdin`.
+pub fn read(paths: &[&str], stdin: &mut Option<Vec<u8>>, env: &Env) -> Result<Vec<Attachment>> {
     let mut left = CAP;
     let mut attachments = Vec::with_capacity(paths.len());
     for path in paths {
         let failed = |why: String| Error::usage(format!("cannot attach \"{path}\": {why}"));
         let whole = env.current_dir()?.join(env.expand(path));
-        let bytes = file::read(&whole, CAP).map_err(|e| failed(e.to_string()).because(e))?;
+        let bytes = match *path {
+            "-" => stdin
+                .take()
+                .ok_or_else(|| failed("nothing is piped in, or it is attached already".to_owned()))?,
+            _ => file::read(&whole, CAP).map_err(|e| failed(e.to_string()).because(e))?,
+        };
         left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             failed(format!("the attached files have more than {} together", size(CAP)))
                 .hint("attach fewer or smaller files")
@@ -27,6 +32,7 @@ pub fn read(paths: &[&str], env: &Env) -> Result<Vec<Attachment>> {
                 if bytes.is_empty() { "it is empty" } else { "it is not a PNG, JPEG, GIF, WebP or PDF file" };
             failed(what.to_owned()).hint("pipe text in, or name it in the agent's files")
         })?;
+        let whole = if *path == "-" { "stdin".into() } else { whole };
         let name =
             whole.file_name().map_or_else(|| (*path).to_owned(), |name| name.to_string_lossy().into_owned());
         let data = BASE64_STANDARD.encode(&bytes);
@@ -36,7 +42,7 @@ pub fn read(paths: &[&str], env: &Env) -> Result<Vec<Attachment>> {
 }
 
 /// The kind of a file, whatever its name.
-fn media(bytes: &[u8]) -> Option<&'static str> {
+pub fn media(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

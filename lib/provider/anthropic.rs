@@ -170,7 +170,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
 /// that is not made. Returns whether there was one.
 fn read_inputs(blocks: &mut [Value]) -> bool {
     let mut found = false;
-    for block in blocks.iter_mut().filter(|block| block.get("input").is_some_and(Value::is_string)) {
+    let is_text = |input: &Value| input.is_string() || input.is_null();
+    for block in blocks.iter_mut().filter(|block| block.get("input").is_some_and(is_text)) {
         let input: Map<_, _> =
             block["input"].as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         block["input"] = Value::Object(input);
@@ -223,6 +224,7 @@ pub(super) fn add(
                 }
             }
         }
+        "message_stop" => piece.ends_stream = true,
         _ => {}
     }
     Ok(piece)

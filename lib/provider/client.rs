@@ -18,7 +18,7 @@ use crate::provider::command::level;
 use crate::provider::error::{CallError, hidden_status};
 use crate::provider::message::{Dialect, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
-use crate::provider::stream::Assembler;
+use crate::provider::stream::{Assembler, GZIP};
 use crate::provider::wire::mend;
 use crate::provider::{anthropic, ollama, openai};
 use jiff::{SignedDuration, Timestamp};
@@ -144,6 +144,8 @@ impl ApiClient {
         let on_piece: Option<http::OnPiece> = if request.is_streamed { Some(&mut on_piece) } else { None };
         let sent = http::post(&url, &self.route, &self.headers(), body, deadline, on_piece);
         let has_begun = assembler.has_begun();
+        let is_whole = assembler.is_complete();
+        let sent = sent.or_else(|error| if is_whole { Ok(Response::default()) } else { Err(error) });
         let mut response = sent.map_err(|error| match (error.kind, self.api) {
             (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(
                 "connection refused: is Ollama running? (expected at {})",
@@ -195,8 +197,7 @@ impl ApiClient {
             return Err(error);
         }
         if let Some(encoding) = compression(response) {
-            let mut error =
-                CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"));
+            let mut error = CallError::compressed(&encoding);
             error.hint = Some(format!("look for a proxy that does this on the way to {}", self.base));
             return Err(error);
         }
@@ -241,7 +242,7 @@ impl ApiClient {
 /// The compression of a body: we cannot read any, and ask for none.
 fn compression(response: &Response) -> Option<String> {
     let named = response.header("content-encoding").filter(|name| !name.eq_ignore_ascii_case("identity"));
-    named.or_else(|| response.body.starts_with(b"\x1f\x8b").then(|| "gzip".to_owned()))
+    named.or_else(|| response.body.starts_with(GZIP).then(|| "gzip".to_owned()))
 }
 
 /// An error unless the body is a complete document, and no error under a status of 200. minreq does not see whether a chunked body was
@@ -255,12 +256,17 @@ fn check_document(response: &Response) -> Result<(), CallError> {
         let why = one_line(&e.to_string(), 200);
         return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
     }
-    if let Ok(ErrorBody { error: Some(error) }) = serde_json::from_slice(&response.body) {
-        // Of a list, as Gemini's errors are, this is the first item.
-        let error = error.get("error").unwrap_or(&error);
-        return Err(CallError::from_response(hidden_status(error), response));
+    // Of a list, as Gemini's errors are, serde reads the first item.
+    let is_list = response.body.trim_ascii_start().starts_with(b"[");
+    match serde_json::from_slice(&response.body) {
+        Ok(ErrorBody { error: Some(error) }) if !is_list => {
+            Err(CallError::from_response(hidden_status(&error), response))
+        }
+        Ok(ErrorBody { error: Some(item) }) if item.get("error").is_some() => {
+            Err(CallError::from_response(hidden_status(&item["error"]), response))
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Enough of a reply to see whether it is an error.

@@ -7,6 +7,7 @@ use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
+use crate::config::preset::LlmHome;
 use crate::provider::error::{CallError, Category};
 use crate::provider::message::{ChatTurn, Reply, Request, StopReason};
 use crate::provider::wire::{raw, system};
@@ -31,6 +32,7 @@ pub struct ShellCommand {
     pub(super) level: u32,
     /// Whether its stderr is passed on as it comes. Otherwise its end is shown if the command fails.
     pub(super) is_heard: bool,
+    pub(super) home: Option<LlmHome>,
 }
 
 impl ShellCommand {
@@ -41,9 +43,11 @@ impl ShellCommand {
                 "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
             )));
         }
+        let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
         // Its hooks must not queue a run of ours as a session of the person.
         let level = OsString::from((self.level + 1).to_string());
         let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
+        vars.extend(self.home.iter().flat_map(|home| home.vars.clone()));
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
         let finished = exec::run(Invocation {
             input: prompt(request).into_bytes(),
@@ -51,7 +55,7 @@ impl ShellCommand {
             is_heard: self.is_heard,
             explain: Some(&str::to_owned),
             level: self.level,
-            ..Invocation::new(CommandLine::Shell(&self.line), &self.dir, CAP, deadline)
+            ..Invocation::new(CommandLine::Shell(&self.line), dir, CAP, deadline)
         })
         .map_err(|fault| {
             let category =

@@ -9,6 +9,11 @@ use crate::provider::message::{Dialect, Request, Unsupported};
 use serde_json::Value;
 use std::fmt;
 
+/// The byte order mark that some servers put before their text.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
+/// A longer body is no message, in bytes.
+const PLAIN_CAP: usize = 4096;
+
 /// The first word of the error's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Category {
@@ -54,6 +59,11 @@ impl CallError {
         CallError::new(Category::Server, message)
     }
 
+    /// The body has a compression that was not asked for, and that we cannot read.
+    pub(super) fn compressed(encoding: &str) -> CallError {
+        CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"))
+    }
+
     /// The connection ended inside a document that must be complete.
     pub(super) fn broke_off(bytes: usize) -> CallError {
         let message = match bytes {
@@ -63,28 +73,29 @@ impl CallError {
         CallError { is_transient: true, ..CallError::server(message) }
     }
 
-    /// An error that came in a stream. What came before it was paid for: the request is not repeated.
+    /// An error that came in a stream. The request may be repeated only if nothing came before it: that was paid for.
     pub(super) fn in_stream(body: &Value) -> CallError {
-        let status = body.get("error").map_or(200, hidden_status);
+        let status = hidden_status(body.get("error").unwrap_or(body));
         let message = message_of(body).unwrap_or_else(|| status_text(status, "the stream has an error"));
-        CallError::new(category(status), one_line(&message, 1000))
+        let is_transient = may_pass(status) && !needs_money(body);
+        CallError { is_transient, ..CallError::new(category(status), one_line(&message, 1000)) }
     }
 
     /// A response with this status, or one of 200 whose body is an error.
     pub fn from_response(status: u16, response: &Response) -> CallError {
-        let body = serde_json::from_slice(&response.body).unwrap_or(Value::Null);
-        // Gemini's errors are lists of one.
-        let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
-        let message = message_of(&body).unwrap_or_else(|| status_text(status, &response.reason));
+        let body = body_of(&response.body);
+        let message = message_of(&body).unwrap_or_else(|| match status {
+            200..=299 => "the reply is an error without a message".to_owned(),
+            status => status_text(status, &response.reason),
+        });
         let mut message = one_line(&message, 1000);
         if let Some(id) = response.header("request-id").or_else(|| response.header("x-request-id")) {
             message = format!("{message} [{}]", one_line(&id, 100));
         }
-        let is_transient = matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529);
         CallError {
-            is_transient: is_transient && !needs_money(&body),
+            is_transient: may_pass(status) && !needs_money(&body),
             retry_after: response.header("retry-after"),
-            rejected: if status == 400 { rejected(&body) } else { None },
+            rejected: if matches!(status, 400 | 422) { rejected(&body) } else { None },
             ..CallError::new(category(status), message)
         }
     }
@@ -174,6 +185,24 @@ pub fn hidden_status(error: &Value) -> u16 {
     }
 }
 
+/// Whether the same request may succeed in a moment.
+fn may_pass(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529)
+}
+
+/// An error's body, which should be JSON. A list, as Gemini's errors are, has one item. Of other bodies, plain text is kept.
+pub(super) fn body_of(bytes: &[u8]) -> Value {
+    let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes).trim_ascii();
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Array(mut list)) => list.pop().unwrap_or_default(),
+        Ok(body) => body,
+        Err(_) if bytes.starts_with(b"<") || bytes.starts_with(b"{") || bytes.len() > PLAIN_CAP => {
+            Value::Null
+        }
+        Err(_) => std::str::from_utf8(bytes).map_or(Value::Null, |text| Value::String(one_line(text, 300))),
+    }
+}
+
 fn category(status: u16) -> Category {
     match status {
         401 | 403 => Category::Auth,
@@ -185,16 +214,36 @@ fn category(status: u16) -> Category {
     }
 }
 
-/// The message of an error body: `error.message`, `error` or `message`. OpenRouter adds what the service behind it said.
+/// The message of an error body: `error.message`, `error`, `message`, `detail` or `errors`, or the body itself. OpenRouter
+/// adds what the service behind it said.
 fn message_of(body: &Value) -> Option<String> {
-    let text =
-        |value: &Value| value.as_str().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    let places = [body.pointer("/error/message"), body.get("error"), body.get("message")];
-    let message = places.into_iter().flatten().find_map(text)?;
+    let text = |value: &Value| message_in(value, 0);
+    let places = ["/error/message", "/error", "/message", "/detail", "/errors", ""];
+    let message = places.into_iter().filter_map(|at| body.pointer(at)).find_map(text)?;
     match body.pointer("/error/metadata/raw").and_then(text) {
         Some(cause) => Some(format!("{message}: {}", one_line(&cause, 500))),
         None => Some(message),
     }
+}
+
+/// A text, the message of an object with the place that it is about, or those of a list.
+fn message_in(value: &Value, depth: u8) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Array(all) if depth < 2 => {
+            all.iter().take(5).filter_map(|one| message_in(one, depth + 1)).collect::<Vec<_>>().join("; ")
+        }
+        // FastAPI's have `loc` and `msg`.
+        Value::Object(fault) if depth == 1 => {
+            let said = ["message", "msg", "detail"].iter().find_map(|key| fault.get(*key)?.as_str())?;
+            let place = fault.get("loc").and_then(Value::as_array).into_iter().flatten();
+            let place: Vec<_> =
+                place.map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned)).collect();
+            if place.is_empty() { said.to_owned() } else { format!("{}: {said}", place.join(".")) }
+        }
+        _ => String::new(),
+    };
+    Some(text).filter(|text| !text.is_empty())
 }
 
 fn status_text(status: u16, reason: &str) -> String {
@@ -277,7 +326,7 @@ mod tests {
             ("overloaded", &[529]),
             ("timeout", &[408]),
             ("bad_request", &[400, 404, 405, 413, 415, 422]),
-            ("server", &[200, 406, 409, 418, 500, 501, 502, 503, 504]),
+            ("server", &[406, 409, 418, 500, 501, 502, 503, 504]),
         ] {
             for status in statuses {
                 assert_eq!(error(*status, "").to_string(), format!("{category}: The Reason"), "{status}");
@@ -337,7 +386,7 @@ mod tests {
             (r#"{"error":"model does not support tools"}"#, None),
         ] {
             assert_eq!(error(400, body).rejected, rejected, "{body}");
-            assert_eq!(error(422, body).rejected, None);
+            assert_eq!((error(422, body).rejected, error(500, body).rejected), (rejected, None));
         }
     }
 

@@ -210,6 +210,9 @@ impl Reply {
             stop if !self.calls.is_empty() => {
                 if stop == StopReason::Cut {
                     let reason = &self.stop_reason;
+                    if let Some(last) = self.calls.last_mut() {
+                        last.arguments = Err(format!("the turn was cut off here (stop reason: {reason})"));
+                    }
                     self.warnings.push(format!("a turn with tool calls was cut off (stop reason: {reason})"));
                 }
                 StopReason::ToolUse

@@ -15,6 +15,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::config::global::{Api, Endpoint};
+use crate::config::preset::LlmHome;
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
 use crate::provider::error::CallError;
@@ -44,6 +45,7 @@ impl Provider {
                 dir: dir.to_owned(),
                 level: command::level(env),
                 is_heard,
+                home: LlmHome::of(line, env)?,
             }),
         })
     }

@@ -103,8 +103,8 @@ pub(super) fn add(
 ) -> Result<StreamPiece, CallError> {
     let added = line.remove("message");
     let message = whole.remove("message").unwrap_or_else(|| json!({}));
-    let mut piece =
-        StreamPiece { text: String::new(), is_last: line.get("done") == Some(&Value::Bool(true)) };
+    let is_last = line.get("done") == Some(&Value::Bool(true));
+    let mut piece = StreamPiece { text: String::new(), is_last, ends_stream: is_last };
     whole.extend(line);
     let Value::Object(mut message) = message else { return Err(wrong_message(&message)) };
     match added {

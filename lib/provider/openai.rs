@@ -214,7 +214,8 @@ pub(super) fn add(
     }
     let mut choice = match event.remove("choices") {
         None | Some(Value::Null) => return Ok(StreamPiece::default()),
-        Some(Value::Array(choices)) => match choices.into_iter().next() {
+        // The first answer, if `n` asks for several.
+        Some(Value::Array(choices)) => match choices.into_iter().find(|choice| index_of(choice) == 0) {
             None => return Ok(StreamPiece::default()),
             Some(Value::Object(choice)) => choice,
             Some(other) => return Err(wrong_message(&other)),
@@ -229,14 +230,25 @@ pub(super) fn add(
         whole.insert("finish_reason".to_owned(), reason);
         piece.is_last = true;
     }
-    match choice.remove("delta") {
+    // Some servers call it `message`; others send the whole message once more at the end.
+    let delta = choice.remove("delta").filter(|delta| !delta.is_null());
+    let again = |message: &Value| {
+        let known = whole.get("message").and_then(|known| known.get("content"));
+        known.is_some_and(|known| Some(known) == message.get("content"))
+    };
+    match delta.or_else(|| choice.remove("message").filter(|message| !again(message))) {
         None | Some(Value::Null) => {}
-        Some(Value::Object(delta)) => {
-            piece.text = match delta.get("content") {
-                None | Some(Value::Null | Value::Array(_)) => String::new(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => return Err(wrong_content(other)),
-            };
+        Some(Value::Object(mut delta)) => {
+            let (text, mut refusal) = content(delta.get("content"))?;
+            refusal += delta.get("refusal").and_then(Value::as_str).unwrap_or_default();
+            piece.text = text.clone() + &refusal;
+            // Parts become text, so that they and texts add up.
+            if delta.get("content").is_some_and(Value::is_array) {
+                delta.insert("content".to_owned(), Value::String(text));
+                if !refusal.is_empty() {
+                    delta.insert("refusal".to_owned(), Value::String(refusal));
+                }
+            }
             if let Value::Object(message) = whole.entry("message").or_insert_with(|| json!({})) {
                 merge(message, delta);
             }
@@ -244,6 +256,10 @@ pub(super) fn add(
         Some(other) => return Err(wrong_content(&other)),
     }
     Ok(piece)
+}
+
+fn index_of(choice: &Value) -> u64 {
+    choice.get("index").and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// The pieces of a stream in the form of a reply that comes whole.
@@ -392,8 +408,8 @@ mod tests {
         let reply = got(&message, r#""stop""#);
         assert_eq!((reply.stop, reply.raw.get()), (StopReason::ToolUse, message.as_str()));
         assert_eq!(reply.calls[0].arguments, Ok(json!({ "n": "1" }).as_object().unwrap().clone()));
-        assert!(reply.calls[1..].iter().all(|call| call.arguments.is_err()));
-        assert_eq!(reply.calls[3].id, "d");
+        assert!(reply.calls[1..3].iter().all(|call| call.arguments.is_err()));
+        assert_eq!((reply.calls[3].id.as_str(), &reply.calls[3].arguments), ("d", &Ok(Map::new())));
     }
 
     #[test]

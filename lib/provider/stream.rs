@@ -3,13 +3,15 @@
 
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, MARK, body_of};
 use crate::provider::wire::{StreamPiece, mend};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value};
 
 /// The longest answer, and the longest event, in bytes.
 const CAP: usize = 16 * 1024 * 1024;
+/// How a compressed body begins.
+pub(super) const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Reads a stream piece by piece. `on_text` gets the text of the answer as it comes.
 pub(super) struct Assembler<'a> {
@@ -17,6 +19,10 @@ pub(super) struct Assembler<'a> {
     on_text: &'a mut dyn FnMut(&str),
     /// The start of a line whose end has not come yet.
     line: Vec<u8>,
+    /// The last byte ended a line and was a return of the carriage: a newline after it ends none.
+    after_return: bool,
+    /// The event is named `error`.
+    is_error: bool,
     /// The data of an event so far.
     data: Vec<u8>,
     /// A body that is JSON instead of a stream, as some servers send their errors.
@@ -27,6 +33,8 @@ pub(super) struct Assembler<'a> {
     /// The reply so far.
     whole: Map<String, Value>,
     is_complete: bool,
+    /// The last event has come. What follows is not read.
+    is_over: bool,
     /// Nothing more comes.
     has_ended: bool,
     mended: bool,
@@ -40,12 +48,15 @@ impl<'a> Assembler<'a> {
             api,
             on_text,
             line: Vec::new(),
+            after_return: false,
+            is_error: false,
             data: Vec::new(),
             plain: Vec::new(),
             length: 0,
             bytes: 0,
             whole: Map::new(),
             is_complete: false,
+            is_over: false,
             has_ended: false,
             mended: false,
             outcome: Ok(()),
@@ -57,32 +68,56 @@ impl<'a> Assembler<'a> {
         self.bytes > 0
     }
 
-    pub(super) fn take(&mut self, piece: &[u8]) {
+    /// Whether all of the answer has come, whatever the connection does next.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Reads a piece. Returns whether more is wanted.
+    pub(super) fn take(&mut self, piece: &[u8]) -> bool {
+        if self.bytes == 0 && piece.starts_with(GZIP) {
+            self.outcome = Err(CallError::compressed("gzip"));
+        }
         self.bytes += piece.len();
-        if self.outcome.is_ok() {
+        if self.outcome.is_ok() && !self.is_over {
             self.outcome = self.read(piece);
         }
+        self.outcome.is_ok() && !self.is_over
     }
 
     fn read(&mut self, mut rest: &[u8]) -> Result<(), CallError> {
-        while let Some(end) = memchr::memchr(b'\n', rest) {
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
+            let is_pair = end == 0 && rest[0] == b'\n' && self.after_return;
+            self.after_return = rest[end] == b'\r';
             self.line.extend_from_slice(&rest[..end]);
             rest = &rest[end + 1..];
-            let line = std::mem::take(&mut self.line);
-            self.line(&line)?;
+            if !is_pair {
+                let line = std::mem::take(&mut self.line);
+                self.line(&line)?;
+            }
+            if self.is_over {
+                return Ok(());
+            }
         }
+        self.after_return &= rest.is_empty();
         self.line.extend_from_slice(rest);
         within_cap(self.line.len(), "an event of the stream")
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), CallError> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = line.strip_prefix(MARK).unwrap_or(line);
         match (self.api, line.strip_prefix(b"data:")) {
             (Api::Ollama, _) if line.trim_ascii().is_empty() => Ok(()),
             (Api::Ollama, _) => self.event(line.to_vec()),
             _ if line.is_empty() => {
                 let data = std::mem::take(&mut self.data);
-                if data.is_empty() { Ok(()) } else { self.event(data) }
+                let read = if data.is_empty() { Ok(()) } else { self.event(data) };
+                self.is_error = false;
+                read
+            }
+            (_, None) if line.strip_prefix(b"event:").is_some_and(|name| name.trim_ascii() == b"error") => {
+                self.is_error = true;
+                Ok(())
             }
             (_, Some(data)) => {
                 if !self.data.is_empty() {
@@ -102,7 +137,11 @@ impl<'a> Assembler<'a> {
 
     fn event(&mut self, mut data: Vec<u8>) -> Result<(), CallError> {
         if data.trim_ascii() == b"[DONE]" {
+            self.is_over = true;
             return Ok(());
+        }
+        if self.is_error {
+            return Err(self.told(&body_of(&data)));
         }
         self.mended |= mend(&mut data);
         let event = match serde_json::from_slice::<Value>(&data) {
@@ -116,14 +155,15 @@ impl<'a> Assembler<'a> {
             }
         };
         if event.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(CallError::in_stream(&Value::Object(event)));
+            return Err(self.told(&Value::Object(event)));
         }
-        let StreamPiece { text, is_last } = match self.api {
+        let StreamPiece { text, is_last, ends_stream } = match self.api {
             Api::Anthropic => anthropic::add(&mut self.whole, event),
             Api::OpenAi => openai::add(&mut self.whole, event),
             Api::Ollama => ollama::add(&mut self.whole, event),
         }?;
         self.is_complete |= is_last;
+        self.is_over |= ends_stream;
         self.length += text.len();
         within_cap(self.length, "the answer")?;
         if !text.is_empty() {
@@ -132,14 +172,24 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
+    /// An error that the service told. If nothing came before it, the request may be repeated.
+    fn told(&self, body: &Value) -> CallError {
+        let mut error = CallError::in_stream(body);
+        error.is_transient &= self.whole.is_empty();
+        error
+    }
+
     /// The reply as if it had come whole, if the stream came to its end; and whether characters were replaced.
     pub(super) fn end(mut self) -> Result<(Vec<u8>, bool), CallError> {
-        std::mem::replace(&mut self.outcome, Ok(()))?;
+        let outcome = std::mem::replace(&mut self.outcome, Ok(()));
         // The last line may lack its end, and the last event its blank line.
         self.has_ended = true;
         let line = std::mem::take(&mut self.line);
-        self.line(&line)?;
-        self.line(b"")?;
+        let rest = outcome.and_then(|()| self.line(&line)).and_then(|()| self.line(b""));
+        // What follows a whole answer cannot spoil it.
+        if !self.is_complete {
+            rest?;
+        }
         if let Ok(body) = serde_json::from_slice::<Value>(&self.plain) {
             // Gemini's errors are lists of one.
             let body = if let Value::Array(mut list) = body { list.pop().unwrap_or_default() } else { body };
@@ -182,7 +232,9 @@ mod tests {
             let mut text = String::new();
             let mut on_text = |piece: &str| text.push_str(piece);
             let mut assembler = Assembler::new(api, &mut on_text);
-            stream.as_bytes().chunks(length).for_each(|piece| assembler.take(piece));
+            stream.as_bytes().chunks(length).for_each(|piece| {
+                assembler.take(piece);
+            });
             let reply = assembler.end().and_then(|(bytes, _)| match api {
                 Api::Anthropic => anthropic::reply(&bytes, request),
                 Api::OpenAi => openai::reply(&bytes, request),
@@ -305,7 +357,8 @@ mod tests {
         ] {
             let error = assembled(api, &stream, &plain()).unwrap_err();
             assert!(error.to_string().contains(why), "{error}");
-            assert!(!error.is_transient, "{error}");
+            // An overload before anything else.
+            assert_eq!(error.is_transient, why == "overloaded: busy", "{error}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::base::fields::kind;
 use crate::base::text::one_line;
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, MARK};
 use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -16,6 +16,8 @@ pub(super) struct StreamPiece {
     pub(super) text: String,
     /// It said why the answer ends.
     pub(super) is_last: bool,
+    /// Nothing of the answer comes after it.
+    pub(super) ends_stream: bool,
 }
 
 /// The bytes of a request.
@@ -142,8 +144,8 @@ pub(super) fn tool_calls(message: &Value) -> Result<&[Value], CallError> {
 /// character: a byte order mark goes, invalid UTF-8 and the escapes of half a character become U+FFFD. Returns whether
 /// characters were replaced.
 pub(super) fn mend(body: &mut Vec<u8>) -> bool {
-    if body.starts_with(b"\xef\xbb\xbf") {
-        body.drain(..3);
+    if body.starts_with(MARK) {
+        body.drain(..MARK.len());
     }
     let mut mended = false;
     if std::str::from_utf8(body).is_err() {
@@ -185,14 +187,16 @@ pub(super) fn text_at(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A call's arguments: an object or, in OpenAI's format, the text of one.
+/// A call's arguments: an object or, in OpenAI's format, the text of one. Many servers write nothing or null for a tool
+/// without parameters.
 pub(super) fn arguments(value: Option<&Value>) -> Result<Map<String, Value>, String> {
     match value {
+        None | Some(Value::Null) => Ok(Map::new()),
         Some(Value::Object(map)) => Ok(map.clone()),
+        Some(Value::String(text)) if matches!(text.trim(), "" | "null") => Ok(Map::new()),
         Some(Value::String(text)) => serde_json::from_str(text)
             .map_err(|e| format!("they are not a JSON object: {}", one_line(&e.to_string(), 200))),
         Some(_) => Err("they are not a JSON object".to_owned()),
-        None => Err("they are missing".to_owned()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::lookup::beside;
+use crate::base::lookup::{self, beside};
 use crate::config::memory::Schedule;
 use crate::config::memory::search::{absolute, files};
 use crate::schedule::calendar::Calendar;
@@ -174,7 +174,7 @@ fn vars(env: &Env) -> Result<Vec<(&'static str, String)>> {
     for name in CARRIED.iter().copied() {
         let Some(value) = env.os(name) else { continue };
         let value = match name {
-            "PATH" => once_each(&plain(name, value)?),
+            "PATH" => once_each(&plain(name, &lookup::absolute(value).0)?),
             _ => plain(name, absolute(PathBuf::from(value), env)?.as_os_str())?,
         };
         vars.push((name, value));
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_session_and_a_key_stay_behind() {
         let env = pretend(&[
-            ("PATH", "/b:/a:/b:/c:/a"),
+            ("PATH", "/b:/a:.:/b::/c:/a:bin"),
             ("HOME", "/h"),
             ("XDG_RUNTIME_DIR", "/run/user/1"),
             ("XDG_DATA_HOME", "/d"),

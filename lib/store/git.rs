@@ -25,6 +25,7 @@ const SETTINGS: &[[&str; 4]] = &[
     ["GIT_CONFIG_KEY_6", "gc.autoDetach", "GIT_CONFIG_VALUE_6", "false"],
     ["GIT_CONFIG_KEY_7", "maintenance.autoDetach", "GIT_CONFIG_VALUE_7", "false"],
     ["GIT_CONFIG_KEY_8", "init.defaultBranch", "GIT_CONFIG_VALUE_8", "main"],
+    ["GIT_CONFIG_KEY_9", "core.attributesFile", "GIT_CONFIG_VALUE_9", "/dev/null"],
 ];
 
 /// Pathspecs that leave out temporary files: another process is writing them now.
@@ -137,12 +138,16 @@ impl Git {
         }
     }
 
-    /// The files below these directories that differ from the last commit, by path, with git's two letters for how.
+    /// The files below these directories that differ from the last commit, by path, with git's two letters for how. No
+    /// `.gitignore` hides one: it may have come from a remote.
     pub fn status(&self, dirs: &[&str]) -> Result<Vec<([u8; 2], Vec<u8>)>> {
         // `--branch`: the first line is about the branch, so there is always one. `-z`: names are unquoted, and each line
         // ends with NUL.
         let arguments = [
-            &["status", "--porcelain", "--branch", "-z", "--no-renames", "--untracked-files=all", "--"],
+            &[
+                "status", "--porcelain", "--branch", "-z", "--no-renames", "--untracked-files=all",
+                "--ignored", "--",
+            ],
             dirs,
             &NO_TEMPORARY_FILES,
         ]

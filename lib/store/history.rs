@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 const BODY_LINE: usize = 1000;
 /// Attempts at a commit, because notes may change between `git add` and `git commit`.
 const TRIES: usize = 5;
+/// Adds whatever differs below the paths that follow; what a `.gitignore` names, too.
+pub const ADD: [&str; 4] = ["add", "--all", "--force", "--"];
 /// What is kept in the history.
 pub const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::PATH];
 
@@ -91,7 +93,7 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
             return Ok(());
         }
         let hook = hook_words(commit, &changed)?;
-        let added = git.run(&[&["add", "--all", "--"], &changed[..], &NO_TEMPORARY_FILES].concat());
+        let added = git.run(&[&ADD, &changed[..], &NO_TEMPORARY_FILES].concat());
         match added.and_then(|_| git.words(&hook)) {
             Ok(_) => return Ok(()),
             Err(_) if !has_default_identity && git.missing_identity()?.is_some() => {

@@ -1,10 +1,12 @@
-//! The checkouts whose AGENTS.md a person asked for: `.agent-memory/projects.json`.
+//! What is known of checkouts: those whose AGENTS.md a person asked for, and those that a person was told of.
+//! `.agent-memory/projects.json`
 
 use crate::base::error::Result;
 use crate::store::ledger;
 use crate::store::place::Root;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 const NAME: &str = "projects.json";
@@ -26,9 +28,15 @@ pub struct Project {
     pub missing_since: Option<Date>,
 }
 
+/// By repository, the places of its checkouts that a person was told of.
+pub type ToldPlaces = BTreeMap<String, BTreeSet<PathBuf>>;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Projects {
+    #[serde(default)]
     pub projects: Vec<Project>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: ToldPlaces,
 }
 
 impl Projects {

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// The largest file that is read, in bytes: the largest note, with every character escaped.
 const CAP: u64 = 8 << 20;
 const PREFIX: &str = "p__";
+/// What stands in the place of a harness where a change comes from a remote that others can write to.
+pub const REMOTE: &str = "remote";
 /// Where they are, below the store.
 pub const DIR: &str = "proposals";
 
@@ -108,9 +110,12 @@ pub struct Proposal {
     /// The notes in use with the same facts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<EntryId>,
-    /// The session that it comes from.
+    /// The session that it comes from, or the remote, see [`REMOTE`].
     #[serde(default)]
     pub session: Option<Source>,
+    /// The id that a new note has in the remote: once accepted it is the same note.
+    #[serde(rename = "noteThere", default, skip_serializing_if = "Option::is_none")]
+    pub note_there: Option<EntryId>,
     /// Unix time in milliseconds.
     #[serde(rename = "createdAt")]
     pub created_at: i64,
@@ -162,7 +167,7 @@ impl Draft {
     }
 
     /// They say the same. Where it was said does not matter.
-    fn says_the_same_as(&self, other: &Draft) -> bool {
+    pub fn says_the_same_as(&self, other: &Draft) -> bool {
         let of = |draft: &Draft| Draft { sources: Vec::new(), ..draft.clone() };
         of(self) == of(other)
     }
@@ -192,9 +197,21 @@ impl Proposal {
             reasons: Vec::new(),
             beside: Vec::new(),
             session: None,
+            note_there: None,
             created_at,
             other: Map::new(),
         }
+    }
+
+    /// Another machine has written its text: no session of this one may touch it.
+    pub fn is_from_elsewhere(&self) -> bool {
+        self.op == Op::Conflict || self.remote().is_some()
+    }
+
+    /// The remote that it comes from, without a login.
+    pub fn remote(&self) -> Option<&str> {
+        let session = self.session.as_ref().filter(|session| session.harness.as_deref() == Some(REMOTE));
+        session?.thread_id.as_deref()
     }
 
     pub fn is_the_same_as(&self, other: &Proposal) -> bool {
@@ -320,6 +337,7 @@ mod tests {
             reasons: Vec::new(),
             beside: Vec::new(),
             session: None,
+            note_there: None,
             created_at: 7,
             other: Map::new(),
         }

@@ -67,7 +67,7 @@ impl Machine {
     fn sync(&self, remote: &Path) -> Result<(), String> {
         let mut command = Command::new(binary("memory-sync"));
         command.env_clear().env("PATH", tools()).env("HOME", &self.home).current_dir(&self.home);
-        command.arg("--remote").arg(remote).arg("--strict");
+        command.arg("--remote").arg(remote).args(["--trust", "own", "--strict"]);
         let output = command.output().unwrap();
         // A note that one machine archived and the other edited stays, and that is said.
         let is_told =

@@ -112,8 +112,8 @@ pub(crate) fn diverged(is_smooth: bool) -> World {
     ]);
     let remote = remote(&world);
     edit(&world.root(), "CCCCCC", LINES, 1);
-    did(&here(&world, "memory-sync", &["--remote", remote.to_str().unwrap()]));
-    did(&there(&world, "memory-sync", &["--remote", remote.to_str().unwrap()]));
+    did(&here(&world, "memory-sync", &["--remote", remote.to_str().unwrap(), "--trust", "own"]));
+    did(&there(&world, "memory-sync", &["--remote", remote.to_str().unwrap(), "--trust", "own"]));
     for _ in 0..2 {
         did(&here(&world, "memory-read", &["AAAAAA"]));
     }
@@ -142,8 +142,8 @@ pub(crate) fn joining() -> World {
     let mut world = machines(&[("AAAAAA", "Mine")]);
     let remote = remote(&world);
     did(&there(&world, "memory-capture", &["--direct", "--title", "Theirs", "--body", "It came."]));
-    did(&there(&world, "memory-sync", &["--remote", remote.to_str().unwrap()]));
-    world.arguments = words(&["--remote", remote.to_str().unwrap()]);
+    did(&there(&world, "memory-sync", &["--remote", remote.to_str().unwrap(), "--trust", "own"]));
+    world.arguments = words(&["--remote", remote.to_str().unwrap(), "--trust", "own"]);
     world
 }
 

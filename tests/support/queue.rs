@@ -130,10 +130,13 @@ impl Sandbox {
                 let uuid = format!("{session}-{index}");
                 let content =
                     if *role == "user" { json!(text) } else { json!([{"type": "text", "text": text}]) };
-                let line = json!({
+                let mut line = json!({
                     "type": role, "uuid": uuid, "sessionId": session, "timestamp": "2026-02-27T10:00:00Z",
                     "cwd": self.work(), "message": {"role": role, "content": content},
                 });
+                if *role == "user" {
+                    line["promptSource"] = json!("typed");
+                }
                 format!("{line}\n")
             })
             .collect();

@@ -65,8 +65,10 @@ impl Sandbox {
                 "type": role, "uuid": format!("{session}-{}", lines.len()), "sessionId": session,
                 "timestamp": "2026-02-27T10:00:00Z", "cwd": self.work(), "message": {"role": role, "content": content},
             });
-            if who == "c" {
-                record["isCompactSummary"] = json!(true);
+            match who {
+                "c" => record["isCompactSummary"] = json!(true),
+                "u" => record["promptSource"] = json!("typed"),
+                _ => {}
             }
             let _ = writeln!(lines, "{record}");
         }

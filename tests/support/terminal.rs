@@ -2,6 +2,7 @@
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::Winsize;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -49,6 +50,11 @@ impl Terminal {
 
     pub(crate) fn stdio(&self) -> Stdio {
         Stdio::from(self.end.try_clone().unwrap())
+    }
+
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
     }
 
     /// What has been shown by now. A program that has just ended may have written more.

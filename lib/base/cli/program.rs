@@ -99,7 +99,10 @@ pub fn main_or<T: Termination>(
     };
     // The error of the run says more than an error of stdout that it may have caused.
     match result.and_then(|code| flushed.map(|()| code)) {
-        Ok(code) => code,
+        Ok(code) => {
+            Reporter::kept().iter().for_each(|warning| stderr::line(warning));
+            code
+        }
         Err(error) => {
             print_error(about.name, json, &error);
             ExitCode::from(error.exit_code())
@@ -109,7 +112,7 @@ pub fn main_or<T: Termination>(
 
 fn print_error(program: &str, json: bool, error: &Error) {
     match json {
-        true => stderr::line(&error.json()),
+        true => stderr::line(&error.json(Reporter::kept())),
         false => say(program, &error.line()),
     }
 }

@@ -1,6 +1,11 @@
 //! What goes to stderr besides errors: warnings, and the lines of `--verbose`.
 
 use crate::base::stderr::line;
+use crate::base::sync::lock;
+use std::sync::Mutex;
+
+/// The warnings that are not printed yet, as they would be.
+static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Prints warnings and verbose lines. Most of a sub-agent have a prefix, and appear only with
 /// `--verbose`.
@@ -9,28 +14,47 @@ pub struct Reporter {
     prefix: &'static str,
     warnings: bool,
     verbose: bool,
+    /// Warnings are kept until it is known whether the program fails: then they are part of its error.
+    keeps: bool,
 }
 
 impl Reporter {
     pub fn new(verbose: bool) -> Reporter {
-        Reporter { prefix: "", warnings: true, verbose }
+        Reporter { prefix: "", warnings: true, verbose, keeps: false }
+    }
+
+    /// The reporter of a program whose errors are JSON, if `keeps`: stderr is one object then.
+    pub fn keeping(verbose: bool, keeps: bool) -> Reporter {
+        Reporter { keeps, ..Reporter::new(verbose) }
+    }
+
+    /// The warnings that were kept since the last time.
+    pub fn kept() -> Vec<String> {
+        std::mem::take(&mut *lock(&KEPT))
     }
 
     /// The reporter of an agent that this one calls.
     pub fn for_sub_agent(&self) -> Reporter {
-        Reporter { prefix: "[sub-agent] ", warnings: self.verbose, verbose: self.verbose }
+        Reporter { prefix: "[sub-agent] ", warnings: self.verbose, ..*self }
     }
 
     /// `Warning: …`. The program's own warnings always appear.
     pub fn warn(&self, message: &str) {
         if self.warnings {
-            line(&format!("{}Warning: {message}", self.prefix));
+            self.show(self.prefix, message);
         }
     }
 
     /// The same, also of a sub-agent, and without its prefix.
     pub fn warn_always(&self, message: &str) {
-        line(&format!("Warning: {message}"));
+        self.show("", message);
+    }
+
+    fn show(&self, prefix: &str, message: &str) {
+        match self.keeps {
+            true => lock(&KEPT).push(format!("{prefix}Warning: {message}")),
+            false => line(&format!("{prefix}Warning: {message}")),
+        }
     }
 
     /// A line that appears only with `--verbose`.

@@ -1,6 +1,7 @@
 //! The only writer to stdout: locked, buffered, complete or an error.
 
 use crate::base::error::{Error, Result};
+use crate::base::text::escaped_json;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -57,10 +58,10 @@ impl Stdout {
         self.text("\n")
     }
 
-    /// One JSON document on one line.
+    /// One JSON document on one line. On a terminal nothing in it is live, or hidden.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
         let text = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-        self.line(&text)
+        self.line(&if self.is_terminal() { escaped_json(text) } else { text })
     }
 
     /// Writes everything out. Only then is it certain that the output has arrived.

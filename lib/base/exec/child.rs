@@ -7,11 +7,17 @@ use crate::base::exec::group::{self, GRACE, ProcessGroup};
 use crate::base::exec::pipe::STDERR_KEPT;
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{CommandLine, ExecError, Finished, Invocation};
+use crate::base::lookup;
 use crate::base::stderr;
-use crate::base::text::last_line;
+use crate::base::sync::lock;
+use crate::base::text::{last_line, without_controls};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// How often the size of a file is polled.
 const TICK: Duration = Duration::from_millis(10);
@@ -96,7 +102,7 @@ fn finished(
     };
     let stderr = stderr.to_vec();
     let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
-    let last_line = last_line(&String::from_utf8_lossy(printed)).to_owned();
+    let last_line = last_line(&String::from_utf8_lossy(printed));
     let status = status.ok_or(ExecError::Deadline)?;
     Ok(Finished { stdout, status, stderr, last_line })
 }
@@ -108,7 +114,7 @@ fn show(stderr: &str) {
     } else {
         stderr.split_once('\n').map_or("", |(_, rest)| rest)
     };
-    for text in whole.trim_end_matches(['\n', '\r']).lines() {
+    for text in without_controls(whole).trim_end_matches(['\n', '\r']).lines() {
         stderr::line(text);
     }
 }
@@ -133,10 +139,25 @@ fn end_of(mut file: &fs_err::File) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
+static PRIVATE_DIRS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// An empty directory for a command, accessible only to the user, whatever the umask. A signal removes it, too.
+pub fn private_dir() -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(PermissionsExt::from_mode(0o700));
+    let dir = builder.tempdir()?;
+    lock(&PRIVATE_DIRS).push(dir.path().to_owned());
+    Ok(dir)
+}
+
 /// Ends every command, and lets no other start: the program is about to exit.
 pub(in crate::base) fn end_all() {
     // Their last output comes before ours.
     group::end_all(forwarder::is_heard);
+    // Nothing is dropped.
+    for dir in lock(&PRIVATE_DIRS).drain(..) {
+        let _ = fs_err::remove_dir_all(dir);
+    }
 }
 
 /// Starts the command directly if its line needs no shell, else with the shell.
@@ -144,7 +165,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
     let line = match invocation.command {
         CommandLine::Shell(line) => line,
         CommandLine::Words([program, arguments @ ..]) => {
-            let mut command = Command::new(program);
+            let mut command = lookup::command(program);
             command.args(arguments);
             return prepared(command, invocation)?.spawn();
         }
@@ -153,7 +174,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
         }
     };
     let direct = plain_words(line).and_then(|words| {
-        let mut command = Command::new(words[0]);
+        let mut command = lookup::command(words[0]);
         command.args(&words[1..]);
         // It may be a builtin or a script without `#!`. The shell runs those, or says what is wrong.
         prepared(command, invocation).ok()?.spawn().ok()
@@ -161,7 +182,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
     match direct {
         Some(child) => Ok(child),
         None => {
-            let mut shell = Command::new("/bin/sh");
+            let mut shell = lookup::command("/bin/sh");
             shell.arg("-c").arg(line);
             prepared(shell, invocation)?.spawn()
         }

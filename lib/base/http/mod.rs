@@ -28,8 +28,8 @@ const USER_AGENT: &str = concat!("axe/", env!("CARGO_PKG_VERSION"));
 /// What minreq invents, with status 503, when the connection ends before a response.
 const NO_STATUS_LINE: &str = "Server did not provide a status line";
 
-/// Gets the body of a stream.
-pub type OnPiece<'a> = &'a mut dyn FnMut(&[u8]);
+/// Gets the body of a stream. Returns whether it wants more.
+pub type OnPiece<'a> = &'a mut dyn FnMut(&[u8]) -> bool;
 
 /// A complete response of any status except 1xx and 3xx.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Response {
 ///
 /// At the deadline the request is left to its thread, which ends within a second or with the program.
 ///
-/// With `on_piece`, the body of a response that is a stream goes there as it comes.
+/// With `on_piece`, the body of a response that is a stream goes there as it comes, until no more is wanted.
 pub fn post(
     url: &Url,
     route: &Route,
@@ -100,10 +100,11 @@ pub fn post(
     loop {
         return match arrivals.recv_timeout(deadline.remaining()) {
             Ok(Arrival::Piece(piece)) => {
-                if let Some(on_piece) = &mut on_piece {
-                    on_piece(&piece);
+                if on_piece.as_mut().is_none_or(|on_piece| on_piece(&piece)) {
+                    continue;
                 }
-                continue;
+                // The thread ends with its next piece, or with the program.
+                Ok(Response { status: 200, ..Response::default() })
             }
             Ok(Arrival::Ended(ended)) => ended,
             Err(RecvTimeoutError::Timeout) => Err(HttpError::late(&url.authority())),

@@ -75,6 +75,8 @@ pub struct Schedule {
 pub struct Sync {
     /// The address for git, without a password. A folder's is absolute.
     pub remote: Option<String>,
+    /// `own` if nobody else can write to the remote, else `shared`. `None`: as `memory-sync` was told.
+    pub trust: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

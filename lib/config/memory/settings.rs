@@ -22,6 +22,8 @@ pub enum ValueKind {
     Command,
     /// The address of a git remote, or null.
     Remote,
+    /// One of these words, or null.
+    Word(&'static [&'static str]),
     /// Shell commands by name.
     Commands,
     /// A command that is split into words without a shell.
@@ -74,6 +76,7 @@ pub const SETTINGS: &[SettingSpec] = &[
     known("schedule.consolidate", ValueKind::Calendar, "null"),
     known("schedule.defrag", ValueKind::Calendar, "null"),
     known("sync.remote", ValueKind::Remote, "null"),
+    known("sync.trust", ValueKind::Word(&["own", "shared"]), "null"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
     known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),
@@ -197,8 +200,10 @@ mod tests {
         }
         let defaults = Settings::defaults();
         let null: Vec<_> = defaults.all.iter().filter(|s| s.value.is_null()).map(|s| &*s.key).collect();
-        let optional =
-            ["storage.root", "llm.command", "schedule.consolidate", "schedule.defrag", "sync.remote"];
+        let optional = [
+            "storage.root", "llm.command", "schedule.consolidate", "schedule.defrag", "sync.remote",
+            "sync.trust",
+        ];
         assert_eq!(null, optional);
         let by_id = HARNESSES.iter().filter(|spec| matches!(spec.capture, Capture::Id)).map(|spec| spec.name);
         let commands = defaults.nested()["harnesses"].as_object().unwrap().clone();

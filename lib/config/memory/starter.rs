@@ -6,15 +6,16 @@ use crate::base::error::Result;
 use crate::base::lookup::{is_in_nix_store, on_path};
 use crate::config::agent::{self, AgentName};
 use crate::config::memory::default_root;
-use crate::config::preset::presets;
+use crate::config::preset::all;
 use crate::harness::HARNESSES;
+use crate::harness::spec::Preset;
 use serde_json::json;
 use std::path::PathBuf;
 
 pub struct Starter {
     pub text: String,
     /// The preset, and the path of its program.
-    pub command: Option<(&'static str, PathBuf)>,
+    pub command: Option<(Preset, PathBuf)>,
     /// The context files of the harnesses that are used here, below `~` if they are.
     pub targets: Vec<String>,
     /// Context files that cannot be targets, and why.
@@ -26,7 +27,7 @@ pub fn starter(env: &Env) -> Result<Starter> {
     let (targets, left) = targets(env);
     // The root is written so that a timer with another environment uses the same store.
     let root = json!(below_home(default_root(env)?, env)).to_string();
-    let name = json!(command.as_ref().map(|(name, _)| name)).to_string();
+    let name = json!(command.as_ref().map(|(preset, _)| preset.name)).to_string();
     let list = format!("{:#}", json!(targets)).replace('\n', "\n    ");
     let text = include_str!("../scaffold/memory.json");
     let text = text.replace("@COMMAND@", &name).replace("@ROOT@", &root).replace("@TARGETS@", &list);
@@ -58,10 +59,10 @@ fn targets(env: &Env) -> (Vec<String>, Vec<(String, &'static str)>) {
 }
 
 /// The first preset whose program is on PATH.
-fn command(env: &Env) -> Option<(&'static str, PathBuf)> {
-    presets().into_iter().filter(|(name, _)| *name != "axe" || has_librarian(env)).find_map(|(name, line)| {
-        let found = on_path(program(line)?.as_ref(), env)?;
-        Some((name, found))
+fn command(env: &Env) -> Option<(Preset, PathBuf)> {
+    all().into_iter().filter(|preset| preset.name != "axe" || has_librarian(env)).find_map(|preset| {
+        let found = on_path(program(preset.line)?.as_ref(), env)?;
+        Some((preset, found))
     })
 }
 

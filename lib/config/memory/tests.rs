@@ -181,7 +181,7 @@ fn a_preset_is_the_users_own_then_a_built_in_one_then_a_command() {
         config.llm.command_line().map(str::to_owned)
     };
     assert_eq!(line("{}"), None);
-    assert_eq!(line(r#"{"llm": {"command": "llm"}}"#).as_deref(), Some("llm"));
+    assert_eq!(line(r#"{"llm": {"command": "llm"}}"#).as_deref(), Some("llm --no-log"));
     assert_eq!(line(r#"{"llm": {"command": "amp"}}"#).as_deref(), Some("amp -x"));
     assert_eq!(line(r#"{"llm": {"command": "amp", "presets": {"amp": "amp2"}}}"#).as_deref(), Some("amp2"));
     assert_eq!(line(r#"{"llm": {"command": "cat | tac"}}"#).as_deref(), Some("cat | tac"));

@@ -35,12 +35,23 @@ pub(super) fn checked<'a>(
             .map(|item| directory(item, base))
             .collect::<Result<_, _>>()?,
         ValueKind::Targets => targets(at, base)?,
-        ValueKind::Command | ValueKind::Calendar | ValueKind::Remote if at.raw == "null" => Value::Null,
+        ValueKind::Command | ValueKind::Calendar | ValueKind::Remote | ValueKind::Word(_)
+            if at.raw == "null" =>
+        {
+            Value::Null
+        }
         ValueKind::Command => at.text("a preset's name, a shell command or null")?.into(),
         ValueKind::Calendar => calendar(at)?.into(),
         ValueKind::Remote => {
             let text = at.text("the address of a git remote, or null")?;
             remote::address(&text, base.dir, base.env).map_err(|why| at.fault(why))?.into()
+        }
+        ValueKind::Word(words) => {
+            let expected = format!("\"{}\" or null", words.join("\", \""));
+            match at.text(&expected)? {
+                word if words.contains(&&*word) => word.into(),
+                _ => return Err(at.expected(&expected)),
+            }
         }
         ValueKind::Commands => commands(at)?,
         ValueKind::Words { needs } => words(at, needs)?,

@@ -289,6 +289,7 @@ fn a_line_that_is_no_turn_is_an_error_with_its_number() {
         ("{\"role\":\"user\",\"text\":\"x\",\"time\":\"noon\"}", "noon"),
         ("{\"role\":\"tool\",\"text\":\"x\"}", "missing field `tool`"),
         ("{\"role\":\"user\",\"text\":\"x\",\"tool\":\"y\"}", "only for the role tool"),
+        ("{\"role\":\"assistant\",\"text\":\"x\",\"typed\":true}", "only for the role user"),
         ("{\"role\":\"user\",", "EOF while parsing"),
         ("user: x", "expected value"),
         ("[]", "invalid"),
@@ -311,7 +312,8 @@ fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
             turns.push((turn.id, turn.text));
             Ok(())
         };
-        crate::harness::read_after(&PLAIN, file.path(), last, &mut each).unwrap();
+        crate::harness::read_after(&PLAIN, file.path(), last, &crate::base::env::pretend(&[]), &mut each)
+            .unwrap();
         turns
     };
     let long = "a line of a long text\n".repeat(4000);

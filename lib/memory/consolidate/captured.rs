@@ -1,5 +1,6 @@
 //! Captured notes: a person's is filed in the person's words, an agent's reaches no further than its repository.
 
+use crate::base::text::visible;
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::land::{Judge, text_of};
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, source_of};
@@ -10,6 +11,7 @@ use crate::memory::search::words;
 use crate::store::entry::{By, Scope, Status, add_missing, one_line};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::proposal::{Draft, Op, Proposal};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 impl Judge<'_> {
@@ -19,15 +21,18 @@ impl Judge<'_> {
         let created_at = entry.timestamp.as_millisecond();
         let source = source_of(entry, self.redactor);
         let (is_persons, by) = if is_persons(entry) { (true, By::Person) } else { (false, By::Agent) };
+        // A person's text is filed as it was typed.
+        let clean =
+            |text| self.redactor.cleaned(&if is_persons { Cow::Borrowed(text) } else { visible(text) });
         // Outside of a repository a note is for everywhere.
         let is_for_all = *scope == Scope::Global || source.repo.is_none();
         let mut draft = Draft {
-            title: one_line(&self.redactor.cleaned(title)),
+            title: one_line(&clean(title)),
             summary: String::new(),
             tags: tags.clone(),
             scope: if is_for_all { Scope::Global } else { Scope::Repo },
             until: None,
-            body: self.redactor.cleaned(body),
+            body: clean(body),
             sources: vec![source.clone()],
         };
         let waits =

@@ -66,7 +66,8 @@ impl Gatherer<'_> {
                 let text = self.run.redactor.cleaned(&without_controls(&format!("{title}\n\n{body}")));
                 let hash = hash(&text);
                 let mut writer = self.writer(queue_id)?;
-                let note = Passage { role, at: Some(entry.timestamp), text, ..Passage::default() };
+                let is_typed = role == Role::User;
+                let note = Passage { role, at: Some(entry.timestamp), text, is_typed, ..Passage::default() };
                 writer.history.is_note = true;
                 writer.turn(note, hash, 0)?;
                 return Ok(Gathered::History(writer.finish()?));
@@ -162,7 +163,7 @@ impl Gatherer<'_> {
         let mut tracker = self.tracker(format, path, entry);
         self.learn(format, path, last);
         let read = or_panicked(path, || {
-            harness::read_after(format, path, last, &mut |turn: Turn| {
+            harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
                     is_ours = bears_an_id(&turn.text);
                 }
@@ -204,8 +205,6 @@ impl Gatherer<'_> {
         for passage in &mut history.passages {
             passage.is_shown = fresh.contains(&passage.turn);
         }
-        // Their headings may stand in a tool's output, too.
-        history.is_forgeable = format.is_forgeable;
         (history.session, history.parent) = (key, parent);
         history.earlier_room = self.room.earlier;
         Ok(Gathered::History(history))
@@ -217,7 +216,7 @@ impl Gatherer<'_> {
         let mut text = String::new();
         // What cannot be read is reported when it is read for the second time.
         let _ = or_panicked(path, || {
-            harness::read_after(format, path, last, &mut |turn: Turn| {
+            harness::read_after(format, path, last, self.run.env, &mut |turn: Turn| {
                 let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
                 let tail = border(&text, text.len().saturating_sub(CARRIED));
                 let output = if output.is_empty() { "" } else { &format!("\ntool result: {output}") };
@@ -240,7 +239,7 @@ impl Gatherer<'_> {
 
     /// A turn as the model sees it, and how many bytes of it were cut.
     fn shown(&self, turn: Turn, from: Provenance, outputs: &mut Outputs) -> (Passage, usize) {
-        let Turn { role, at, mut cut, brief, .. } = turn;
+        let Turn { role, at, mut cut, brief, is_typed, .. } = turn;
         let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
         let clean = |text: &str| self.run.redactor.redact(&without_controls(text)).text.into_owned();
         let (input, output) = (clean(input), clean(output));
@@ -251,7 +250,7 @@ impl Gatherer<'_> {
         let output_at = turn.output.map(|_| text.len());
         text.push_str(condensed.as_ref().map_or(&output, |(text, _)| text));
         let full = has_less.then(|| (input.clone() + &output, input.len()));
-        (Passage { role, at, text, output: output_at, full, from, ..Passage::default() }, cut)
+        (Passage { role, at, text, output: output_at, full, is_typed, from, ..Passage::default() }, cut)
     }
 
     /// Which turns nobody has seen yet: those after the last one that was read, and of these not those that the

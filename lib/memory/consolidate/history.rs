@@ -32,8 +32,6 @@ pub struct History {
     pub(super) turns: Vec<String>,
     /// Bytes that were left out of turns, each place marked.
     pub(super) cut: usize,
-    /// The format does not tell a person's turn from text that a tool printed.
-    pub(super) is_forgeable: bool,
     /// How many bytes of the turns that were read before are shown with a part.
     #[serde(default)]
     pub(super) earlier_room: usize,

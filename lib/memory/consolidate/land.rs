@@ -12,7 +12,7 @@
 //! `memory::outside` knows 3, `memory::record` knows 4 and 7. Besides, an update waits that cannot be made safely: it would
 //! lose facts, or the note is not as the model saw it.
 
-use crate::base::text::{counted, one_line as brief, whole_lines};
+use crate::base::text::{counted, one_line as brief, visible, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, source_of};
 use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Target};
@@ -323,7 +323,7 @@ impl Judge<'_> {
 
     /// The facts that an update would lose without calling them gone.
     fn loss(&mut self, proposed: &Proposed, old: &Text, text: &Text, id: &EntryId) -> Option<Reason> {
-        let all = (old.all(), text.all());
+        let all = (visible(&old.all()).into_owned(), text.all());
         let loss = facts::lost(&all.0, &all.1, &proposed.gone, |id| self.known.ids.contains(id));
         for item in &loss.unmatched {
             let item = brief(item, QUOTED);

@@ -25,6 +25,9 @@ pub struct Passage {
     /// first part has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<(String, usize)>,
+    /// Of the user: a person typed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_typed: bool,
     /// It is a part of a long turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
@@ -102,6 +105,7 @@ impl Passage {
                 text,
                 output,
                 full: full.take(),
+                is_typed: false,
                 is_part: true,
                 from: self.from.clone(),
             });
@@ -111,9 +115,8 @@ impl Passage {
         parts
     }
 
-    /// Notes down who said it. Where the format does not tell a person's turn from a tool's output, nothing counts as the
-    /// person's. Title and body of a captured note were written apart.
-    pub(super) fn record(&self, record: &mut Record, is_shown: bool, is_forgeable: bool, is_note: bool) {
+    /// Notes down who said it. Title and body of a captured note were written apart.
+    pub(super) fn record(&self, record: &mut Record, is_shown: bool, is_note: bool) {
         let turn = is_shown.then_some(self.number);
         // More was said than is shown, and quotes are taken from what is shown.
         if let Some((text, at)) = &self.full {
@@ -122,15 +125,14 @@ impl Passage {
         }
         let (input, output) = self.input_and_output();
         match self.role {
-            Role::User if !is_forgeable && self.is_part => record.add(turn, Speaker::Pasted, &self.text),
-            Role::User if !is_forgeable => match self.text.split_once("\n\n").filter(|_| is_note) {
+            Role::User if self.is_typed => match self.text.split_once("\n\n").filter(|_| is_note) {
                 Some((title, body)) => {
                     record.add(turn, Speaker::Person, title);
                     record.add(turn, Speaker::Person, body);
                 }
                 None => record.add(turn, Speaker::Person, &self.text),
             },
-            // Whose it is cannot be told.
+            // Pasted, or it cannot be told whose it is.
             Role::User | Role::Document => record.add(turn, Speaker::Pasted, &self.text),
             Role::Assistant | Role::Reasoning => record.add(turn, Speaker::Agent, &self.text),
             Role::Tool => self.record_call(record, turn, input, output),
@@ -280,10 +282,7 @@ mod tests {
             role,
             at: "2026-03-25T09:02:11Z".parse().ok(),
             text: text.to_owned(),
-            output: None,
-            full: None,
-            is_part: false,
-            from: Provenance::Inside,
+            ..Passage::default()
         }
     }
 

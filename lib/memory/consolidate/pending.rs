@@ -43,7 +43,7 @@ pub(super) fn is_of(proposal: &Proposal, is_in: impl Fn(Option<&str>) -> bool) -
         None => is_in(None),
         Some(_) => repos.any(|repo| is_in(Some(repo))),
     };
-    is_here && proposal.session.is_some() && proposal.op != Op::Conflict
+    is_here && proposal.session.is_some() && !proposal.is_from_elsewhere()
 }
 
 /// What waits in the repositories of the sessions that are shown, and for the notes that are, newest first. What has no
@@ -58,7 +58,7 @@ pub(super) fn pending(
     let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
     let is_shown = |proposal: &Proposal| {
         let is_of_note = || related.iter().any(|note| proposal.note.as_ref() == Some(&note.id));
-        is_of(proposal, is_in) || proposal.op != Op::Conflict && is_of_note()
+        is_of(proposal, is_in) || !proposal.is_from_elsewhere() && is_of_note()
     };
     let mut shown = Vec::new();
     for proposal in proposals.iter().rev().filter(|proposal| is_shown(proposal)) {

@@ -191,22 +191,22 @@ impl Transcript {
     ) -> Result<()> {
         let Transcript { history, path, earlier, cited, .. } = self;
         let Range { start: from, end: to } = history.span(slice.from, slice.to);
-        let (is_forgeable, is_note) = (history.is_forgeable, history.is_note);
+        let is_note = history.is_note;
         earlier.append(cited);
         numbers.next_session();
         history.read(path, self.next..from, |passage, _| {
             earlier.extend(passage.counted().into_iter().chain(passage.cited()));
-            passage.record(record, false, is_forgeable, is_note);
+            passage.record(record, false, is_note);
         })?;
         // What is shown of it once more may be quoted. It is told again only now: who said something first is known.
         history.read(path, digest, |passage, _| {
-            numbers.number(passage).record(record, true, is_forgeable, is_note);
+            numbers.number(passage).record(record, true, is_note);
         })?;
         history.read(path, from..to, |passage, is_here| {
             earlier.extend(passage.counted());
             if is_here { &mut *cited } else { &mut *earlier }.extend(passage.cited());
             let passage = if is_here { numbers.number(passage) } else { passage };
-            passage.record(record, is_here, is_forgeable, is_note);
+            passage.record(record, is_here, is_note);
         })?;
         self.next = to;
         self.here = Some(slice.clone());
@@ -263,7 +263,7 @@ mod tests {
                 _ => (Role::Assistant, " [[id__AAAAAA]]"),
             };
             let text = format!("word {number}{note}");
-            let turn = Passage { number, role, text, ..Passage::default() };
+            let turn = Passage { number, role, text, is_typed: role == Role::User, ..Passage::default() };
             writer.turn(turn, format!("hash{number}"), 0).unwrap();
         }
         batch.write_json(&facts_name("q"), &writer.finish().unwrap()).unwrap();

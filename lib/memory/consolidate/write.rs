@@ -119,7 +119,7 @@ fn withdraw<P: Persistence>(
         made.warnings.push(format!("{id} is not withdrawn: it no longer waits"));
         return Ok(());
     }
-    waiting::end(change, id, None)?;
+    waiting::end(change, std::slice::from_ref(id), None)?;
     made.warnings.extend(waiting.withdrawal());
     made.waiting.push(waiting.clone());
     Ok(())

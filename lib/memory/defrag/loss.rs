@@ -1,7 +1,7 @@
 //! What would be lost of notes whose place a text takes, and whether that is too much.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::one_line;
+use crate::base::text::{one_line, visible};
 use crate::memory::defrag::reply::NAMED;
 use crate::memory::defrag::work::Defrag;
 use crate::memory::facts::{emptied, lost};
@@ -38,7 +38,7 @@ impl LostFacts {
             let whole = format!("{title}\n{summary}\n{body}");
             holds_no_secret(settings, &entry.meta().id, &whole)?;
             // What is missed is named, and a secret must not be.
-            said.push((entry, settings.cleaned(&whole)));
+            said.push((entry, settings.cleaned(&visible(&whole))));
         }
         let age = |entry: &Entry| (entry.meta().updated_at, entry.meta().created_at);
         let newest = old.iter().map(age).max();

@@ -2,7 +2,7 @@
 //! before and after it.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::{one_line, whole_lines};
+use crate::base::text::{one_line, visible, whole_lines};
 use crate::memory::defrag::corpus::{id, reach};
 use crate::memory::defrag::front_matter::{cool, fill, in_archive, join, part_of};
 use crate::memory::defrag::loss::{LostFacts, holds_no_secret};
@@ -207,7 +207,7 @@ impl<'a> Planner<'a> {
         }
         let at = self.at();
         let titles: Vec<String> =
-            texts.iter().map(|text| line(&self.settings.cleaned(&text.title))).collect();
+            texts.iter().map(|text| line(&self.settings.cleaned(&visible(&text.title)))).collect();
         let mut ids = vec![old.meta().id.clone()];
         for title in &titles[1..] {
             ids.push(EntryId::make(title, at, |id| self.inventory.ids.contains(id) || ids.contains(id)));
@@ -230,7 +230,7 @@ impl<'a> Planner<'a> {
         match operation.op {
             Verb::Rename => {
                 holds_no_secret(self.settings, &meta.id, &meta.title)?;
-                let title = line(&self.settings.cleaned(&text.title));
+                let title = line(&self.settings.cleaned(&visible(&text.title)));
                 if title != meta.title {
                     entry.update(|meta| (meta.title, meta.updated_at) = (title, at))?;
                 }
@@ -379,7 +379,11 @@ fn refused<T>(why: impl Into<String>) -> Result<T> {
 /// How much a note is shown is no change of what it says: it stays as old as it was, and whose it was.
 fn tiered(old: &Entry, operation: &Operation) -> Result<Replacement> {
     let mut entry = old.clone();
-    let tier = operation.tier.unwrap_or(old.meta().tier);
+    let tier = match (operation.tier.unwrap_or(old.meta().tier), old.meta().tier) {
+        // Only a person takes what is a person's own out of what is shown.
+        (Tier::Cold, Tier::Hot | Tier::Warm) if old.kept().is_some() => Tier::Warm,
+        (tier, _) => tier,
+    };
     if old.meta().pinned && tier != Tier::Hot {
         return refused(format!("{} is pinned, and stays hot", old.meta().id));
     }

@@ -10,10 +10,11 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::sync::remote::configured;
 use crate::store::git::Git;
-use crate::store::history::history_lock;
+use crate::store::history::{DIRS, history_lock};
 use crate::store::history_state::{HistoryState, locks};
 use crate::store::merge_driver;
 use crate::store::place::Root;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -122,6 +123,34 @@ fn of_repository(state: &HistoryState, root: &Root, hook: &str, to: &mut Diagnos
         let what = format!("{files} from the last commit, for more than two days");
         let mend = "the next change commits them; or run git add and git commit there";
         to.warning(Check::History, top, what, mend);
+    }
+}
+
+/// Git's own files that somebody has put among the notes, or that came from a remote: these programs heed none, the git of
+/// a person does.
+pub(super) fn foreign_settings(cx: &CheckContext, to: &mut Diagnosis) {
+    let root = cx.root;
+    let Some(git) = git_dir(root.path()).and_then(|_| Git::new(root, cx.env).ok()) else { return };
+    let mend = "remove it, if you did not put it there";
+    for dir in ["", DIRS[0], DIRS[1], DIRS[2]] {
+        let path = root.path().join(dir).join(".gitattributes");
+        if path.symlink_metadata().is_ok() {
+            to.warning(
+                Check::History,
+                &path,
+                "tells git how to treat notes; only a git of yours heeds it",
+                mend,
+            );
+        }
+    }
+    let notes = ["topics/any note", "archive/any note", "proposals/any change"];
+    let arguments = [&["check-ignore", "--no-index", "--verbose", "--"], &notes[..]].concat();
+    let hidden = git.maybe_lines(&arguments).ok().flatten().unwrap_or_default();
+    // `FILE:LINE:PATTERN<TAB>PATH`
+    let files: BTreeSet<&str> = hidden.iter().filter_map(|line| line.split(':').next()).collect();
+    for file in files {
+        let what = "hides notes from git; only a git of yours heeds it";
+        to.warning(Check::History, &root.path().join(file), what, mend);
     }
 }
 

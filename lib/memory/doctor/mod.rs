@@ -38,6 +38,7 @@ pub const CHECKS: &[Checker] = &[
     queue::ledgers,
     queue::batches,
     history::check,
+    history::foreign_settings,
     history::sync,
     hooks::check,
 ];
@@ -78,6 +79,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     });
     found.append(std::mem::take(&mut checked.findings));
     links::check(&checked, &mut found);
+    store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
     let Diagnosis { mut findings, harnesses } = found;
     for finding in &mut findings {

@@ -6,7 +6,7 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::text::{TextFacts, open_cache};
 use crate::memory::section::{self, Candidate, Pool};
-use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
+use crate::store::entry::{EntryId, Meta, Source, Status, Tier, is_tag, tag};
 use crate::store::index::{LEAST, NoteCache, NoteView, record};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Broken, Place, Scan};
@@ -34,6 +34,8 @@ pub(super) struct NoteFacts {
     /// The targets of its links, each once.
     pub(super) links: Vec<EntryId>,
     pub(super) aliases: Vec<EntryId>,
+    /// Of one in use.
+    pub(super) sources: Vec<Source>,
     pub(super) superseded_by: Option<EntryId>,
     /// The name that follows from the front matter, if the file has another.
     pub(super) right_name: Option<String>,
@@ -184,7 +186,7 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
 fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
     let NoteView { meta, place, path, .. } = view;
     let is_in_use = *place == Place::Topics;
-    let TextFacts { secrets, dangers, lines, links } = text;
+    let TextFacts { secrets, dangers, hidden, lines, links } = text;
     // The name is made from the title. If there is a secret in it, show a pattern that the shell completes.
     let shown = match secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
         true => path.clone(),
@@ -206,6 +208,15 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
         let what = format!("is {} and {}; hot notes are promoted, others are not", meta.status, meta.tier);
         findings.warning(Check::Promoted, &shown, what, "memory-doctor --fix adapts the status to the tier");
     }
+    if let Some((c, line, count)) = hidden {
+        let first = format!("U+{:04X} in line {line}", u32::from(c));
+        let what = match count {
+            1 => format!("has a character that nobody sees: {first}"),
+            _ => format!("has {count} characters that nobody sees, the first is {first}"),
+        };
+        let mend = format!("memory-read {} on a terminal shows where; remove them in an editor", meta.id);
+        findings.warning(Check::Hidden, &shown, what, mend);
+    }
     if is_in_use {
         check_use(meta, (path, &shown), lines, cx, &mut findings);
         // It would have every agent do what nobody should, whoever wrote it.
@@ -224,6 +235,7 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
         shown,
         links,
         aliases: meta.aliases.clone(),
+        sources: if is_in_use { meta.sources.clone() } else { Vec::new() },
         superseded_by: meta.superseded_by.clone(),
         right_name,
         is_out_of_step,

@@ -3,17 +3,30 @@
 use crate::base::command_line::quoted;
 use crate::base::file;
 use crate::base::text::counted;
+use crate::memory::checkouts::new_checkouts;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::notes::CheckedNotes;
 use crate::memory::recall::troubles;
 use crate::store::apply;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
+use crate::store::projects::Projects;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// A place that no review has named yet and that speaks for a repository.
+pub(super) fn checkouts(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosis) {
+    // A list that cannot be read names nobody.
+    let told = Projects::load(cx.root).unwrap_or_default().told;
+    for checkout in new_checkouts(checked.notes.iter().flat_map(|note| &note.sources), &told) {
+        let (what, mend) = (checkout.to_string(), checkout.next_step());
+        to.warning(Check::Checkout, &checkout.place, what, mend);
+    }
+}
 
 /// The directory exists, and only its owner can read it.
 pub(super) fn directory(cx: &CheckContext, to: &mut Diagnosis) {

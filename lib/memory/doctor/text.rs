@@ -6,6 +6,7 @@
 
 use crate::base::file::{self, Moment};
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
+use crate::base::text::strays;
 use crate::config::memory::Redact;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::links::lines;
@@ -22,6 +23,8 @@ pub(super) struct TextFacts {
     /// Those of [`Redactor::kinds`](crate::memory::redact::Redactor::kinds).
     pub(super) secrets: BTreeMap<&'static str, (usize, usize)>,
     pub(super) dangers: Vec<Danger>,
+    /// The first character that nobody sees, its line, and how many there are.
+    pub(super) hidden: Option<(char, usize, usize)>,
     pub(super) lines: usize,
     pub(super) links: Vec<EntryId>,
 }
@@ -37,6 +40,12 @@ impl TextFacts {
             ..TextFacts::default()
         };
         if note.place == Place::Topics {
+            let text = text_of(note.entry.bytes());
+            // What marks the order of bytes is no part of it.
+            let text = text.trim_start_matches('\u{feff}');
+            facts.hidden = strays(text).next().map(|(at, c)| {
+                (c, memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1, strays(text).count())
+            });
             facts.dangers = dangers(&format!("{title}\n{summary}\n{}", text_of(body)));
             facts.links = links(&text_of(body));
         }
@@ -49,7 +58,8 @@ impl TextFacts {
         put_number(&mut to, self.lines as u64);
         put_number(&mut to, self.links.len() as u64);
         self.links.iter().for_each(|id| put_bytes(&mut to, id.as_str().as_bytes()));
-        (self.secrets.is_empty() && self.dangers.is_empty()).then_some(to)
+        let is_clean = self.secrets.is_empty() && self.dangers.is_empty() && self.hidden.is_none();
+        is_clean.then_some(to)
     }
 
     pub(super) fn unpack(mut from: Unpack<'_>) -> Option<TextFacts> {

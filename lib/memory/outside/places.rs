@@ -23,7 +23,7 @@ pub struct Places {
     own: Vec<PathBuf>,
     /// Temporary directories, and `~/Downloads`.
     strange: Vec<PathBuf>,
-    /// The session itself works in such a directory, and in no checkout of its repository.
+    /// The session itself works in such a directory, and in no worktree of a repository elsewhere.
     pub(super) is_strange: bool,
     /// Is there a checkout of its own in this directory below a worktree?
     nested: HashMap<PathBuf, bool>,
@@ -39,10 +39,19 @@ impl Places {
         let start = cwd.map_or_else(|| PathBuf::from("/\u{0}"), |cwd| normal(Path::new("/"), cwd));
         let mut strange: Vec<PathBuf> = List("temporary").phrases().iter().map(PathBuf::from).collect();
         strange.extend(tmp.filter(|tmp| tmp.parent().is_some()).map(|tmp| normal(Path::new("/"), tmp)));
+        // Whose home lies there, as in a container, works there.
+        strange.retain(|place| home.is_none_or(|home| !home.starts_with(place)));
         strange.extend(home.map(|home| home.join("Downloads")));
         let found = cwd.and_then(repository::of);
-        let is_checkout = found.as_ref().is_some_and(|found| Some(found.name.as_str()) == repo);
-        let is_strange = !is_checkout && strange.iter().any(|place| start.starts_with(place));
+        let is_in_strange = |path: &Path| strange.iter().any(|place| path.starts_with(place));
+        // An archive may bring git's configuration with it, and nothing in it tells a checkout from one. But the repository
+        // of a worktree knows the worktree, and lies where the person put it.
+        let is_known = found.as_ref().is_some_and(|found| {
+            Some(found.name.as_str()) == repo
+                && repository::knows(&found.top).is_some_and(|git| !is_in_strange(&git))
+        });
+        let is_strange = !is_known
+            && (is_in_strange(&start) || found.as_ref().is_some_and(|found| is_in_strange(&found.top)));
         let mut own = match &found {
             Some(found) => repository::worktrees(&found.top),
             None => Vec::new(),

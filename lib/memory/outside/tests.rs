@@ -37,11 +37,9 @@ fn turn(name: &str, arguments: &[(&str, &str)], output: &str) -> Turn {
         role: Role::Tool,
         text,
         id: "c1".to_owned(),
-        at: None,
-        cut: 0,
-        brief: None,
         output: Some(name.len() + 2),
         call,
+        ..Turn::default()
     }
 }
 
@@ -505,30 +503,51 @@ fn only_some_shells_stay_in_a_directory() {
 }
 
 #[test]
-fn a_directory_for_a_while_is_no_repository_unless_it_is_a_checkout() {
-    let source = |cwd: &Path, repo: Option<&str>, command: &str| {
-        let places = Places::new(Some(cwd), repo, Some(Path::new("/home/u")), None);
+fn a_directory_for_a_while_is_no_repository_unless_one_elsewhere_knows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().canonicalize().unwrap();
+    let source = |home: &Path, cwd: &Path, repo: Option<&str>, command: &str| {
+        let places = Places::new(Some(cwd), repo, Some(home), None);
         outside_of(Tracker::new(of("claude-code"), places, repo, None).of(&bash(command)))
     };
-    assert_eq!(source(Path::new("/home/u/Downloads/x"), None, "make"), Some(Vec::new()));
-    assert_eq!(source(Path::new("/tmp/x"), None, "cat README.md"), Some(Vec::new()));
-    assert_eq!(source(Path::new("/home/u"), None, "cat notes.md"), None);
-    assert_eq!(source(Path::new("/home/u"), None, "cat Downloads/x.md"), Some(Vec::new()));
-    let dir = tempfile::tempdir_in("/tmp").unwrap();
-    let dir = dir.path().canonicalize().unwrap();
-    fs::create_dir_all(dir.join(".git")).unwrap();
-    fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    fs::write(dir.join(".git/config"), "[remote \"origin\"]\nurl = https://github.com/o/r\n").unwrap();
-    fs::create_dir_all(dir.join("src")).unwrap();
-    fs::create_dir_all(dir.join("other/.git")).unwrap();
-    assert_eq!(source(&dir, Some(OWN), "cat README.md"), None);
-    assert_eq!(source(&dir.join("src"), Some(OWN), "cat ../README.md"), None);
-    assert_eq!(source(&dir, Some("github.com/x/y"), "cat README.md"), Some(Vec::new()));
-    assert_eq!(
-        source(&dir, Some(OWN), "cat other/README.md"),
-        Some(Vec::new()),
-        "a checkout inside the checkout"
-    );
+    let plain = |cwd: &str, command: &str| source(Path::new("/home/u"), Path::new(cwd), None, command);
+    assert_eq!(plain("/home/u/Downloads/x", "make"), Some(Vec::new()));
+    assert_eq!(plain("/tmp/x", "cat README.md"), Some(Vec::new()));
+    assert_eq!(plain("/home/u", "cat notes.md"), None);
+    assert_eq!(plain("/home/u", "cat Downloads/x.md"), Some(Vec::new()));
+    let file = |path: &str, text: &str| {
+        fs::create_dir_all(home.join(path).parent().unwrap()).unwrap();
+        fs::write(home.join(path), text).unwrap();
+    };
+    let config = "[remote \"origin\"]\nurl = https://github.com/o/r\n";
+    for top in ["src", "Downloads/archive"] {
+        file(&format!("{top}/.git/HEAD"), "ref: refs/heads/main\n");
+        file(&format!("{top}/.git/config"), config);
+        file(&format!("{top}/deep/README.md"), "");
+        file(&format!("{top}/other/.git/HEAD"), "");
+    }
+    let read = |cwd: &str, repo: &str, file: &str| {
+        source(&home, &home.join(cwd), Some(repo), &format!("cat {file}"))
+    };
+    assert_eq!(read("src", OWN, "README.md"), None);
+    assert_eq!(read("src/deep", OWN, "../README.md"), None);
+    assert_eq!(read("src", OWN, "other/README.md"), Some(Vec::new()), "a checkout inside the checkout");
+    // An archive brings git's files with it.
+    assert_eq!(read("Downloads/archive", OWN, "README.md"), Some(Vec::new()));
+    assert_eq!(read("Downloads/archive/deep", OWN, "../README.md"), Some(Vec::new()));
+    // It may name a repository that does not name it.
+    let linked = home.join("src/.git/worktrees/w");
+    file("Downloads/w/.git", &format!("gitdir: {}\n", linked.display()));
+    file("src/.git/worktrees/w/HEAD", "x");
+    file("src/.git/worktrees/w/commondir", "../..\n");
+    file("src/.git/worktrees/w/gitdir", "/elsewhere/.git\n");
+    assert_eq!(read("Downloads/w", OWN, "README.md"), Some(Vec::new()));
+    file("src/.git/worktrees/w/gitdir", &format!("{}\n", home.join("Downloads/w/.git").display()));
+    assert_eq!(read("Downloads/w", OWN, "README.md"), None);
+    assert_eq!(read("Downloads/w", "github.com/x/y", "README.md"), Some(Vec::new()));
+    // Nor does a link into such a directory make another place of it.
+    std::os::unix::fs::symlink(home.join("Downloads/archive"), home.join("mine")).unwrap();
+    assert_eq!(read("mine", OWN, "README.md"), Some(Vec::new()));
 }
 
 /// A session of Claude Code with sub-agents beside it; each is what it ran.

@@ -9,6 +9,7 @@ use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::text::{lossy, one_line};
 use crate::config::memory::MemoryConfig;
+use crate::config::preset::LlmHome;
 use crate::memory::budget::{Call, CallBudget};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::reply::batch_of;
@@ -183,6 +184,10 @@ impl Run<'_> {
         if let Some(spent) = self.budget.spent(now)? {
             return Ok(Some(Failure::Spent(spent)));
         }
+        let home = match LlmHome::of(line, self.env) {
+            Ok(home) => home,
+            Err(e) => return Ok(Some(Failure::NotStarted(e.to_string()))),
+        };
         let purpose = match (question.is_repair(), is_dry) {
             (true, _) => "repair",
             (false, true) => "dry-run",
@@ -196,7 +201,8 @@ impl Run<'_> {
         let reply = file::scratch(&unfinished)?;
         // The command inherits the lock with its stdout, and holds it for as long as it runs.
         reply.file().lock().map_err(|e| not_locked(&unfinished, e))?;
-        let empty = private_dir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
+        let empty = exec::private_dir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
+        let dir = home.as_ref().map_or(empty.path(), |home| &home.work);
         let what = format!(
             "asking about {} of {} ({} kB)",
             question.part.saturating_add(1),
@@ -210,11 +216,11 @@ impl Run<'_> {
         let deadline = Deadline::after_seconds(self.config.llm.timeout_seconds);
         let finished = exec::run(Invocation {
             input: question.prompt.clone().into_bytes(),
-            vars: self.vars(),
+            vars: self.vars().into_iter().chain(home.iter().flat_map(|home| home.vars.clone())).collect(),
             stdout_file: Some(&reply),
             explain: Some(&clean),
             level: self.level,
-            ..Invocation::new(CommandLine::Shell(line), empty.path(), cap, deadline)
+            ..Invocation::new(CommandLine::Shell(line), dir, cap, deadline)
         });
         drop(progress);
         let failure = self.failure(&first_word(line), &finished);
@@ -279,12 +285,4 @@ fn is_reply_name(name: &str) -> bool {
 /// What tells one batch from another: in its id, and in the marks of its prompts.
 fn digits(batch: &str) -> &str {
     batch.rsplit('_').next().unwrap_or(batch)
-}
-
-/// An empty directory, accessible only to the user, whatever the umask.
-fn private_dir() -> std::io::Result<tempfile::TempDir> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir()
 }

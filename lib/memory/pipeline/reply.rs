@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Fault};
 use crate::base::fields::{Fields, brief, kind};
-use crate::base::text::{border, one_line};
+use crate::base::text::{border, one_line, visible};
 use crate::memory::record::NoteText;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::{Entry, one_line as line};
@@ -28,8 +28,9 @@ impl Text {
         }
     }
 
-    /// Fit to be filed, without what `clean` takes out.
+    /// Fit to be filed, without what is hidden in it and what `clean` takes out.
     pub fn cleaned(&self, clean: impl Fn(&str) -> String) -> Text {
+        let clean = |text: &str| clean(&visible(text));
         Text {
             title: line(&clean(&self.title)),
             summary: line(&clean(&self.summary)),

@@ -1,7 +1,7 @@
 //! What a text looks like: invisible characters left out, and characters that look like ASCII replaced by it (UTS 39).
 //! Both sides of each comparison are read in this form, so that an odd spelling is the same text.
 
-use crate::base::text::is_odd;
+use crate::base::text::is_hidden;
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 use unicode_security::skeleton;
@@ -29,7 +29,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
             }
             '\u{2028}' | '\u{2029}' => seen.push('\n'),
             '‐'..='―' | '−' | '﹣' | '－' => seen.push('-'),
-            c if is_invisible(c) => {}
+            c if is_hidden(c) => {}
             c => seen.extend(c.nfkc().map(lookalike)),
         }
     }
@@ -47,14 +47,6 @@ fn lookalike(c: char) -> char {
         (Some(one), None) if one.is_ascii() => one,
         _ => c,
     }
-}
-
-/// Does it leave no trace on a page, or change the direction of a text?
-fn is_invisible(c: char) -> bool {
-    is_odd(c)
-        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200c}' | '\u{200d}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

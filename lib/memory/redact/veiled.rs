@@ -3,7 +3,7 @@
 
 use memchr::{memchr_iter, memchr3_iter};
 
-use crate::base::text::escape;
+use crate::base::text::{escape, is_hidden};
 use crate::memory::redact::chars::leading;
 use crate::memory::redact::near::{Span, from};
 
@@ -55,7 +55,8 @@ struct Veil {
 /// The parts of the text around everything that can be decoded.
 pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     let signs = memchr3_iter(0x1b, b'\\', b'%', bytes).chain(memchr3_iter(0xC2, 0xE2, 0xEF, bytes));
-    let signs = signs.chain(memchr_iter(b'&', bytes));
+    let signs = signs.chain(memchr_iter(b'&', bytes)).chain(memchr3_iter(0xCD, 0xE1, 0xE3, bytes));
+    let signs = signs.chain(memchr3_iter(0xD8, 0xF0, 0xF3, bytes));
     let veil = |at: usize| veil(&bytes[at..]).map(|(len, sign)| Veil { at, len, sign });
     let mut veils: Vec<Veil> = signs.filter_map(veil).collect();
     veils.sort_by_key(|veil| veil.at);
@@ -80,7 +81,7 @@ fn view(bytes: &[u8], veils: &[Veil]) -> View {
     view
 }
 
-/// How long the veil is that a text begins with, and the byte that it stands for.
+/// How long the veil is that a text begins with, and the sign that it stands for.
 fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     const ESCAPES: [&[u8]; 7] = [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
     if let Some(length) = ESCAPES.iter().find_map(|escape| colour(escape.len(), text.strip_prefix(*escape)?))
@@ -105,15 +106,13 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
             let sign = u32::from(wide).checked_sub(0xFEE0).and_then(char::from_u32)?;
             sign.is_ascii_graphic().then_some((3, Some(sign)))
         }
-        [0xC2, 0xAD, ..] => Some((2, None)),
-        // Zero width space and joiners, word joiner, the marks of direction, and of the byte order.
-        [0xE2, 0x80, 0x8B..=0x8F | 0xAA..=0xAE, ..]
-        | [0xE2, 0x81, 0xA0..=0xA4, ..]
-        | [0xEF, 0xBB, 0xBF, ..] => Some((3, None)),
+        [first, ..] if !first.is_ascii() => {
+            let c = text[..text.len().min(4)].utf8_chunks().next()?.valid().chars().next()?;
+            is_hidden(c).then(|| (c.len_utf8(), None))
+        }
         _ => match escape(text)? {
             (c, length) if (' '..='~').contains(&c) || c.is_alphabetic() => Some((length, Some(c))),
-            ('\u{200b}'..='\u{200d}' | '\u{feff}', length) => Some((length, None)),
-            _ => None,
+            (c, length) => is_hidden(c).then_some((length, None)),
         },
     }
 }

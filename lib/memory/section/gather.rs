@@ -98,11 +98,14 @@ impl Section {
 }
 
 /// Whose a note is and how much it matters, the least first.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Group {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Group {
     Other,
     Hot,
-    Kept,
+    /// A session's note that holds everywhere.
+    Global,
+    /// Written, edited or accepted by a person: no session has so many notes that they take its place.
+    Own,
     Pinned,
 }
 
@@ -221,9 +224,10 @@ impl Pool {
     fn weighed(&self, view: NoteView, audiences: Vec<usize>) -> Candidate {
         let meta = &view.meta;
         let is_hot = meta.pinned || meta.tier == Tier::Hot;
-        let group = match meta.kept(|| view.body.is_edited) {
+        let group = match meta.own(|| view.body.is_edited) {
             _ if meta.pinned => Group::Pinned,
-            Some(_) => Group::Kept,
+            Some(_) => Group::Own,
+            None if meta.scope == Scope::Global => Group::Global,
             None if is_hot => Group::Hot,
             None => Group::Other,
         };
@@ -262,7 +266,13 @@ impl Pool {
     /// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are
     /// listed with a sentence of their text.
     pub fn select(&self, index: usize, room: Room) -> Section {
+        self.select_from(Group::Other, index, room)
+    }
+
+    /// The same of the notes that matter at least so much.
+    pub(super) fn select_from(&self, least: Group, index: usize, room: Room) -> Section {
         let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
+        let its = its.filter(|candidate| candidate.weight.group >= least);
         let (cold, notes): (Vec<&Candidate>, Vec<&Candidate>) = its.partition(|candidate| candidate.is_cold);
         let waiting = self.audiences.get(index).map_or(0, |audience| self.waiting_for(audience.as_deref()));
         let mut section = Section { cold: cold.len(), waiting, ..Section::default() };
@@ -277,7 +287,7 @@ impl Pool {
             left -= bytes.unwrap_or_default();
             let counted = match note.weight {
                 Weight { is_hot: true, .. } => bytes.unwrap_or_else(|| note.bytes()),
-                Weight { group: Group::Kept, .. } => bytes.unwrap_or_default(),
+                Weight { group: Group::Global | Group::Own, .. } => bytes.unwrap_or_default(),
                 _ => 0,
             };
             section.hot_bytes = section.hot_bytes.saturating_add(counted);
@@ -310,7 +320,7 @@ impl Pool {
             }
             let id = view.meta.id.clone();
             match share {
-                Share::Whole(block) if weight.group >= Group::Kept => section.own.push((id, block)),
+                Share::Whole(block) if weight.group >= Group::Global => section.own.push((id, block)),
                 Share::Whole(block) => section.found.push((id, block)),
                 Share::Line(line) => {
                     section.dir.get_or_insert_with(|| note::dir(view));

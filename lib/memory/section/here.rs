@@ -1,15 +1,17 @@
 //! What a session in one place should know: the notes of its repository and those that hold everywhere, in one section.
 //!
 //! A file's section has one audience; that of a session has two, and may have to fit into so many bytes: then the
-//! repository's notes come first, as they are the nearer ones.
+//! repository's notes come first, as they are the nearer ones, except before what a person wrote or accepted.
 
-use crate::memory::section::gather::{Pool, Room, Section};
+use crate::memory::section::gather::{Group, Pool, Room, Section};
 use crate::store::entry::EntryId;
 use std::collections::BTreeSet;
 
 /// The repository's notes take up so much of the room, in percent, and hot ones so much of what is theirs.
 const REPOSITORY: usize = 65;
 const HOT: usize = 70;
+/// Room is taken in whole tokens, of so many bytes.
+const TOKEN: usize = 4;
 /// What the section has besides notes: heading, introduction, numbers.
 const FRAME: usize = 700;
 
@@ -35,11 +37,15 @@ impl Pool {
         let mut all = Section { waiting, broken: self.broken.clone(), ..Section::default() };
         let mut left = bytes.map(|bytes| bytes.saturating_sub(FRAME));
         for audience in 0..self.audiences.len() {
-            let rest = match audience + 1 < self.audiences.len() {
-                true => left.map(|left| self.need(audience + 1, room, left * (100 - REPOSITORY) / 100)),
-                false => None,
-            };
-            let section = self.fitting(audience, room, left.map(|left| left - rest.unwrap_or_default()));
+            let rest = left.filter(|_| audience + 1 < self.audiences.len()).map(|left| {
+                let need = |least, audience, bytes| self.need(least, audience, room, bytes);
+                let share = left * REPOSITORY / 100;
+                // A person's own for everywhere go before what sessions found here.
+                let own = left - need(Group::Own, audience, share);
+                need(Group::Other, audience + 1, left - share).max(need(Group::Own, audience + 1, own))
+            });
+            let bytes = left.map(|left| left - rest.unwrap_or_default());
+            let section = self.fitting(Group::Other, audience, room, bytes);
             left = left.map(|left| left.saturating_sub(size(&section)));
             let is_new = |(id, _): &(EntryId, String)| !had.whole.contains(id);
             all.own.extend(section.own.into_iter().filter(is_new));
@@ -56,23 +62,28 @@ impl Pool {
     }
 
     /// How many of so many bytes an audience needs.
-    fn need(&self, audience: usize, room: Room, bytes: usize) -> usize {
-        size(&self.fitting(audience, room, Some(bytes))).min(bytes)
+    fn need(&self, least: Group, audience: usize, room: Room, bytes: usize) -> usize {
+        let need = size(&self.fitting(least, audience, room, Some(bytes)));
+        need.next_multiple_of(TOKEN).min(bytes)
     }
 
     /// What an audience sees in so many bytes. First whole notes and lines have a share each; then whole notes get
     /// what lines do not need, and lines what whole notes leave.
-    fn fitting(&self, audience: usize, room: Room, bytes: Option<usize>) -> Section {
-        let Some(all) = bytes else { return self.select(audience, room) };
+    fn fitting(&self, least: Group, audience: usize, room: Room, bytes: Option<usize>) -> Section {
+        let Some(all) = bytes else { return self.select_from(least, audience, room) };
         // Whole tokens.
-        let within = |most: u64, bytes: usize| most.min((bytes / 4 * 4) as u64);
-        let select = |hot: usize, warm: usize| {
+        let within = |most: u64, bytes: usize| most.min((bytes / TOKEN * TOKEN) as u64);
+        let select_from = |least: Group, hot: usize, warm: usize| {
             let (hot_bytes, warm_bytes) = (within(room.hot_bytes, hot), within(room.warm_bytes, warm));
-            self.select(audience, Room { hot_bytes, warm_bytes, ..room })
+            self.select_from(least, audience, Room { hot_bytes, warm_bytes, ..room })
         };
-        let share = all * HOT / 100;
+        let select = |hot: usize, warm: usize| select_from(least, hot, warm);
+        // A person's own have what they need, as far as there is so much.
+        let own = select_from(Group::Own, all, all);
+        let own_lines = length(&own.lines).next_multiple_of(TOKEN).min(all);
+        let share = (all * HOT / 100).max(size(&own) - length(&own.lines)).min(all - own_lines);
         let first = select(share, all - share);
-        let hot = all - length(&first.lines).min(all - share);
+        let hot = all - length(&first.lines).next_multiple_of(TOKEN).min(all - share);
         let second = select(hot, all - hot);
         if second.beyond == 0 {
             return second;

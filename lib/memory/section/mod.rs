@@ -23,6 +23,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::repository::Repository;
 use crate::config::memory::{MemoryConfig, Target};
+use crate::memory::checkouts::NewCheckout;
 use crate::memory::search::Index;
 use crate::memory::section::gather::BYTES_A_TOKEN;
 use crate::memory::section::projects::Due;
@@ -147,6 +148,17 @@ pub fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Date, rep
 pub fn record_project(root: &Root, repository: &Repository) -> Result<()> {
     let _lock = lock(root);
     projects::record(root, repository)
+}
+
+/// The person has been told of these checkouts.
+pub fn record_told(root: &Root, checkouts: Vec<NewCheckout>) -> Result<()> {
+    root.make()?;
+    let _lock = lock(root);
+    let mut projects = Projects::load(root)?;
+    for NewCheckout { repo, place, .. } in checkouts {
+        projects.told.entry(repo).or_default().insert(place);
+    }
+    projects.save(root)
 }
 
 /// Is there anything to refresh?

@@ -157,7 +157,7 @@ impl Due {
             }
             project
         });
-        let projects = Projects { projects: projects.collect() };
+        let projects = Projects { projects: projects.collect(), ..self.loaded.clone() };
         if projects == self.loaded { Ok(()) } else { projects.save(root) }
     }
 }

@@ -5,7 +5,7 @@
 //! section. Without HTML, only a code fence can reach beyond the text. A fence at the margin is closed; if it is
 //! uncertain where a fence ends, the whole text becomes a quote, which ends everything inside it.
 
-use crate::base::text::is_hidden;
+use crate::base::text;
 use crate::memory::links::without_waiting;
 use crate::memory::section::fences::{Fence, fence};
 
@@ -15,7 +15,7 @@ const BLANKS: [char; 2] = [' ', '\t'];
 
 /// A note's body: whole lines, without empty ones at its ends, and no heading above level `depth`.
 pub(super) fn body(bytes: &[u8], depth: usize) -> String {
-    let text = visible(&without_waiting(&String::from_utf8_lossy(bytes)));
+    let text = plain(&without_waiting(&String::from_utf8_lossy(bytes)));
     let text = text.trim_end().trim_start_matches('\n');
     if text.is_empty() {
         return String::new();
@@ -33,14 +33,14 @@ pub(super) fn body(bytes: &[u8], depth: usize) -> String {
 /// One line of text: a title in a heading of ours, or a summary at the end of a line. It holds no link, either: a list of
 /// ours would give it more weight than a note's text has.
 pub(super) fn line(text: &str) -> String {
-    escaped(&visible(text), false, &mut true)
+    escaped(&plain(text), false, &mut true)
 }
 
 /// `text` with `\n` for line ends, without invisible characters, and with U+FFFD for control characters.
-fn visible(text: &str) -> String {
-    let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
-    let seen = text.chars().filter(|c| !is_hidden(*c));
-    seen.map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
+fn plain(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let seen = text::visible(&text);
+    seen.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '\u{fffd}' } else { c }).collect()
 }
 
 /// For each line, how far the fence that it belongs to is indented; and the fence that is open at the end. `None` if

@@ -17,6 +17,7 @@ pub mod removals;
 pub mod run;
 mod same_id;
 mod secrets;
+mod shared;
 mod side;
 mod tree;
 mod unique_paths;

@@ -167,21 +167,20 @@ fn whole<T>(answers: BTreeMap<String, T>, names: &BTreeSet<&str>) -> Result<BTre
     }
 }
 
-/// Makes a commit with two parents, which no branch has yet: what becomes of the files of the first one.
+/// Makes a commit with up to two parents, which no branch has yet: what becomes of the files of the first one.
 pub(super) fn commit(
     git: &Git,
-    ours: &str,
-    theirs: &str,
+    [ours, theirs]: [Option<&str>; 2],
     revisions: &[Revision],
     message: &str,
 ) -> Result<String> {
     let who = git.line(&["var", "GIT_COMMITTER_IDENT"])?;
-    let mut stream = Vec::new();
-    let head = format!(
-        "feature done\ncommit {MERGED}\ncommitter {who}\ndata {}\n{message}\nfrom {ours}\nmerge {theirs}\n",
-        message.len()
-    );
-    stream.extend_from_slice(head.as_bytes());
+    let mut head =
+        format!("feature done\ncommit {MERGED}\ncommitter {who}\ndata {}\n{message}\n", message.len());
+    for (key, parent) in [("from", ours), ("merge", theirs)] {
+        head += &parent.map(|parent| format!("{key} {parent}\n")).unwrap_or_default();
+    }
+    let mut stream = head.into_bytes();
     // Removals first, or a directory could not take the place of a file.
     let path_of = |version: &Version| quoted(&version.path().to_string_lossy());
     for Revision { before, after } in revisions {

@@ -14,6 +14,10 @@ use std::time::Duration;
 /// The commit that the remote has, as we saw it last.
 const SEEN: &str = "refs/agent-memory/remote";
 const NAME: &str = "origin";
+/// The key of git's settings for who can write to the remote.
+const TRUST: &str = "agentMemoryTrust";
+/// The word for a remote that nobody else can write to.
+pub const OWN: &str = "own";
 /// How often a fetch is tried while another git writes the same.
 const TRIES: usize = 5;
 /// How long a transfer may take.
@@ -73,15 +77,32 @@ pub(super) struct Remote<'a> {
 
 /// The notes are shared, by the configuration or since `memory-sync --remote`.
 pub fn is_set(config: &MemoryConfig, root: &Root, env: &Env) -> bool {
-    let has_remote =
-        || Git::new(root, env).and_then(|git| configured(&git)).is_ok_and(|address| address.is_some());
-    config.sync.remote.is_some() || (git_dir(root.path()).is_some() && has_remote())
+    config.sync.remote.is_some() || current(root, env).is_some()
+}
+
+/// The remote that the store has now, where that can be read.
+pub fn current(root: &Root, env: &Env) -> Option<String> {
+    git_dir(root.path())?;
+    Git::new(root, env).and_then(|git| configured(&git)).ok().flatten()
 }
 
 /// The remote that the store's repository has.
 pub fn configured(git: &Git) -> Result<Option<String>> {
     let url = git.maybe_line(&["config", "--local", "--get", &format!("remote.{NAME}.url")])?;
     Ok(url.filter(|url| !url.is_empty()))
+}
+
+/// Nobody else can write to that remote; `None`: nobody has said.
+pub(super) fn is_own(git: &Git) -> Result<Option<bool>> {
+    let said = git.maybe_line(&["config", "--local", "--get", &format!("remote.{NAME}.{TRUST}")])?;
+    Ok(said.map(|said| said == OWN))
+}
+
+/// Keeps it for all further runs.
+pub(super) fn set_own(git: &Git, is_own: bool) -> Result<()> {
+    let key = format!("remote.{NAME}.{TRUST}");
+    let word = if is_own { OWN } else { "shared" };
+    git.run(&["config", "--local", "--replace-all", &key, word]).map(drop)
 }
 
 /// An address without what may be a secret in it.

@@ -9,16 +9,18 @@ use crate::memory::sync::objects::{self, Commits};
 use crate::memory::sync::remote::{self, Push, Remote, Unsynced};
 use crate::memory::sync::removals::{self, Missing, Notes};
 use crate::memory::sync::secrets::{self, Secrets};
+use crate::memory::sync::shared::{self, Received};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
 use crate::store::apply::{self, BegunChange, Merge};
+use crate::store::change::Change;
 use crate::store::entry::EntryId;
-use crate::store::git::{Git, NO_TEMPORARY_FILES};
+use crate::store::git::{Git, NO_TEMPORARY_FILES, unusable};
 use crate::store::history::{self, Commit, DIRS, history_lock};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
-use crate::store::proposal::ProposalId;
+use crate::store::proposal::{self, ProposalId};
 use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
 use crate::store::{merge_commit, merge_driver, removed};
@@ -47,6 +49,8 @@ pub struct SyncRequest<'a> {
     pub redactor: &'a Redactor,
     /// What is to become of many notes that are gone; `None`: nothing is merged.
     pub missing: Option<Missing>,
+    /// Nobody else can write to the remote, by the command line or the configuration.
+    pub is_own: Option<bool>,
     pub is_dry: bool,
 }
 
@@ -94,6 +98,9 @@ fn overtaken(why: impl Into<String>) -> Option<Again> {
     Some(Again { why: why.into(), hint: "run memory-sync again" })
 }
 
+/// The commits of this store that follow what was taken from a shared remote: their second parent is what that was given.
+const EXCHANGE: &str = "sync: take from a shared remote";
+
 const NEW_COMMIT: &str = "the store has got another commit meanwhile";
 
 pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
@@ -126,16 +133,21 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
     })?;
     let remote = Remote::at(&address, root, request.env);
+    let is_new = configured.as_deref() != Some(&address);
+    let known = if is_new { None } else { remote::is_own(&git)? };
     let mut run = SyncRun {
+        is_own: request.is_own.or(known).unwrap_or(false),
+        offer: None,
         report: SyncReport { remote: remote.shown.clone(), dry_run: request.is_dry, ..SyncReport::default() },
         request,
         git: &git,
         commits: Commits::of(&git),
         remote: &remote,
         local: &local,
-        is_new: configured.as_deref() != Some(&address),
+        is_new,
         merged_bases: RefCell::default(),
     };
+    run.settle_trust(known)?;
     match run.try_often(&address) {
         Err(Unsynced::Unreachable(why)) if run.is_new => {
             Err(Error::io(format!("\"{}\" cannot be reached: git {why}", remote.shown))
@@ -157,6 +169,10 @@ struct SyncRun<'a> {
     remote: &'a Remote<'a>,
     /// The branch of this store.
     local: &'a str,
+    /// Nobody else can write to the remote.
+    is_own: bool,
+    /// What the remote is to have.
+    offer: Option<String>,
     /// The store does not know this remote yet.
     is_new: bool,
     /// The commits that several bases were merged into.
@@ -185,6 +201,7 @@ impl SyncRun<'_> {
             }
             if self.is_new && !self.request.is_dry {
                 remote::set_up(self.git, address, self.local, &branch)?;
+                self.keep_trust()?;
                 self.is_new = false;
             }
             match self.attempt(theirs.as_deref(), &branch)? {
@@ -193,6 +210,34 @@ impl SyncRun<'_> {
             }
         }
         Err(Error::busy(format!("{}, {TRIES} times in a row", last.why)).hint(last.hint).into())
+    }
+
+    /// Who can write to the remote is said once, if nobody has said it. `known`: it was kept.
+    fn settle_trust(&mut self, known: Option<bool>) -> Result<()> {
+        if self.request.is_own.or(known).is_none() {
+            self.report.notices.push(format!(
+                "\"{}\" counts as shared: what others change there of your own notes waits for memory-review; if \
+                 nobody else can write to it, run: memory-sync --trust own",
+                self.remote.shown
+            ));
+        }
+        let is_kept = self.is_new || self.request.is_dry || known == Some(self.is_own);
+        if is_kept { Ok(()) } else { self.keep_trust() }
+    }
+
+    /// Where nobody else can write, nothing that came from there waits any longer: the merge takes it.
+    fn keep_trust(&self) -> Result<()> {
+        if self.is_own {
+            let notes = Topics::at(self.request.root);
+            let change = Change::of(&notes)?;
+            let (waiting, _) = change.notes.proposals()?;
+            waiting
+                .iter()
+                .filter(|it| it.remote() == Some(&*self.remote.shown))
+                .for_each(|it| change.withdraw(&it.id));
+            change.write()?;
+        }
+        remote::set_own(self.git, self.is_own)
     }
 
     fn shown(&self) -> String {
@@ -216,14 +261,15 @@ impl SyncRun<'_> {
         if let Some(again) = self.commit_and_take_in(theirs)? {
             return Ok(Some(again));
         }
-        let Some(ours) = self.head()?.filter(|ours| theirs != Some(ours)) else { return Ok(None) };
+        let ours = if self.is_own { self.head()? } else { self.offer.take() };
+        let Some(ours) = ours.filter(|ours| theirs != Some(ours)) else { return Ok(None) };
         let (listing, theirs_listed) = (self.commits.listing(Some(&ours))?, self.commits.listing(theirs)?);
         let published = theirs.map(|theirs| (theirs, &*theirs_listed));
         let found = secrets::search(self.git, (&ours, &listing), published, self.request.redactor)?;
         self.report.secrets.clone_from(&found.files);
         let pushed = match found {
             Secrets { files, .. } if !files.is_empty() => return Ok(None),
-            Secrets { in_the_past: true, .. } => match self.squash(&ours, theirs)? {
+            Secrets { in_the_past: true, .. } if self.is_own => match self.squash(&ours, theirs)? {
                 Some(squashed) => squashed,
                 None => return Ok(overtaken(NEW_COMMIT)),
             },
@@ -252,7 +298,11 @@ impl SyncRun<'_> {
             let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
             self.commit()?;
         }
-        theirs.map_or(Ok(None), |theirs| self.take_in(theirs, &kept))
+        match theirs {
+            _ if !self.is_own => self.exchange(theirs, &kept),
+            Some(theirs) => self.take_in(theirs, &kept),
+            None => Ok(None),
+        }
     }
 
     /// The commit of a `git pull` that git could not finish, taken back so that it can be merged by note.
@@ -286,7 +336,7 @@ impl SyncRun<'_> {
         let dir = root.state().join(UNFINISHED);
         let mut is_kept = false;
         let status = self.git.status(&["."])?;
-        let changed = status.into_iter().filter(|(letters, _)| letters != b"??");
+        let changed = status.into_iter().filter(|(letters, _)| !matches!(letters, b"??" | b"!!"));
         let changed = changed.map(|(_, path)| String::from_utf8_lossy(&path).into_owned()).collect();
         let [theirs] = self.commits.files([&*self.commits.listing(Some(theirs))?], &changed)?;
         for path in &changed {
@@ -321,7 +371,6 @@ impl SyncRun<'_> {
 
     /// Merges a commit into the store. Others wait only while what has been prepared is put in its place.
     fn take_in(&mut self, theirs: &str, kept: &Notes) -> Result<Option<Again>> {
-        let root = self.request.root;
         let ours = self.head()?;
         if ours.as_deref() == Some(theirs) {
             return Ok(None);
@@ -332,11 +381,24 @@ impl SyncRun<'_> {
         let Computed { merged, revisions, sent } = computed;
         let commit = match &ours {
             Some(ours) if !sent.is_empty() || !self.is_ancestor(ours, theirs)? => {
-                objects::commit(self.git, ours, theirs, &revisions, "sync: merge another machine")?
+                let parents = [Some(ours.as_str()), Some(theirs)];
+                objects::commit(self.git, parents, &revisions, "sync: merge another machine")?
             }
             // It is just what the other side has.
             _ => theirs.to_owned(),
         };
+        self.put(ours, revisions, merged, commit)
+    }
+
+    /// Puts a merge in its place, for which `commit` was made.
+    fn put(
+        &mut self,
+        ours: Option<String>,
+        revisions: Vec<Revision>,
+        merged: MergedTree,
+        commit: String,
+    ) -> Result<Option<Again>> {
+        let root = self.request.root;
         let begun = BegunChange { revisions, merge: Some(Merge { ours: ours.clone(), merged: commit }) };
         apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
@@ -359,6 +421,124 @@ impl SyncRun<'_> {
         Ok(None)
     }
 
+    /// Takes from a shared remote what is believed of it, and makes what it is to have: one commit on what it has, without a
+    /// past of this store. The two states differ, and each gets only what the other has changed since they last met.
+    fn exchange(&mut self, theirs: Option<&str>, kept: &Notes) -> Result<Option<Again>> {
+        let Some(ours) = self.head()? else {
+            return Err(Error::conflict("the store's repository has no commit").hint("run memory-sync again"));
+        };
+        let last = self.last_exchange(Some(&ours), theirs)?;
+        let (Computed { merged, revisions, .. }, offer) = self.compute_shared(&last, &ours, theirs, kept)?;
+        let offer = self.on_top_of(theirs, last[1].as_deref(), offer)?;
+        self.offer = Some(offer.clone());
+        if revisions.is_empty() && last[1].as_ref() == Some(&offer) {
+            return Ok(None);
+        }
+        let commit = objects::commit(self.git, [Some(&ours), Some(&offer)], &revisions, EXCHANGE)?;
+        self.put(Some(ours), revisions, merged, commit)
+    }
+
+    /// A state of the remote's, as one commit on what it has.
+    fn on_top_of(&self, theirs: Option<&str>, last: Option<&str>, state: String) -> Result<String> {
+        if [theirs, last].contains(&Some(&state)) {
+            return Ok(state);
+        }
+        let wanted = format!("{state}^{{tree}}");
+        let message = format!("sync: changes of a machine ({})", file::random58(6)?);
+        let mut arguments = vec!["commit-tree", &wanted, "-m", &message];
+        arguments.extend(theirs.iter().flat_map(|theirs| ["-p", theirs]));
+        self.git.object(&arguments)
+    }
+
+    /// The last state of this store, and of the remote, that the two have in common: as they met, one is not the other if
+    /// the remote is shared.
+    fn last_exchange(&self, ours: Option<&str>, theirs: Option<&str>) -> Result<[Option<String>; 2]> {
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return Ok([None, None]) };
+        // The last line is about `ours`, so that a part of the answer is not taken for all.
+        let arguments = ["log", "--first-parent", "--reverse", "--format=%H %P %s", ours];
+        let lines = self.git.lines(&arguments)?;
+        if !lines.last().is_some_and(|line| line.starts_with(ours)) {
+            return Err(unusable(&arguments));
+        }
+        let met = self.commits.bases(Some(ours), Some(theirs))?;
+        for line in lines.iter().rev().filter_map(|line| line.strip_suffix(EXCHANGE)) {
+            let [commit, _, there] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
+            let common = self.commits.bases(Some(there), Some(theirs))?;
+            // Where all of this store was sent, or another merge came after it, that counts.
+            if self.is_ancestor(commit, theirs)? || self.is_own && met != common {
+                break;
+            }
+            if !common.is_empty() {
+                return Ok([Some(commit.to_owned()), Some(there.to_owned())]);
+            }
+        }
+        let base = self.base(Some(ours), theirs)?;
+        Ok([base.clone(), base])
+    }
+
+    /// What this store becomes, as the files of `tree`, and a commit of what the remote becomes.
+    fn compute_shared(
+        &self,
+        last: &[Option<String>; 2],
+        tree: &str,
+        theirs: Option<&str>,
+        kept: &Notes,
+    ) -> Result<(Computed, String)> {
+        let [here, there] = last;
+        let now = match (there, theirs) {
+            (Some(there), Some(theirs)) => Some(self.both(there, theirs)?),
+            _ => theirs.map(str::to_owned),
+        };
+        let commits = [here.as_deref(), there.as_deref(), Some(tree), now.as_deref()];
+        let [base, before, ours, theirs] = commits.map(|commit| self.commits.listing(commit));
+        let (base, before, ours, theirs) = (base?, before?, ours?, theirs?);
+        let mut changed = &differing(&base, &ours) | &differing(&base, &theirs);
+        changed.extend(differing(&before, &theirs));
+        // A note is known by its id, whatever its file is called.
+        let touched = theirs.iter().filter(|(path, _)| changed.contains(*path));
+        let touched = touched.map(|(path, oid)| (path.clone(), oid.clone())).collect();
+        let [touched, here] = [&touched, &*ours].map(|listing| removals::in_listing(&self.commits, listing));
+        let touched = touched?;
+        changed.extend(here?.into_iter().filter(|(id, _)| touched.contains_key(id)).map(|(_, path)| path));
+        // All that wait are looked at, and none leaves this machine.
+        changed.extend(ours.keys().filter(|path| is_proposal(path)).cloned());
+        let rest: BTreeSet<String> = ours.keys().filter(|path| !changed.contains(*path)).cloned().collect();
+        let files = self.commits.files([&base, &before, &ours, &theirs], &changed)?;
+        let [mut base, mut before, ours_files, now_files] = files;
+        let returned = removals::taken(&mut base, kept)?;
+        removals::taken(&mut before, kept)?;
+        let [base, one, two] = [&base, &ours_files, &now_files].map(without_proposals);
+        let mut merged = tree::merge(Sides { base: &base, one: &one, two: &two, rest: &rest });
+        removals::put_missing(&mut merged.files, returned.clone())?;
+        let offered = without_proposals(&merged.files);
+        let received =
+            Received { before: &before, now: &now_files, merged: &merged.files, name: &self.remote.shown };
+        let (mut believed, conflicts) = shared::believed(&ours_files, &received, &rest);
+        removals::put_missing(&mut believed, returned)?;
+        let given = revisions(&two, &offered);
+        let offer = match &now {
+            Some(now) if given.is_empty() => now.clone(),
+            _ => objects::commit(self.git, [now.as_deref(), None], &given, "sync: to a shared remote")?,
+        };
+        let revisions = revisions(&ours_files, &believed);
+        let merged = MergedTree { files: believed, said: merged.said, conflicts };
+        Ok((Computed { merged, revisions, sent: differing(&two, &offered) }, offer))
+    }
+
+    /// What the remote was to have and what it has, as one state.
+    fn both(&self, offered: &str, theirs: &str) -> Result<String> {
+        if self.is_ancestor(offered, theirs)? {
+            return Ok(theirs.to_owned());
+        }
+        let base = self.base(Some(offered), theirs)?;
+        if base.as_deref() == Some(theirs) {
+            return Ok(offered.to_owned());
+        }
+        let commits = [base.as_deref(), Some(offered), Some(theirs)];
+        let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
+        objects::commit(self.git, [Some(offered), Some(theirs)], &revisions, "sync: what a remote is to have")
+    }
+
     fn tell(&mut self, revisions: &[Revision], merged: MergedTree) {
         self.report.received.extend(paths(revisions));
         self.report.conflicts.extend(merged.conflicts);
@@ -375,8 +555,14 @@ impl SyncRun<'_> {
     /// There are such notes, and nobody has said what is to become of them.
     fn given_back(&self, theirs: &str) -> Result<Notes> {
         let SyncRequest { root, missing, is_dry, .. } = *self.request;
-        let Some(base) = self.base(self.head()?.as_deref(), theirs)? else { return Ok(Notes::new()) };
-        let base = removals::in_listing(&self.commits, &*self.commits.listing(Some(&base))?)?;
+        let [Some(base), Some(given)] = self.last_exchange(self.head()?.as_deref(), Some(theirs))? else {
+            return Ok(Notes::new());
+        };
+        let notes = |commit: &str| removals::in_listing(&self.commits, &*self.commits.listing(Some(commit))?);
+        // What a shared remote was to have and has never got, it has not lost.
+        let had = if given == base { None } else { self.base(Some(&given), theirs)? };
+        let base = notes(&base)?;
+        let had = had.map_or_else(|| Ok(base.clone()), |had| notes(&had))?;
         let theirs = self.commits.listing(Some(theirs))?;
         let there = removals::in_listing(&self.commits, &theirs)?;
         let named = removals::named(&self.commits, &theirs)?;
@@ -384,15 +570,17 @@ impl SyncRun<'_> {
         let _store = if is_dry { None } else { Some(Topics::at(root).lock()?) };
         let named = &named | &removed::of(root)?;
         let here = removals::lost(&base, &removals::on_disk(root)?, &named);
-        let there = removals::lost(&base, &there, &named);
+        let there = removals::lost(&had, &there, &named);
         if missing == Some(Missing::Keep) {
             return Ok(here.into_iter().chain(there).collect());
         }
         // A few that a person has deleted here have a name from now on, too, or many times a few would be many for a machine
         // that was away.
         let mut gone: BTreeSet<EntryId> = here.keys().cloned().collect();
-        let mut many = vec![(here, "on this machine".to_owned()), (there, format!("in {}", self.shown()))];
-        many.retain(|(lost, _)| removals::are_many(lost, &base));
+        let places =
+            [("on this machine".to_owned(), here, &base), (format!("in {}", self.shown()), there, &had)];
+        let many = places.into_iter().filter(|(_, lost, all)| removals::are_many(lost, all));
+        let many: Vec<_> = many.map(|(place, lost, _)| (lost, place)).collect();
         if !many.is_empty() && missing.is_none() {
             return Err(removals::refused(&many, &base));
         }
@@ -414,8 +602,12 @@ impl SyncRun<'_> {
         let before = self.base(Some(first), second)?;
         let commits = [before.as_deref(), Some(first), Some(second)];
         let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
-        let merged =
-            objects::commit(self.git, first, second, &revisions, "sync: what two machines have in common")?;
+        let merged = objects::commit(
+            self.git,
+            [Some(first), Some(second)],
+            &revisions,
+            "sync: what two machines have in common",
+        )?;
         self.merged_bases.borrow_mut().insert(bases.clone(), merged.clone());
         Ok(Some(merged))
     }
@@ -429,7 +621,7 @@ impl SyncRun<'_> {
         theirs: &str,
         kept: &Notes,
     ) -> Result<Option<Computed>> {
-        let base = self.base(ours, theirs)?;
+        let [base, _] = self.last_exchange(ours, Some(theirs))?;
         if base.as_deref() == Some(theirs) && kept.is_empty() {
             return Ok(None);
         }
@@ -477,6 +669,10 @@ impl SyncRun<'_> {
         let tree = self.tree_of_files(ours.as_deref())?;
         let kept = theirs.map_or(Ok(Notes::new()), |theirs| self.given_back(theirs))?;
         let computed = match theirs {
+            _ if !self.is_own => {
+                let last = self.last_exchange(ours.as_deref(), theirs)?;
+                Some(self.compute_shared(&last, &tree, theirs, &kept)?.0)
+            }
             Some(theirs) => self.compute(ours.as_deref(), Some(&tree), theirs, &kept)?,
             None => None,
         };
@@ -504,7 +700,7 @@ impl SyncRun<'_> {
             git.run(&["read-tree", ours.unwrap_or("--empty")])?;
             let changed = history::changed(&git, &SYNCED)?;
             if !changed.is_empty() {
-                git.run(&[&["add", "--all", "--"], &changed[..], &NO_TEMPORARY_FILES].concat())?;
+                git.run(&[&history::ADD, &changed[..], &NO_TEMPORARY_FILES].concat())?;
             }
             git.object(&["write-tree"])
         };
@@ -512,6 +708,15 @@ impl SyncRun<'_> {
         file::if_exists(file::remove(&index))?;
         tree
     }
+}
+
+fn is_proposal(path: &str) -> bool {
+    path.split_once('/').is_some_and(|(dir, _)| dir == proposal::DIR)
+}
+
+fn without_proposals(files: &Files) -> Files {
+    let others = files.iter().filter(|(path, _)| !is_proposal(path));
+    others.map(|(path, bytes)| (path.clone(), bytes.clone())).collect()
 }
 
 /// What becomes of each file. A note that gets another path is renamed, so it never has two; removals come last, so a text

@@ -8,23 +8,24 @@ use crate::base::file;
 use crate::base::stderr::line;
 use crate::config::memory::search::{named, users_own};
 use crate::config::memory::starter::starter;
-use crate::harness::shell::AgentShell;
 use crate::harness::spec::Spec;
 use crate::memory::hooks::{self, FileResult, HookOutcome, HookProgram, Programs, runs_in};
 use crate::program::notes::{can_ask, is_agreed};
+use crate::program::person::{self, only_a_person};
 use crate::program::{memory_install_cron, memory_install_hooks};
 use std::io;
 use std::path::Path;
 
 pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
+    only_a_person(person::CONFIGURE, cx)?;
     let path = match named(args.path("config"), &cx.env)? {
         Some((path, _)) => path,
         None => users_own(&cx.env)?,
     };
     // Without asking, everything is written.
     let (is_sure, timers) = (args.has("yes"), args.has("timers"));
-    let is_asked = !is_sure && can_ask(cx) && AgentShell::of(&cx.env).is_none();
+    let is_asked = !is_sure && can_ask(cx);
     let has_llm = configuration(&path, is_sure || is_asked, &cx.env)?;
     cx.stdout.line(&path.display().to_string())?;
     cx.stdout.flush()?;
@@ -78,7 +79,11 @@ fn configuration(path: &Path, may_exist: bool, env: &Env) -> Result<bool> {
         }
     }
     match &starter.command {
-        Some((name, program)) => line(&format!("LLM command: {name} ({})", program.display())),
+        Some((preset, program)) => {
+            let caution =
+                preset.caution.map(|caution| format!("; {caution}: see axe(7)")).unwrap_or_default();
+            line(&format!("LLM command: {} ({}){caution}", preset.name, program.display()));
+        }
         None => line(
             "LLM command: none found on PATH; set llm.command to a shell command that reads a prompt on stdin \
              and prints the answer",

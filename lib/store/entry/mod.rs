@@ -82,12 +82,17 @@ impl Meta {
             Some(Kept::Global)
         } else if self.pinned {
             Some(Kept::Pinned)
-        } else if self.is_typed() || is_edited() {
-            Some(Kept::HandWritten)
-        } else if self.is_from(REVIEW) {
-            Some(Kept::Accepted)
         } else {
-            None
+            self.own(is_edited)
+        }
+    }
+
+    /// What a person did about its text, however far it holds.
+    pub fn own(&self, is_edited: impl FnOnce() -> bool) -> Option<Kept> {
+        if self.is_typed() || is_edited() {
+            Some(Kept::HandWritten)
+        } else {
+            self.is_from(REVIEW).then_some(Kept::Accepted)
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A file is called `<slug> -- topic__x area__y id__XXXXXX.md`, so that a directory listing can be read and grepped.
 
+use crate::base::text::is_hidden;
 use crate::store::entry::meta::Meta;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -76,7 +77,7 @@ fn unicode_slug(title: &str) -> String {
 fn letters(grapheme: &str) -> String {
     let mut letters = String::new();
     for c in grapheme.chars() {
-        if c.is_alphanumeric() || (!letters.is_empty() && is_mark(c)) {
+        if c.is_alphanumeric() && !is_hidden(c) || (!letters.is_empty() && is_mark(c)) {
             letters.push(c);
         }
     }
@@ -86,9 +87,8 @@ fn letters(grapheme: &str) -> String {
 /// A mark that may follow a letter: not a joiner, variation selector, emoji or the like, which are invisible or
 /// unexpected in a name.
 fn is_mark(c: char) -> bool {
-    !matches!(c,
-        '\u{0}'..='\u{2ff}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{20e3}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{1f000}'..='\u{1ffff}' | '\u{e0000}'..)
+    !is_hidden(c)
+        && !matches!(c, '\u{0}'..='\u{2ff}' | '\u{20e3}' | '\u{1f000}'..='\u{1ffff}' | '\u{e0000}'..)
 }
 
 /// A tag as people and models write it: `x` is `topic__x`, and case and surrounding spaces do not matter. `None` unless

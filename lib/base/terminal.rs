@@ -1,0 +1,45 @@
+//! The terminal that a person sits at, whatever the streams of the process are.
+
+use crate::base::deadline::Deadline;
+use crate::base::error::Result;
+#[cfg(unix)]
+use crate::base::text::disarmed;
+#[cfg(unix)]
+use crate::base::{stderr, stdin};
+
+/// Asks there, and returns the line that is typed. `None`: there is nobody to ask, or they typed Ctrl-D.
+#[cfg(unix)]
+pub fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
+    use crate::base::sync::lock;
+    use rustix::fs::{Mode, OFlags};
+    use std::io::{BufRead, BufReader, Write};
+    use std::sync::Mutex;
+    // Two tools may want to ask at once.
+    static ASKING: Mutex<()> = Mutex::new(());
+    let _asking = lock(&ASKING);
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let terminal = rustix::fs::open("/dev/tty", flags, Mode::empty());
+    let Ok(mut terminal) = terminal.map(std::fs::File::from) else { return Ok(None) };
+    stderr::beside_question(|| match terminal.write_all(disarmed(question).as_bytes()) {
+        Ok(()) => stdin::line(move |line| BufReader::new(terminal).read_line(line), deadline),
+        Err(_) => Ok(None),
+    })
+}
+
+#[cfg(not(unix))]
+pub fn ask(_question: &str, _deadline: Deadline) -> Result<Option<String>> {
+    Ok(None)
+}
+
+/// Whether stdout shows the text at once, with two lines below it. Also if it does not say how large it is.
+pub fn fits(text: &str) -> bool {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
+        && let (rows @ 1.., columns @ 1..) = (usize::from(size.ws_row), usize::from(size.ws_col))
+    {
+        let rows_of = |line: &str| line.chars().count().div_ceil(columns).max(1);
+        return text.lines().map(rows_of).sum::<usize>() + 2 <= rows;
+    }
+    let _ = text;
+    true
+}

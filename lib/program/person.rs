@@ -1,0 +1,86 @@
+//! What only a person does, and what happens if an agent's shell asks for it.
+//!
+//! An agent that does what a text told it to do is stopped here. A program that removes the marks of its shell, or types the
+//! answer itself, is not: it has the person's own rights.
+
+use crate::base::cli::Context;
+use crate::base::command_line::quoted;
+use crate::base::deadline::Deadline;
+use crate::base::error::{Error, Result};
+use crate::base::terminal;
+use crate::base::text::one_line;
+use crate::harness::shell::AgentShell;
+use crate::memory::service::Author;
+use crate::program::notes::{Store, author};
+use crate::store::entry::EntryId;
+use std::io::IsTerminal;
+
+/// How long a person may think about a question, in seconds. An agent waits, too.
+const PATIENCE: u64 = 5 * 60;
+
+// All that only a person does, in words that follow "only a person may". axe-security(7) has the same list.
+pub(super) const CONFIGURE: &str = "write a configuration";
+pub(super) const DECIDE: &str = "accept or reject a change";
+pub(super) const PIN: &str = "pin or unpin a note";
+pub(super) const TIER: &str = "change the tier of a note that is theirs";
+pub(super) const DELETE: &str = "delete a note that is theirs";
+pub(super) const TAKE_BACK: &str = "take back the notes of a place";
+pub(super) const REMOTE: &str = "set or change the remote of the notes";
+pub(super) const TRUST: &str = "say who can write to a remote";
+pub(super) const MISSING: &str = "decide about notes that are missing";
+pub(super) const TARGET: &str = "add a file to those that are refreshed";
+pub(super) const HOOKS: &str = "install or remove hooks";
+pub(super) const TIMERS: &str = "install or remove timers";
+
+/// In a person's shell nothing. In an agent's, a person is asked at the terminal.
+///
+/// # Errors
+/// `Refused`: the person says no, or there is nobody to ask.
+pub(super) fn only_a_person(act: &str, cx: &Context) -> Result<()> {
+    let Some(shell) = AgentShell::of(&cx.env) else { return Ok(()) };
+    let shell = format!("this is the shell of an agent ({} is set)", shell.variable);
+    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    let command: Vec<String> = std::iter::once(cx.program.to_owned()).chain(words).collect();
+    let command = one_line(&command.join(" "), usize::MAX);
+    let question =
+        format!("{shell}, and only a person may {act}.\nDo you want this to run: {command}\n[y/N] ");
+    // Where stderr leads elsewhere, the terminal, if there is one, belongs to the program that reads our streams.
+    let typed = match std::io::stderr().is_terminal() {
+        true => terminal::ask(&question, Deadline::after_seconds(PATIENCE))?,
+        false => None,
+    };
+    match typed.as_deref().map(|typed| typed.trim().to_lowercase()).as_deref() {
+        Some("y" | "yes") => Ok(()),
+        _ => Err(Error::refused(format!("only a person may {act}, and {shell}"))
+            .hint("run it in a terminal of your own")),
+    }
+}
+
+/// Who changes these notes. In an agent's shell it is a person if the `act` is one and they agree to it.
+pub(super) fn author_of(act: Option<&str>, ids: &[EntryId], store: &Store, cx: &Context) -> Result<Author> {
+    let author = author(&cx.env);
+    let is_kept = |id: &EntryId| store.service.look(id).is_ok_and(|note| note.entry.kept().is_some());
+    match (&author, act) {
+        (Author::Agent(_), Some(act)) if ids.iter().any(is_kept) => {
+            only_a_person(act, cx).map(|()| Author::Person)
+        }
+        _ => Ok(author),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_lists_every_act() {
+        let page =
+            include_str!("../../man/axe-security.7.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let listed =
+            page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
+        let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
+        let acts =
+            [CONFIGURE, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, HOOKS, TIMERS];
+        assert_eq!(listed, acts);
+    }
+}
