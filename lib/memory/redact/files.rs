@@ -184,11 +184,28 @@ pub(super) fn jwk(near: &mut Near) {
 pub(super) fn csv(near: &mut Near) {
     let line = near.at - near.before().len();
     let header = &near.bytes[line..near.end + near.behind().len()];
-    let signs = memchr::memchr_iter(b',', header).count();
+    let sign = near.word().iter().copied().find(|byte| b";\t".contains(byte)).unwrap_or(b',');
+    let signs = memchr::memchr_iter(sign, header).count();
     let below = from(near.bytes, line + header.len() + 1, DOCUMENT);
-    let is_row = memchr::memchr_iter(b',', until(below, |byte| byte == b'\n')).count() >= signs;
+    let is_row = memchr::memchr_iter(sign, until(below, |byte| byte == b'\n')).count() >= signs;
     if header.len() < 200 && near.at >= near.done.table && is_row && signs > 0 {
-        columns_of(near, header, line + header.len() + 1, b',');
+        columns_of(near, header, line + header.len() + 1, sign);
+    }
+}
+
+/// `INSERT INTO users (name, password) VALUES ('bob', 'SECRET')`
+pub(super) fn inserted(near: &mut Near) {
+    let rest = from(near.bytes, near.end, 2048);
+    let list = |at: usize| Some(until(&rest[memchr(b'(', &rest[at..])? + at + 1..], |byte| byte == b')'));
+    let Some(values) = memmem::find(&rest.to_ascii_lowercase(), b"values") else { return };
+    let (Some(columns), Some(values)) = (list(0), list(values)) else { return };
+    for (column, value) in columns.split(|byte| *byte == b',').zip(values.split(|byte| *byte == b',')) {
+        let (name, value) = (inner(column, b" `\"[]\n"), inner(value, b" '\"\n"));
+        if let Some(found) =
+            NAMES.name(name, false).filter(|found| chosen(value) || found.accepts(value, true))
+        {
+            near.push_as(found.kind(), value);
+        }
     }
 }
 
@@ -215,7 +232,10 @@ fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
         text.len() <= 32
             && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(byte) || *byte >= 0x80)
     };
-    if heads.len() < 2 || !heads.iter().all(is_head) {
+    // A statement of code ends in `;`.
+    let is_code =
+        sign == b';' && heads.iter().any(|head| head.trim_ascii().is_empty() || head.contains(&b' '));
+    if heads.len() < 2 || is_code || !heads.iter().all(is_head) {
         return;
     }
     for (column, cell) in heads.iter().enumerate() {

@@ -91,7 +91,11 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
         // `arn:aws:secretsmanager:region:account:secret:name`
         b':' if before.ends_with(b":") => return None,
         // `<name>value<`
-        b'>' if !before.ends_with(b"<") => return None,
+        b'>' if !(before.ends_with(b"<")
+            || closers.len() == 1 && matches!(before, [.., b'=', b'"' | b'\''])) =>
+        {
+            return None;
+        }
         _ => {}
     }
     let context = Assignment {
@@ -109,12 +113,16 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let before = &bare.bytes[..at];
     let length = trailing(before, NAME, |byte| URL.has(byte));
     let (verb, word) = before.split_at(at - length);
-    let netrc =
-        || word == b"password" && memmem::find(&before[at.saturating_sub(200)..], b"login ").is_some();
+    // `mechanism=password mfa=totp` of a log is a value itself.
+    let netrc = || {
+        word == b"password"
+            && verb.last().is_none_or(u8::is_ascii_whitespace)
+            && memmem::find(&before[at.saturating_sub(200)..], b"login ").is_some()
+    };
     // `ENV NAME value` of a Dockerfile, `setx NAME value`.
     let set = length >= 4
         && !word.iter().any(u8::is_ascii_lowercase)
-        && (verb.ends_with(b"ENV ") || verb.ends_with(b"setx "));
+        && ["ENV ", "setx ", "#define "].iter().any(|set| verb.ends_with(set.as_bytes()));
     // `bindpw value`, alone on its line.
     let setting = is_first(verb) && word[0].is_ascii_lowercase();
     if !(word.starts_with(b"--") || set || setting || netrc()) {

@@ -74,7 +74,7 @@ impl Names {
             many += 1;
         }
         let flat = &letters[..many];
-        let flat = &flat[..many - numbering(flat)];
+        let flat = if flat.ends_with(b"b64") { flat } else { &flat[..many - numbering(flat)] };
         let flat =
             self.endings.iter().find_map(|ending| flat.strip_suffix(ending.as_bytes())).unwrap_or(flat);
         let ends = |word: &&str| flat.ends_with(word.as_bytes());
@@ -98,6 +98,7 @@ impl Names {
         let unnumbered = &before[..before.len() - numbering(before)];
         match unnumbered {
             _ if unnumbered.len() == before.len() => false,
+            [.., b'_' | b'-', b'b' | b'B'] => true,
             [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(*a, *b, *c),
             _ => false,
         }

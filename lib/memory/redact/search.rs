@@ -60,6 +60,7 @@ fn check(name: &str) -> Option<Check> {
         "listed" => Check::Finder(files::listed),
         "iban" => Check::Finder(files::iban),
         "file_read" => Check::Finder(printed::file_read),
+        "inserted" => Check::Finder(files::inserted),
         "csv" => Check::Finder(files::csv),
         _ => return None,
     })

@@ -6,7 +6,7 @@ use memchr::memmem;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{count, inner, leading, past, until};
+use crate::memory::redact::chars::{count, inner, leading, past, trailing, until};
 use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules::words;
 use crate::memory::redact::value::{chosen, password as passes, phrase, placeholder, random, strong};
@@ -64,11 +64,12 @@ pub(super) fn password(near: &mut Near) {
 
 /// "The new password is:", and it is on the next line, or, wrapped, on the next lines.
 fn below(near: &mut Near, is_secret: impl Fn(&[u8]) -> bool) {
-    const FRAME: &[u8] = b" \t\r|`*>\xe2\x94\x82\x83\x95\x91";
+    const FRAME: &[u8] = b" \t\r|`*>-\xe2\x94\x82\x83\x95\x91";
     let behind = near.behind();
     let line = inner(behind, FRAME);
     let last = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-    if line.len() > 120 || !(line.ends_with(b":") || is_in(&CONNECTORS, last)) {
+    let is_heading = line.is_empty() && inner(near.before(), b" \t|`*#-").is_empty();
+    if line.len() > 120 || !(is_heading || line.ends_with(b":") || is_in(&CONNECTORS, last)) {
         return;
     }
     let rest = from(near.bytes, near.end + behind.len() + 1, 4 * LONGEST);
@@ -86,28 +87,53 @@ fn said_before(near: &mut Near) {
     if near.word().last() != Some(&b' ') && near.behind().first().is_some_and(u8::is_ascii_alphanumeric) {
         return;
     }
-    let (mut rest, mut linked) = (near.before(), false);
+    if near.word()[0] >= 0xE3 {
+        return said_unspaced(near);
+    }
+    // A word's case can say it: "поставь SECRET паролем".
+    let name = String::from_utf8_lossy(near.word()).to_lowercase();
+    let (mut rest, mut linked) = (near.before(), is_in(&LINKS, name.as_bytes()));
     for _ in 0..WORDS {
         rest = rest.trim_ascii_end();
         let start = rest.iter().rposition(|byte| b" \t".contains(byte)).map_or(0, |at| at + 1);
         let quoted = quoted_end(rest);
         let word = inner(&rest[start..], b"`\"',*(");
+        if [&b"-"[..], "–".as_bytes(), "—".as_bytes()].contains(&word) && linked {
+            rest = &rest[..start];
+            continue;
+        }
         let lower = String::from_utf8_lossy(word).to_lowercase();
         if linked && let Some(text) = quoted.or_else(|| candidate(word, false).map(|said| said.text)) {
             let good =
                 chosen(text) || strong(text) || phrase(text) && (quoted.is_none() || !text.contains(&b' '));
-            if good && !is_path(text) && !placeholder(text) {
+            if good && (strong(text) || !is_path(text)) && !placeholder(text) {
                 return near.push(text);
             }
         }
         let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || b"'-".contains(byte);
         // A full stop, a comma, a sign of code: another clause.
-        if word.is_empty() || !rest[start..].iter().all(plain) || linked && !is_in(&ADVERBS, lower.as_bytes())
+        if word.is_empty()
+            || !past(&rest[start..], b"(").iter().all(plain)
+            || linked && !is_in(&ADVERBS, lower.as_bytes())
         {
             return;
         }
         linked |= is_in(&LINKS, lower.as_bytes());
         rest = &rest[..start];
+    }
+}
+
+/// "用SECRET作为密码", "SECRETをパスワードに": what is written in other letters is the secret.
+fn said_unspaced(near: &mut Near) {
+    let before = near.before();
+    let words = trailing(before, 60, |byte| !byte.is_ascii_graphic());
+    let text = &before[..before.len() - words];
+    let text = &text[text.len() - trailing(text, 64, |byte| byte.is_ascii_graphic())..];
+    let text = inner(text, b"`\"'");
+    let links = ["作", "为", "為", "是", "当", "を", "は", "が", "를", "을"];
+    let is_linked = |link: &&str| memmem::find(&before[before.len() - words..], link.as_bytes()).is_some();
+    if links.iter().any(is_linked) && (chosen(text) || strong(text)) && !placeholder(text) {
+        near.push(text);
     }
 }
 
@@ -218,7 +244,7 @@ fn strip_prefix<'a>(text: &'a [u8], start: &str) -> Option<&'a [u8]> {
 fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
     let behind = near.behind();
     let mut rest = behind;
-    let mut connected = false;
+    let (mut connected, mut apart) = (false, false);
     // `mechanism=password`, `user:password:uid`: itself a value, and no name.
     if near.some_before(1) == b"=" || near.some_before(1) == b":" && behind.starts_with(b":") {
         return;
@@ -229,7 +255,7 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
         Some(_) if !ends_in_word => {}
         Some(byte) if byte.is_ascii_alphanumeric() => {
             let ending = word(behind);
-            if !is_in(&["en", "et", "n", "t", "a", "do", "ot"], ending) {
+            if !is_in(&["en", "et", "n", "t", "a", "do", "ot", "si", "em", "ul", "ini", "ni"], ending) {
                 return;
             }
             rest = &behind[ending.len()..];
@@ -244,11 +270,14 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             rest = &rest[1..];
             continue;
         }
-        // "When it asks for the password, type …"
-        if let [b',', clause @ ..] = rest
-            && is_in(&CONNECTORS, word(past(clause, b" ")))
-        {
-            rest = past(clause, b" ");
+        // "When it asks for the password, type …", "the password (of the test server): …"
+        match rest {
+            [b',', clause @ ..] => (rest, apart) = (past(clause, b" "), true),
+            [b'(', inside @ ..] => {
+                let close = inside.iter().take(40).position(|byte| *byte == b')').unwrap_or_default();
+                rest = if joined_sign(&inside[close + 1..]) > 0 { &inside[close + 1..] } else { rest };
+            }
+            _ => {}
         }
         let sign = joined_sign(rest);
         let next = if sign > 0 { &rest[..sign] } else { word(rest) };
@@ -261,6 +290,7 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             return;
         }
         if let Some(found) = candidate(rest, connected)
+            && (connected || !apart || found.text.len() >= 16 && random(found.text))
             && is_secret(&found)
             && !placeholder(found.text)
         {
@@ -287,7 +317,9 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
 /// The length of a sign that needs no space: `:`, `：`, `是`.
 fn joined_sign(rest: &[u8]) -> usize {
     let signs = ["：", "是", "为", "為", "は", "는", "은", ":", "="];
-    signs.iter().find(|sign| rest.starts_with(sign.as_bytes())).map_or(0, |sign| sign.len())
+    let dots = leading(rest, 60, |byte| byte == b'.');
+    let sign = signs.iter().find(|sign| rest.starts_with(sign.as_bytes())).map_or(0, |sign| sign.len());
+    if dots > 3 { dots } else { sign }
 }
 
 /// Up to white space, or a sign that ends a word.
@@ -349,12 +381,21 @@ fn number(near: &mut Near, many: RangeInclusive<usize>) {
     if !rest.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {
         return;
     }
-    for _ in 0..4 {
-        rest = past(rest, b" :=*`\"'\t#");
+    // "the pin for the door is …": any words, if one that connects comes last.
+    let (mut is_loose, mut connects) = (false, false);
+    for _ in 0..WORDS {
+        let gap = past(rest, b" :=*`\"'\t#");
+        connects |= rest[..rest.len() - gap.len()].contains(&b':');
+        rest = gap;
         let next = word(rest);
-        if !is_in(&FILLERS, next) {
+        let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || b"'-".contains(byte);
+        if next.is_empty() || !next.iter().all(plain) {
             break;
         }
+        (is_loose, connects) = (
+            is_loose || !is_in(&FILLERS, next),
+            is_in(&CONNECTORS, next) || connects && is_in(&FILLERS, next),
+        );
         rest = &rest[next.len()..];
     }
     let (digits, rest) = rest.split_at(leading(rest, rest.len(), |byte| byte.is_ascii_digit()));
@@ -363,7 +404,7 @@ fn number(near: &mut Near, many: RangeInclusive<usize>) {
         [next, ..] => !next.is_ascii_alphanumeric() && !b"_-/%:".contains(next),
         [] => true,
     };
-    if many.contains(&digits.len()) && ends {
+    if many.contains(&digits.len()) && ends && (connects || !is_loose) {
         return near.push(digits);
     }
     // What the next speaker answers.

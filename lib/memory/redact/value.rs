@@ -102,11 +102,14 @@ pub(super) fn strong(value: &[u8]) -> bool {
     let sorts: [fn(&u8) -> bool; 4] =
         [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit, u8::is_ascii_punctuation];
     let many = sorts.iter().filter(|sort| value.iter().any(sort)).count();
-    many > 2
+    // What may also be code must have all four, and a sign that is seldom there.
+    let dotted = value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
+    let may_be_code = dotted || value.iter().any(|byte| b";=".contains(byte));
+    (many > 3 && value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte))
+        || many > 2 && !may_be_code)
         && password(value)
-        && !value.iter().any(|byte| b"()[]{}<>\"'`;|\\/=".contains(byte))
+        && !value.iter().any(|byte| b"()[]{}<>\"'`|\\/".contains(byte))
         && !numbered(value)
-        && !value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic())
 }
 
 /// Did a person make it up, where nothing else says that it is not code: no number, no name with a number?

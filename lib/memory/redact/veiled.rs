@@ -90,6 +90,8 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     }
     match text {
         [b'\\', b'/', ..] => Some((2, Some('/'))),
+        // The lines of a text in a string.
+        [b'\\', b'n', ..] => Some((2, Some('\n'))),
         [b'&', b'q', b'u', b'o', b't', b';', ..] => Some((6, Some('"'))),
         [b'&', b'a', b'p', b'o', b's', b';', ..] => Some((6, Some('\''))),
         [b'&', b'a', b'm', b'p', b';', ..] => Some((5, Some('&'))),
