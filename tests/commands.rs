@@ -25,7 +25,7 @@ fn a_command_that_fails_is_named_with_its_status_and_its_last_line() {
         ("echo bye >&2; kill -TERM $$", "command \"echo\" failed (signal 15): bye", "bye\n"),
         (
             "printf 'a\\033[1mb\\n' >&2; exit 1",
-            "command \"printf\" failed (exit 1): a [1mb",
+            "command \"printf\" failed (exit 1): ab",
             "a\\u{1b}[1mb\n",
         ),
         ("printf 'a\\377b\\n' >&2; exit 1", "command \"printf\" failed (exit 1): a\u{fffd}b", "a\u{fffd}b\n"),

@@ -341,7 +341,7 @@ fn who_can_write_to_a_remote_is_asked_once_and_kept() {
     let mut command = store.sandbox.command(PROGRAM);
     let (code, _, err) = said(command.args(["--trust", "own"]).env("CLAUDECODE", "1"));
     assert_eq!(code, Some(1));
-    assert!(err.contains("to say who can write to a remote"), "{err}");
+    assert!(err.contains("only a person may say who can write to a remote"), "{err}");
     store.config(r#"{"sync": {"trust": "shared"}}"#);
     let (code, _, err) = store.run(PROGRAM, &["--trust", "own"]);
     assert_eq!(code, Some(1));

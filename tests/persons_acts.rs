@@ -159,7 +159,7 @@ fn a_person_at_an_agents_terminal_is_asked() {
         );
     }
     assert_eq!(files(&store.sandbox.home()), before);
-    let (code, shown) = asked(&store, "memory-sync", &["--remote", address], "y\n").unwrap();
+    let (code, shown) = asked(&store, "memory-sync", &["--remote", address], "y\ny\n").unwrap();
     assert_eq!((code, fs::read_dir(remote.join("refs/heads")).unwrap().count()), (Some(0), 1), "{shown}");
     let (code, shown) = asked(&store, "memory-update", &["AAAAAA", "--tier", "cold"], "yes\n").unwrap();
     assert!(code == Some(0) && store.text("AAAAAA").contains("\ntier: cold\n"), "{shown}");
