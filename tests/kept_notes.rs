@@ -211,22 +211,12 @@ fn a_note_does_nothing_to_the_terminal_that_shows_it() {
         note("AAAAAA", "One", "tags: [\"\u{202e}x\"]\n").replace("Body", "\u{1b}]0;x\u{7}\u{202e}Body\tä");
     store.put(&format!("topics/{}", name("AAAAAA", "One")), &text);
     assert_eq!(store.out("memory-read", &["--no-count", "AAAAAA"]), text, "in a pipe it is as it is");
-    let terminal = Terminal::open();
-    let mut command = store.sandbox.std_command("memory-read");
-    command.args(["--no-count", "AAAAAA"]).stdin(terminal.stdio()).stdout(terminal.stdio());
-    assert!(command.status().unwrap().success());
-    drop(command);
-    let shown = terminal.all();
+    let shown = store.on_a_terminal("memory-read", &["--no-count", "AAAAAA"]);
     assert!(
         shown.contains("\\u{1b}]0;x\\u{7}<U+202E>Body\tä of One.") && !shown.contains('\u{1b}'),
         "{shown:?}"
     );
-    let terminal = Terminal::open();
-    let mut command = store.sandbox.std_command("memory-list");
-    command.args(["--query", "body"]).stdin(terminal.stdio()).stdout(terminal.stdio());
-    assert!(command.status().unwrap().success());
-    drop(command);
-    let shown = terminal.all();
+    let shown = store.on_a_terminal("memory-list", &["--query", "body"]);
     assert!(shown.contains("<U+202E>x") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
 }
 

@@ -4,7 +4,6 @@
 use crate::memory_review::propose;
 use crate::support::defrag::id;
 use crate::support::store::{Store, name, note, value};
-use crate::support::terminal::Terminal;
 use crate::support::{Sandbox, said};
 use serde_json::json;
 use std::fmt::Write;
@@ -130,12 +129,7 @@ fn an_old_one_is_named_to_a_person_and_never_given_to_a_session() {
         assert_nothing_hides(&given);
         assert!(args == ["one"] || given.contains(WHOLE), "{given:?}");
     }
-    let terminal = Terminal::open();
-    let mut command = store.sandbox.std_command("memory-read");
-    command.args(["--no-count", "AAAAAA"]).stdin(terminal.stdio()).stdout(terminal.stdio());
-    assert!(command.status().unwrap().success());
-    drop(command);
-    let shown = terminal.all();
+    let shown = store.on_a_terminal("memory-read", &["--no-count", "AAAAAA"]);
     assert_nothing_hides(&shown);
     assert!(shown.contains("a<U+FE01>b") && shown.contains("a<U+2800>b a<U+3164>b"), "{shown}");
     assert!(shown.contains(WHOLE), "{shown:?}");
@@ -158,12 +152,7 @@ fn a_review_names_what_hides() {
     );
     // JSON says the same, in escapes where a terminal shows it.
     let json = store.out("memory-review", &["--json"]);
-    let terminal = Terminal::open();
-    let mut command = store.sandbox.std_command("memory-review");
-    command.arg("--json").stdin(terminal.stdio()).stdout(terminal.stdio());
-    assert!(command.status().unwrap().success());
-    drop(command);
-    let shown = terminal.all();
+    let shown = store.on_a_terminal("memory-review", &["--json"]);
     assert_nothing_hides(&shown);
     assert!(shown.contains("a\\ufe01b") && !shown.contains('\u{9b}'), "{shown}");
     let parsed = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();

@@ -3,6 +3,7 @@
 use crate::harness::content::ContentPart;
 use crate::harness::object::Taken;
 use crate::harness::tool::IMAGE;
+use std::collections::HashMap;
 
 /// What programs put into a message that is nobody's words and no material: how the names of its tags begin.
 const NOBODYS: &[&str] = &[
@@ -41,20 +42,21 @@ impl Message {
         if self.is_open {
             return self.attached.push(text.to_owned());
         }
-        let (mut typed, mut rest) = (String::new(), text);
-        while let Some((start, end, name)) = block(rest) {
+        let closings = closings(text);
+        let (mut typed, mut from) = (String::new(), 0);
+        while let Some((start, end, name)) = block(text, from, &closings) {
             self.is_open = end.is_none();
-            let end = end.unwrap_or(rest.len());
-            typed.push_str(&rest[..start]);
+            let end = end.unwrap_or(text.len());
+            typed.push_str(&text[from..start]);
             if !NOBODYS.iter().any(|start| name.starts_with(start)) {
-                self.attached.push(rest[start..end].to_owned());
+                self.attached.push(text[start..end].to_owned());
             }
-            rest = &rest[end..];
+            from = end;
         }
-        typed.push_str(rest);
-        match rest.len() == text.len() {
-            true => self.texts.push(typed),
-            false => self.texts.extend(Some(typed.trim().to_owned()).filter(|typed| !typed.is_empty())),
+        typed.push_str(&text[from..]);
+        match from {
+            0 => self.texts.push(typed),
+            _ => self.texts.extend(Some(typed.trim().to_owned()).filter(|typed| !typed.is_empty())),
         }
     }
 
@@ -79,25 +81,47 @@ impl Message {
     }
 }
 
-/// The first block of a text, and the name of its tag: from a line that begins with the tag to the last one that closes
+/// The name that a tag begins with.
+fn tag_name(tag: &str) -> &str {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':');
+    &tag[..tag.find(|c| !is_name(c)).unwrap_or(tag.len())]
+}
+
+/// Of each name where its last closing tag begins and ends.
+fn closings(text: &str) -> HashMap<&str, (usize, usize)> {
+    let mut closings = HashMap::new();
+    // The first bracket behind the tag that is looked at.
+    let (mut bracket, mut seen) = (None, text.len());
+    for (at, _) in text.rmatch_indices("</") {
+        let name = tag_name(&text[at + 2..]);
+        let behind = at + 2 + name.len();
+        bracket = text[behind..seen.max(behind)].find('>').map(|at| behind + at).or(bracket);
+        seen = behind;
+        let is_tag = text[behind..].starts_with(|c: char| c == '>' || c.is_whitespace());
+        if let Some(end) = bracket.filter(|_| is_tag) {
+            closings.entry(name).or_insert((at, end + 1));
+        }
+    }
+    closings
+}
+
+/// The first block from there on, and the name of its tag: from a line that begins with the tag to the last one that closes
 /// it, because its content may have any. One that is not closed counts if no HTML or type has such a name.
-fn block(text: &str) -> Option<(usize, Option<usize>, &str)> {
-    let mut offset = 0;
-    for line in text.split_inclusive('\n') {
+fn block<'a>(
+    text: &'a str,
+    from: usize,
+    closings: &HashMap<&str, (usize, usize)>,
+) -> Option<(usize, Option<usize>, &'a str)> {
+    let mut offset = from;
+    for line in text[from..].split_inclusive('\n') {
         let start = offset + line.len() - line.trim_start().len();
         offset += line.len();
         let Some(tag) = line.trim_start().strip_prefix('<') else { continue };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ':');
-        let name = &tag[..tag.find(|c| !is_name(c)).unwrap_or(tag.len())];
+        let name = tag_name(tag);
         if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
             continue;
         }
-        let closing = text[start..].rmatch_indices("</").find_map(|(at, _)| {
-            let after = text[start + at + 2..].strip_prefix(name)?;
-            let is_it = after.starts_with('>') || after.starts_with(char::is_whitespace);
-            let end = after.find('>').filter(|_| is_it)?;
-            Some(text.len() - after.len() + end + 1)
-        });
+        let closing = closings.get(name).filter(|(at, _)| *at >= start).map(|(_, end)| *end);
         if closing.is_some() || name.contains(['_', '-', ':']) {
             return Some((start, closing, name));
         }

@@ -1,5 +1,6 @@
 //! A sandbox with a store of notes, which tests write and read directly.
 
+use crate::support::terminal::Terminal;
 use crate::support::{Sandbox, said, set_mode};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -72,6 +73,16 @@ impl Store {
         let (code, out, err) = self.run(program, args);
         assert_eq!((code, err.as_str()), (Some(0), ""), "{program} {args:?}: {out}");
         out
+    }
+
+    /// What the program shows on a terminal when it succeeds.
+    pub(crate) fn on_a_terminal(&self, program: &str, args: &[&str]) -> String {
+        let terminal = Terminal::open();
+        let mut command = self.sandbox.std_command(program);
+        command.args(args).stdin(terminal.stdio()).stdout(terminal.stdio());
+        assert!(command.status().unwrap().success());
+        drop(command);
+        terminal.all()
     }
 
     /// Every file in `topics/` and `archive/`, including hidden ones.

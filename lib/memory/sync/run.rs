@@ -443,10 +443,20 @@ impl SyncRun<'_> {
         if [theirs, last].contains(&Some(&state)) {
             return Ok(state);
         }
-        let wanted = format!("{state}^{{tree}}");
         let message = format!("sync: changes of a machine ({})", file::random58(6)?);
-        let mut arguments = vec!["commit-tree", &wanted, "-m", &message];
-        arguments.extend(theirs.iter().flat_map(|theirs| ["-p", theirs]));
+        self.commit_of(&state, &message, theirs)
+    }
+
+    /// A commit of the files that `state` has, with these parents.
+    fn commit_of<'p>(
+        &self,
+        state: &str,
+        message: &str,
+        parents: impl IntoIterator<Item = &'p str>,
+    ) -> Result<String> {
+        let tree = format!("{state}^{{tree}}");
+        let mut arguments = vec!["commit-tree", &tree, "-m", message];
+        arguments.extend(parents.into_iter().flat_map(|parent| ["-p", parent]));
         self.git.object(&arguments)
     }
 
@@ -650,10 +660,8 @@ impl SyncRun<'_> {
     /// Makes one commit of all that was never published, without their past. `None` if there is another one by now.
     fn squash(&mut self, ours: &str, theirs: Option<&str>) -> Result<Option<String>> {
         let bases = self.commits.bases(Some(ours), theirs)?;
-        let tree = format!("{ours}^{{tree}}");
-        let mut arguments = vec!["commit-tree", &tree, "-m", "sync: changes of this machine"];
-        arguments.extend(bases.iter().flat_map(|base| ["-p", base]));
-        let squashed = self.git.object(&arguments)?;
+        let bases = bases.iter().map(String::as_str);
+        let squashed = self.commit_of(ours, "sync: changes of this machine", bases)?;
         let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
         let message = "memory-sync: without a secret in the past";
         let branch = format!("refs/heads/{}", self.local);
