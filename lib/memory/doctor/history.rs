@@ -153,7 +153,7 @@ pub(super) fn foreign_settings(cx: &CheckContext, to: &mut Diagnosis) {
         (!pattern.starts_with('!')).then_some((file, number))
     });
     for (file, number) in places.collect::<BTreeSet<_>>() {
-        let what = format!("line {number} hides notes from git; only a git of yours heeds it");
+        let what = format!("hides notes from git in line {number}; only a git of yours heeds it");
         let mend = "remove that line, if you did not put it there";
         to.warning(Check::History, &root.path().join(file), what, mend);
     }
