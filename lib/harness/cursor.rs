@@ -114,7 +114,7 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         out.part(part, id)
     })?;
     let text = message.texts.join("\n");
-    if !text.is_empty() {
+    if !text.is_empty() || !message.attached.is_empty() {
         out.prompt(message, None, ids.next(Role::User, &text))?;
     }
     Ok(())

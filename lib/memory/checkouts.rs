@@ -74,9 +74,13 @@ pub fn new_checkouts<'a>(sources: impl Iterator<Item = &'a Source>, told: &ToldP
 
 /// Does it come from a session at or below one of these directories?
 pub fn is_from(source: &Source, dirs: &[PathBuf]) -> bool {
-    let is_below = |path: &Path| dirs.iter().any(|dir| path.starts_with(dir));
-    let cwd = source.cwd.as_deref().map(Path::new);
-    cwd.is_some_and(|cwd| is_below(cwd) || cwd.canonicalize().is_ok_and(|real| is_below(&real)))
+    source.cwd.as_deref().is_some_and(|cwd| is_below(Path::new(cwd), dirs))
+}
+
+/// Is it one of these directories, or below one?
+pub fn is_below(path: &Path, dirs: &[PathBuf]) -> bool {
+    let is_there = |path: &Path| dirs.iter().any(|dir| path.starts_with(dir));
+    is_there(path) || path.canonicalize().is_ok_and(|real| is_there(&real))
 }
 
 impl<P: Persistence + Sync> NoteService<P> {

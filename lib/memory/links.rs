@@ -145,8 +145,11 @@ pub fn is_name(name: &str) -> bool {
 
 /// Where links to `from` lead when those wait no longer: to a note, or nowhere. `None`: there is no such link.
 pub fn resolved(body: &str, from: &[ProposalId], to: Option<&EntryId>) -> Option<String> {
+    if !body.contains("[[") {
+        return None;
+    }
     let mut found: Option<String> = None;
-    for link in from.iter().filter(|_| body.contains("[[")).map(|from| format!("[[{from}]]")) {
+    for link in from.iter().map(|from| format!("[[{from}]]")) {
         let text = found.as_deref().unwrap_or(body);
         if text.contains(&link) {
             found = Some(match to {

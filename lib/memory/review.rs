@@ -178,7 +178,11 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. Or the store cannot be written.
     pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
-        self.reject_all(slice::from_ref(id))?.pop().map_or_else(|| self.proposal(id), Ok)
+        // No store is made to look for a proposal.
+        self.proposal(id)?;
+        self.reject_all(slice::from_ref(id))?
+            .pop()
+            .ok_or_else(|| Error::not_found(format!("no change with the id \"{id}\" waits")))
     }
 
     /// Takes those that are still there away, all at once, and returns them.

@@ -284,6 +284,9 @@ pub fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
 
 /// Proposals wait no longer. Links to them lead to the note that was made of them; without one they go.
 pub fn end<P: Persistence>(change: &Change<P>, from: &[ProposalId], to: Option<&EntryId>) -> Result<()> {
+    if from.is_empty() {
+        return Ok(());
+    }
     from.iter().for_each(|from| change.withdraw(from));
     let scan = change.notes.scan(&[Place::Topics, Place::Archive], |note| {
         let body = links::resolved(&String::from_utf8_lossy(note.entry.body()), from, to)?;

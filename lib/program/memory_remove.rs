@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
-use crate::memory::checkouts::is_from;
+use crate::memory::checkouts::{is_below, is_from};
 use crate::memory::defrag::applied::forget;
 use crate::program::notes::{CONFIG, NO_ID, Store, ids, print_note};
 use crate::program::person::{self, author_of, only_a_person};
@@ -118,10 +118,8 @@ fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
     let waiting = waiting.iter().filter(|change| change.session.as_ref().is_some_and(is_from_there)).count();
     let mut more = if waiting > 0 { format!("; {waiting} from there to review") } else { String::new() };
     let (queued, _) = store.service.queued()?;
-    let is_queued = |cwd: &Path| {
-        is_from_there(&Source { cwd: Some(cwd.to_string_lossy().into_owned()), ..Source::default() })
-    };
-    let queued = queued.values().filter(|entry| entry.context.cwd.as_deref().is_some_and(is_queued)).count();
+    let places = queued.values().filter_map(|entry| entry.context.cwd.as_deref());
+    let queued = places.filter(|cwd| is_below(cwd, &dirs)).count();
     if queued > 0 {
         more += &format!("; {queued} from there in the queue, which the next consolidation reads");
     }

@@ -143,7 +143,7 @@ pub(super) fn foreign_settings(cx: &CheckContext, to: &mut Diagnosis) {
             );
         }
     }
-    let notes = ["topics/any note", "archive/any note", "proposals/any change"];
+    let notes = ["topics/any note.md", "archive/any note.md", "proposals/any change.json"];
     let arguments = [&["check-ignore", "--no-index", "--verbose", "--"], &notes[..]].concat();
     let hidden = git.maybe_lines(&arguments).ok().flatten().unwrap_or_default();
     // `FILE:LINE:PATTERN<TAB>PATH`; a pattern with `!` hides nothing.

@@ -41,17 +41,21 @@ pub(super) fn decoder(near: &mut Near) {
     }
 }
 
+/// Padding, and the bits behind the last byte, are as they come.
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+static PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+static FOR_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
 /// The text that it stands for, if it is one.
 pub(super) fn decoded(run: &[u8]) -> Option<Vec<u8>> {
-    let config = GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true);
     let is_text = |bytes: &[u8]| {
         bytes.iter().all(|byte| byte.is_ascii_graphic() || b" \n\r\t".contains(byte) || *byte >= 0x80)
     };
-    let decode = |run: &[u8]| match run.iter().any(|byte| b"-_".contains(byte)) {
-        true => GeneralPurpose::new(&URL_SAFE, config).decode(run).ok(),
-        false => GeneralPurpose::new(&STANDARD, config).decode(run).ok(),
+    let decode = |run: &[u8]| {
+        let engine = if run.iter().any(|byte| b"-_".contains(byte)) { &FOR_URLS } else { &PLAIN };
+        engine.decode(run).ok()
     };
     let padded = until(run, |byte| byte == b'=');
     let hex = run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit);

@@ -22,9 +22,8 @@ pub(super) fn pgpass(near: &mut Near) {
     near.done.line = near.end + near.behind().len();
     let text = near.bytes[start..near.done.line].trim_ascii_end();
     let quote = |byte: &u8| b" \"'".contains(byte);
-    let (from, to) = (near.at - start, text.len().max(near.at - start));
-    let from = text[..from.min(text.len())].iter().rposition(quote).map_or(0, |at| at + 1);
-    let text = until(&text[from..to.min(text.len())], |byte| quote(&byte));
+    let from = text[..(near.at - start).min(text.len())].iter().rposition(quote).map_or(0, |at| at + 1);
+    let text = until(&text[from..], |byte| quote(&byte));
     let fields: Vec<&[u8]> = text.splitn(5, |byte| *byte == b':').collect();
     let [_, port, _, _, secret] = fields[..] else { return };
     if memchr(b':', secret).is_some_and(|at| at == 0 || secret[at - 1] != b'\\') {
@@ -323,8 +322,7 @@ pub(super) fn aws_pair(near: &mut Near) {
 /// The strings of a list behind its name, or the lines below it: recovery codes, unseal keys.
 pub(super) fn listed(near: &mut Near) {
     let rest = from(near.bytes, near.end, 2048);
-    let list =
-        memchr(b'[', &rest[..rest.len().min(12)]).and_then(|open| Some(&rest[open..memchr(b']', rest)?]));
+    let list = memchr(b'[', &rest[..rest.len().min(12)]).and_then(|open| rest.get(open..memchr(b']', rest)?));
     let (texts, is_list): (Vec<&[u8]>, bool) = match list {
         Some(list) => (list.split(|byte| *byte == b'"').skip(1).step_by(2).collect(), true),
         None => {

@@ -9,6 +9,7 @@ use crate::base::text::hex;
 use crate::memory::redact::chars::{BASE64, leading, trailing};
 use crate::memory::redact::coded::decoded;
 use crate::memory::redact::near::{Certainty, Span};
+use crate::memory::redact::search::{HASHES, hash};
 use crate::memory::redact::value::{password, placeholder, random};
 
 /// Shorter values, and words that anybody uses, are hidden only where they are found.
@@ -28,7 +29,7 @@ pub(super) struct KnownValues {
     forms: Vec<Encoded>,
     /// Which forms begin with these four bytes, and where in the form these are.
     starts: HashMap<u32, Vec<(usize, usize)>>,
-    /// For each value of [`first`], whether a form begins so.
+    /// For each [`hash`] of four bytes, whether a form may begin so.
     firsts: Vec<bool>,
 }
 
@@ -88,15 +89,11 @@ impl KnownValues {
         for at in places {
             if let Some(start) = word(&form.text, at) {
                 self.starts.entry(start).or_default().push((number, at));
-                self.firsts.resize(1 << 16, false);
-                self.firsts[first(start)] = true;
+                self.firsts.resize(HASHES, false);
+                self.firsts[hash(start)] = true;
             }
         }
         self.forms.push(form);
-    }
-
-    pub(super) fn extend(&mut self, other: &KnownValues) {
-        other.values.iter().for_each(|(value, kind)| self.add(value, kind));
     }
 
     /// The number of values.
@@ -111,7 +108,7 @@ impl KnownValues {
         let (mut start, mut done) = (0_u32, 0);
         for (end, byte) in bytes.iter().enumerate() {
             start = start << 8 | u32::from(*byte);
-            if !self.firsts[first(start)] || end < done + 3 {
+            if !self.firsts[hash(start)] || end < done + 3 {
                 continue;
             }
             let at = end - 3;
@@ -150,10 +147,6 @@ impl Encoded {
     }
 }
 
-fn first(start: u32) -> usize {
-    (start.wrapping_mul(0x9e37_79b1) >> 16) as usize
-}
-
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|four| four.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte)))
 }
@@ -180,19 +173,12 @@ fn in_base64(value: &[u8]) -> Vec<Vec<u8>> {
         coded[own].to_vec()
     };
     let forms: Vec<Vec<u8>> = (0..3).map(place).filter(|form| form.len() >= 8).collect();
-    let url = |form: &Vec<u8>| -> Vec<u8> {
-        form.iter()
-            .map(|byte| {
-                if *byte == b'+' {
-                    b'-'
-                } else if *byte == b'/' {
-                    b'_'
-                } else {
-                    *byte
-                }
-            })
-            .collect()
+    let sign = |byte: &u8| match byte {
+        b'+' => b'-',
+        b'/' => b'_',
+        other => *other,
     };
+    let url = |form: &Vec<u8>| -> Vec<u8> { form.iter().map(sign).collect() };
     let mut all: Vec<Vec<u8>> = forms.iter().map(url).chain(forms.iter().cloned()).collect();
     all.sort();
     all.dedup();

@@ -31,11 +31,12 @@ mod veiled;
 mod wallet;
 
 use crate::base::error::Result;
+use crate::base::sync::lock;
 use crate::base::text::border;
 use crate::config::memory::Redact;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use memchr::memmem;
 
@@ -117,11 +118,9 @@ impl Redactor {
 
     /// Takes note of the secrets in a text. Wherever they stand in what is redacted from now on, they are hidden.
     pub fn learn(&self, text: &str) {
-        let mut known = KnownValues::default();
         if self.enabled {
-            self.find_in(text, &mut Vec::new(), &mut known);
+            self.find_in(text, &mut Vec::new(), &mut lock(&self.known));
         }
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).extend(&known);
     }
 
     /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
@@ -152,7 +151,7 @@ impl Redactor {
         if known.len() > before {
             known.find(text.as_bytes(), &mut spans);
         }
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).find(text.as_bytes(), &mut spans);
+        lock(&self.known).find(text.as_bytes(), &mut spans);
         // Finders work on bytes; this drops a span that would split a character.
         spans.retain(|span| text.get(span.start..span.end).is_some_and(|secret| !secret.is_empty()));
         let marks = if spans.is_empty() { Vec::new() } else { marks(text) };

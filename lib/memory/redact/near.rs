@@ -81,7 +81,9 @@ impl<'a> Near<'a, '_> {
     }
 
     pub(super) fn push_as(&mut self, kind: &'static str, secret: &[u8]) {
-        self.spans.push(Span::of(self.bytes, secret, kind, Certainty::Place));
+        if !secret.is_empty() {
+            self.spans.push(Span::of(self.bytes, secret, kind, Certainty::Place));
+        }
     }
 
     pub(super) fn word(&self) -> &'a [u8] {

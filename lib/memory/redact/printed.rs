@@ -27,13 +27,16 @@ static FILES: LazyLock<Vec<&str>> = LazyLock::new(|| rules::words("files"));
 /// A command of the rules; `>` in its usage: all that it prints, `>1`: the first line.
 pub(super) fn printed(near: &mut Near) {
     let before = near.before();
-    let is_run = PROMPTS.iter().any(|prompt| memmem::find(before, prompt.as_bytes()).is_some());
     // The first word behind a prompt, a call or an operator.
     let head = before.trim_ascii_end();
     let is_first = head.is_empty()
         || [&b"\\n"[..], "❯".as_bytes(), "➜".as_bytes(), b"sudo"].iter().any(|end| head.ends_with(end))
         || head.last().is_some_and(|byte| b"$#%>|;&(\"'`:]=".contains(byte));
-    if !is_run || !is_first || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
+    if !is_first || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
+        return;
+    }
+    // Only now: it costs the most.
+    if !PROMPTS.iter().any(|prompt| memmem::find(before, prompt.as_bytes()).is_some()) {
         return;
     }
     let line = line(near);

@@ -245,12 +245,12 @@ fn list(text: &[u8]) -> usize {
 }
 
 /// The number of bits in a table of hashes.
-const HASHES: usize = 1 << 16;
+pub(super) const HASHES: usize = 1 << 16;
 
 type Hashes = [u64; HASHES / 64];
 
 #[inline(always)]
-fn hash(word: u32) -> usize {
+pub(super) fn hash(word: u32) -> usize {
     (word.wrapping_mul(0x9e37_79b1) >> 16) as usize
 }
 

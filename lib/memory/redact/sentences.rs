@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use crate::memory::redact::chars::{count, inner, leading, past, trailing, until};
 use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules::words;
-use crate::memory::redact::value::{chosen, password as passes, phrase, placeholder, random, strong};
+use crate::memory::redact::value::{chosen, dotted, password as passes, phrase, placeholder, random, strong};
 
 /// The most words between what is named and what is said of it: "the password of the new server is now …".
 const WORDS: usize = 8;
@@ -110,10 +110,9 @@ fn said_before(near: &mut Near) {
                 return near.push(text);
             }
         }
-        let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || b"'-".contains(byte);
         // A full stop, a comma, a sign of code: another clause.
         if word.is_empty()
-            || !past(&rest[start..], b"(").iter().all(plain)
+            || !is_plain(past(&rest[start..], b"("))
             || linked && !is_in(&ADVERBS, lower.as_bytes())
         {
             return;
@@ -145,16 +144,22 @@ fn quoted_end(text: &[u8]) -> Option<&[u8]> {
     Some(inside[start..].trim_ascii()).filter(|text| (4..=64).contains(&text.len()))
 }
 
-/// The next speaker's words, when this one asks for the secret.
-fn answered(near: &mut Near) {
-    let behind = near.behind();
-    let next = from(near.bytes, near.end + behind.len() + 1, LONGEST);
+/// Letters alone, as words of prose have them.
+fn is_plain(word: &[u8]) -> bool {
+    word.iter().all(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80 || b"'-".contains(byte))
+}
+
+/// What the next speaker says, in the line below.
+fn reply<'a>(near: &Near<'a, '_>, most: usize) -> Option<&'a [u8]> {
+    let next = from(near.bytes, near.end + near.behind().len() + 1, most);
     let line = until(next, |byte| byte == b'\n');
     let speaker = leading(line, 12, |byte| byte.is_ascii_alphabetic());
-    let (true, Some(text)) = (behind.contains(&b'?') && speaker > 2, line[speaker..].strip_prefix(b": "))
-    else {
-        return;
-    };
+    line[speaker..].strip_prefix(b": ").filter(|_| speaker > 2)
+}
+
+/// The next speaker's words, when this one asks for the secret.
+fn answered(near: &mut Near) {
+    let Some(text) = reply(near, LONGEST).filter(|_| near.behind().contains(&b'?')) else { return };
     let text = inner(text, b" `\"'.,\r");
     let passes = passes(text) || phrase(text) && !text.contains(&b' ');
     if passes && !text.contains(&b'/') && !placeholder(text) {
@@ -275,7 +280,8 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             [b',', clause @ ..] => (rest, apart) = (past(clause, b" "), true),
             [b'(', inside @ ..] => {
                 let close = inside.iter().take(40).position(|byte| *byte == b')').unwrap_or_default();
-                rest = if joined_sign(&inside[close + 1..]) > 0 { &inside[close + 1..] } else { rest };
+                let behind = inside.get(close + 1..).unwrap_or_default();
+                rest = if joined_sign(behind) > 0 { behind } else { rest };
             }
             _ => {}
         }
@@ -306,8 +312,7 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             continue;
         }
         // Go on over plain words, and stop where the sentence or the clause does.
-        let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || matches!(byte, b'\'' | b'-');
-        if !next.iter().all(plain) && !is_address(next) {
+        if !is_plain(next) && !is_address(next) {
             return;
         }
         (rest, connected) = (&rest[next.len()..], false);
@@ -358,8 +363,7 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
 
 /// `a/b/c`, `x.y.z`, `A::B`: a place in files or code.
 fn is_path(text: &[u8]) -> bool {
-    let dotted = text.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
-    dotted
+    dotted(text)
         || is_address(text)
         || text.contains(&b'(')
         || text.contains(&b'[')
@@ -388,8 +392,7 @@ fn number(near: &mut Near, many: RangeInclusive<usize>) {
         connects |= rest[..rest.len() - gap.len()].contains(&b':');
         rest = gap;
         let next = word(rest);
-        let plain = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || b"'-".contains(byte);
-        if next.is_empty() || !next.iter().all(plain) {
+        if next.is_empty() || !is_plain(next) {
             break;
         }
         (is_loose, connects) = (
@@ -408,20 +411,14 @@ fn number(near: &mut Near, many: RangeInclusive<usize>) {
         return near.push(digits);
     }
     // What the next speaker answers.
-    let behind = near.behind();
-    let next = from(near.bytes, near.end + behind.len() + 1, 80);
-    let line = until(next, |byte| byte == b'\n');
-    let speaker = leading(line, 12, |byte| byte.is_ascii_alphabetic());
     if many.start() > &3
-        && behind.iter().any(|byte| b"?:".contains(byte))
-        && speaker > 2
-        && line[speaker..].starts_with(b": ")
+        && near.behind().iter().any(|byte| b"?:".contains(byte))
+        && let Some(said) = reply(near, 80)
+        && let Some(code) = said
+            .split(|byte| b" ,.;".contains(byte))
+            .take(4)
+            .find(|word| many.contains(&word.len()) && word.iter().all(u8::is_ascii_digit))
     {
-        let mut words = line[speaker + 2..].split(|byte| b" ,.;".contains(byte)).take(4);
-        if let Some(word) =
-            words.find(|word| many.contains(&word.len()) && word.iter().all(u8::is_ascii_digit))
-        {
-            near.push(word);
-        }
+        near.push(code);
     }
 }

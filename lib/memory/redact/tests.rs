@@ -624,6 +624,15 @@ fn a_secret_is_found_however_it_is_written() {
     }
 }
 
+#[test]
+fn an_empty_secret_is_none() {
+    for text in ["See [recovery codes][1].", "the password (", "check_password (\n"] {
+        assert_eq!(plain().cleaned(text), text);
+    }
+    let veiled = "Read(\"\\u0061\")\nread(\"/h/token\") output\":\"\u{200b}\" x";
+    assert!(plain().cleaned(veiled).ends_with("\" x"));
+}
+
 /// `SECRETS=FILE cargo test --lib secrets_score -- --ignored --nocapture`: the share of a file's secrets that is found, for
 /// each group. A line is an object with `group`, `text` and `secrets`.
 #[test]

@@ -97,14 +97,18 @@ pub(super) fn phrase(value: &[u8]) -> bool {
         && !numbered(value)
 }
 
+/// `x.y`: names that a full stop joins.
+pub(super) fn dotted(value: &[u8]) -> bool {
+    value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic())
+}
+
 /// Has it capitals and small letters, digits and signs, or three of these?
 pub(super) fn strong(value: &[u8]) -> bool {
     let sorts: [fn(&u8) -> bool; 4] =
         [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit, u8::is_ascii_punctuation];
     let many = sorts.iter().filter(|sort| value.iter().any(sort)).count();
     // What may also be code must have all four, and a sign that is seldom there.
-    let dotted = value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
-    let may_be_code = dotted || value.iter().any(|byte| b";=".contains(byte));
+    let may_be_code = dotted(value) || value.iter().any(|byte| b";=".contains(byte));
     (many > 3 && value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte))
         || many > 2 && !may_be_code)
         && password(value)
@@ -121,14 +125,13 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     let joins = |byte: &u8| b"()[]{}<>\"'`,;|\\$=&".contains(byte);
     // `self.password2`, `path/to/file2`, `Kind::Two2`
     let path = memmem::find(value, b"::").is_some() || value.contains(&b'/');
-    let dotted = value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic());
     let core = value.trim_ascii_end();
     let core = &core[..core.len() - trailing(core, WORDY, |byte| b"!?@".contains(&byte))];
     (digits > 0 || core.iter().any(is_sign))
         && digits < value.len()
         && !value.iter().any(joins)
         && !path
-        && !dotted
+        && !dotted(value)
         && password(value)
         && !numbered(value)
         && !of_words(value, &[&PLACEHOLDERS, &CODE])

@@ -45,7 +45,7 @@ struct Run {
     decoded: bool,
 }
 
-/// Something that is not what it looks like: its place and length, and the byte that it stands for.
+/// Something that is not what it looks like: its place and length, and the sign that it stands for.
 struct Veil {
     at: usize,
     len: usize,

@@ -235,10 +235,7 @@ impl<P: Persistence + Sync> Index<P> {
         let fits = |note: &&Counted| note.phrases & demanded == demanded && note.is_candidate != Some(false);
         let hits = worth.rank(query, all.iter().map(|note| Some(note).filter(fits).map(Counted::counts)));
         let hits = hits.into_iter().filter(|hit| search.is_candidate(&mut all[hit.index]));
-        let mut hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE).saturating_add(FURTHER)).collect();
-        let further = hits.split_off(hits.len().min(most.saturating_add(CLOSE)));
-        let further = further.into_iter().filter(|hit| all[hit.index].is_own()).take(OWN);
-        let further: Vec<Hit> = further.collect();
+        let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE).saturating_add(FURTHER)).collect();
         let (close, rest) = hits.split_at(hits.len().min(CLOSE));
         let close = parallel::map_files(close, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
         // One that is gone is none.
@@ -249,11 +246,12 @@ impl<P: Persistence + Sync> Index<P> {
         close
             .sort_by(|(a, _, its, _), (b, _, others, _)| others.len().cmp(&its.len()).then(best_first(a, b)));
         let beyond = close.split_off(close.len().min(most));
+        let (rest, further) = rest.split_at(rest.len().min(most - close.len()));
+        let further: Vec<&Hit> = further.iter().filter(|hit| all[hit.index].is_own()).take(OWN).collect();
         let further =
             parallel::map_files(&further, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
         let own = beyond.into_iter().chain(further.into_iter().flatten());
         let own = own.filter(|(_, found, ..)| found.is_own()).take(OWN);
-        let rest = &rest[..rest.len().min(most - close.len())];
         let rest = parallel::map_files(rest, |_, hit| search.briefly(hit, &all[hit.index], &worth));
         let shown = |(_, found, names, matches): Close| {
             let line = found.view.note().and_then(|note| matches.line(&Document::of(note), &worth));

@@ -221,8 +221,9 @@ impl SyncRun<'_> {
                 self.remote.shown
             ));
         }
-        let is_kept = self.is_new || self.request.is_dry || known == Some(self.is_own);
-        if is_kept { Ok(()) } else { self.keep_trust() }
+        // A new remote is set up first.
+        let is_due = !self.is_new && !self.request.is_dry && known != Some(self.is_own);
+        if is_due { self.keep_trust() } else { Ok(()) }
     }
 
     /// Where nobody else can write, nothing that came from there waits any longer: the merge takes it.
@@ -470,13 +471,13 @@ impl SyncRun<'_> {
         if !lines.last().is_some_and(|line| line.starts_with(ours)) {
             return Err(unusable(&arguments));
         }
-        let met = self.commits.bases(Some(ours), Some(theirs))?;
         let subjects = lines.iter().rev().filter_map(|line| line.split_once('\t'));
         for (commits, _) in subjects.filter(|(_, subject)| *subject == EXCHANGE) {
             let [commit, _, there] = commits.split_whitespace().collect::<Vec<_>>()[..] else { continue };
             let common = self.commits.bases(Some(there), Some(theirs))?;
             // Where all of this store was sent, or another merge came after it, that counts.
-            if self.is_ancestor(commit, theirs)? || self.is_own && met != common {
+            let has_met_since = || Ok::<_, Error>(self.commits.bases(Some(ours), Some(theirs))? != common);
+            if self.is_ancestor(commit, theirs)? || self.is_own && has_met_since()? {
                 break;
             }
             if !common.is_empty() {

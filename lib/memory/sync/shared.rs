@@ -27,7 +27,7 @@ pub(super) fn believed(
     rest: &BTreeSet<String>,
 ) -> (Files, Vec<ProposalId>) {
     let [before, now, merged] = [received.before, received.now, received.merged].map(Side::of);
-    let (here, clashes) = (Side::of(ours), Vec::from_iter(merged.proposals.values().cloned()));
+    let (here, clashes) = (Side::of(ours), &merged.proposals);
     let mut believed = Believed {
         files: ours.clone(),
         waiting: here.proposals.values().cloned().collect(),
@@ -38,7 +38,7 @@ pub(super) fn believed(
     for id in ids.into_iter().filter(|id| before.notes.get(*id) != now.notes.get(*id)) {
         let [before, now, merged] = [&before, &now, &merged].map(|side| side.notes.get(id));
         if believed.note([before, now, merged], &here, id) {
-            let clashes = clashes.iter().filter(|clash| clash.note.as_ref() == Some(id));
+            let clashes = clashes.values().filter(|clash| clash.note.as_ref() == Some(id));
             clashes.for_each(|clash| believed.wait(clash.clone()));
         }
     }
@@ -107,8 +107,8 @@ impl Believed<'_> {
             return here.into_iter().filter(|_| was_in_use && !is_twin).for_each(|here| self.retire(here));
         }
         let draft = believable(Draft::of(&now.entry));
-        let says_it = |note: &&Located| believable(Draft::of(&note.entry)).says_the_same_as(&draft);
-        if before.into_iter().chain(here).any(|note| says_it(&note)) {
+        let says_it = |note: &Located| believable(Draft::of(&note.entry)).says_the_same_as(&draft);
+        if before.into_iter().chain(here).any(says_it) {
             return;
         }
         let meta = now.entry.meta();
