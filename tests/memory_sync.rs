@@ -115,7 +115,7 @@ fn two_machines_come_to_the_same_notes() {
     assert_eq!(laptop.out(PROGRAM, &[]), "0 notes received, 0 sent\n");
     // Neither queue nor state has left.
     let files = git(&nas.path(), &["ls-tree", "-r", "--name-only", "-z", "main"]);
-    assert!(files.contains(".gitignore") && !files.contains("inbox") && !files.contains(".agent-memory"));
+    assert!(files.contains(".gitignore") && !files.contains("inbox") && !files.contains(".agent-memory/"));
     let (code, out, err) = desktop.run("memory-doctor", &[]);
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(!out.contains("git"), "{out}");
@@ -254,6 +254,128 @@ fn a_remote_that_is_away_is_no_error_unless_it_should_be() {
     let (code, _, err) = other.run(PROGRAM, &["--remote", "http://127.0.0.1:9/x.git"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("it is not set up"), "{err}");
+}
+
+/// A commit of these files on a branch of the remote.
+fn commit_there(nas: &Nas, branch: &str, files: &[(&str, &str)]) {
+    let clone = tempfile::tempdir().unwrap();
+    git(clone.path(), &["init", "--quiet", "-b", branch]);
+    for (path, text) in files {
+        let path = clone.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    git(clone.path(), &["add", "--all"]);
+    git(clone.path(), &["commit", "--quiet", "--allow-empty", "-m", "there"]);
+    git(clone.path(), &["push", "--quiet", &nas.address(), &format!("HEAD:refs/heads/{branch}")]);
+}
+
+#[test]
+fn a_remote_that_is_neither_empty_nor_a_store_gets_no_note() {
+    for (branch, path, text) in [
+        ("main", "src/main.rs", "fn main() {}\n"),
+        ("trunk", "README.md", "# Code\n"),
+        ("main", "topics/guide.md", "# A page that is no note\n"),
+    ] {
+        let nas = Nas::new();
+        commit_there(&nas, branch, &[(path, text)]);
+        let store = Store::with_history();
+        store.note("AAAAAA", "Private");
+        for flags in [&["--dry-run"][..], &[]] {
+            let (code, out, err) =
+                store.run(PROGRAM, &[&["--remote", &nas.address(), "--trust", "own"], flags].concat());
+            assert_eq!((code, out.as_str()), (Some(1), ""), "{path}: {err}");
+            let first = path.split('/').next().unwrap();
+            assert!(err.contains("neither empty nor a store") && err.contains(first), "{path}: {err}");
+        }
+        assert_eq!(git(&nas.path(), &["rev-list", "--all", "--count"]), "1", "{path}");
+        assert_eq!(store.names().len(), 1, "{path}");
+        assert_eq!(store.run(PROGRAM, &[]).2, store.run(PROGRAM, &[]).2, "{path}");
+        assert!(store.run(PROGRAM, &[]).2.contains("there is no remote"), "{path}");
+    }
+}
+
+#[test]
+fn machines_meet_whatever_their_branches_are_called() {
+    let nas = Nas::new();
+    git(&nas.path(), &["symbolic-ref", "HEAD", "refs/heads/trunk"]);
+    commit_there(&nas, "code", &[("README.md", "# Code\n")]);
+    let older = note("BBBBBB", "Older", "");
+    commit_there(&nas, "notes", &[(&format!("topics/{}", name("BBBBBB", "Older")), &older)]);
+    let machines = ["main", "master"].map(|branch| {
+        let store = Store::with_history();
+        store.note("AAAAAA", "First");
+        git(&store.root(), &["init", "--quiet", "-b", branch]);
+        store.out(PROGRAM, &["--remote", &nas.address(), "--trust", "own"]);
+        store
+    });
+    assert_eq!(machines[0].out(PROGRAM, &[]), "0 notes received, 0 sent\n");
+    assert_same(&machines[0], &machines[1]);
+    assert_eq!(machines[0].names().len(), 2);
+    let branches = git(&nas.path(), &["for-each-ref", "--format=%(refname:short)"]);
+    assert_eq!(branches, "code\nnotes");
+    // The store of before has become one that is known by its file.
+    assert_eq!(git(&nas.path(), &["show", "notes:.agent-memory-version"]), "1");
+}
+
+#[test]
+fn notes_of_a_later_version_are_not_touched() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    store.note("AAAAAA", "Mine");
+    commit_there(&nas, "later", &[(".agent-memory-version", "2\n")]);
+    let later = git(&nas.path(), &["rev-parse", "later"]);
+    git(&nas.path(), &["update-ref", "refs/heads/main", &later]);
+    let (code, out, err) = store.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    assert!(err.contains("notes of version 2") && err.contains("knows version 1"), "{err}");
+    assert_eq!(git(&nas.path(), &["rev-parse", "main"]), later);
+}
+
+#[test]
+fn a_machine_that_leaves_keeps_its_notes_and_says_what_stays() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    store.note("AAAAAA", "Port");
+    store.out(PROGRAM, &[]);
+    let there = git(&nas.path(), &["rev-parse", "main"]);
+    let (code, _, err) = store.run(PROGRAM, &["--leave", "--dry-run"]);
+    assert_eq!(code, Some(1), "{err}");
+    let left = store.out(PROGRAM, &["--leave"]);
+    assert!(left.contains(&nas.address()) && left.contains("keeps what it was sent"), "{left}");
+    store.note("BBBBBB", "Later");
+    assert!(store.run(PROGRAM, &[]).2.contains("there is no remote"));
+    assert!(store.run(PROGRAM, &["--leave"]).2.contains("nothing to leave"));
+    assert_eq!((store.names().len(), git(&nas.path(), &["rev-parse", "main"])), (2, there));
+    // And back.
+    store.out(PROGRAM, &["--remote", &nas.address(), "--trust", "own"]);
+    assert_same(&store, &nas.machine());
+    store.config(&format!(r#"{{"sync": {{"remote": "{}"}}}}"#, nas.address()));
+    let (code, _, err) = store.run(PROGRAM, &["--leave"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("remove it there first"), "{err}");
+}
+
+#[test]
+fn a_remote_that_is_gone_for_a_week_is_trouble() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    fs::remove_dir_all(nas.path()).unwrap();
+    let at = |time: &str, program: &str, flags: &[&str]| {
+        let mut command = store.sandbox.command(program);
+        said(command.args(flags).env("AXE_NOW", time))
+    };
+    const SOON: &str = "2026-03-06T00:00:00Z";
+    const LATE: &str = "2026-03-08T00:00:00Z";
+    assert!(!at(SOON, "memory-doctor", &[]).1.contains("synced last"));
+    let (_, findings, _) = at(LATE, "memory-doctor", &[]);
+    assert!(findings.contains("the notes were synced last at 2026-02-28"), "{findings}");
+    // A timer goes on trying.
+    assert_eq!(at(LATE, PROGRAM, &[]).0, Some(0));
+    let (code, _, err) = at(LATE, PROGRAM, &["--strict"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("cannot be reached since 2026-02-28") && err.contains("--leave"), "{err}");
+    assert!(err.contains("does not appear to be a git repository"), "{err}");
 }
 
 #[test]

@@ -326,6 +326,9 @@ fn a_remote_that_turns_out_to_be_ones_own_is_believed() {
 fn who_can_write_to_a_remote_is_asked_once_and_kept() {
     let nas = Nas::new();
     let store = Store::with_history();
+    let (code, _, err) = store.run(PROGRAM, &["--trust", "own"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("there is no remote") && err.contains("--remote ADDRESS --trust own"), "{err}");
     let (code, _, err) = store.run(PROGRAM, &["--remote", &nas.address()]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("counts as shared") && err.contains("memory-sync --trust own"), "{err}");

@@ -15,6 +15,7 @@ use std::process::Command;
 const ACTS: &[(&str, &str, &[&str])] = &[
     ("set or change the remote of the notes", "memory-sync", &["--remote", "REMOTE"]),
     ("set or change the remote of the notes", "memory-sync", &["--remote", "REMOTE", "--dry-run", "--json"]),
+    ("set or change the remote of the notes", "memory-sync", &["--leave"]),
     ("decide about notes that are missing", "memory-sync", &["--missing", "remove"]),
     ("pin or unpin a note", "memory-update", &["AAAAAA", "--pin"]),
     ("pin or unpin a note", "memory-update", &["BBBBBB", "--unpin"]),

@@ -106,7 +106,8 @@ fn closings(text: &str) -> HashMap<&str, (usize, usize)> {
 }
 
 /// The first block from there on, and the name of its tag: from a line that begins with the tag to the last one that closes
-/// it, because its content may have any. One that is not closed counts if no HTML or type has such a name.
+/// it, because its content may have any. One that is not closed counts if no HTML or type has such a name, and if it is
+/// neither an address (`<https://…>`) nor closed in itself (`<my-button />`), which people type.
 fn block<'a>(
     text: &'a str,
     from: usize,
@@ -122,7 +123,9 @@ fn block<'a>(
             continue;
         }
         let closing = closings.get(name).filter(|(at, _)| *at >= start).map(|(_, end)| *end);
-        if closing.is_some() || name.contains(['_', '-', ':']) {
+        let inside = tag.split(['>', '\n']).next().unwrap_or(tag);
+        let is_whole = inside.ends_with('/') || name.ends_with(':') && inside.contains("://");
+        if closing.is_some() || !is_whole && name.contains(['_', '-', ':']) {
             return Some((start, closing, name));
         }
     }
@@ -187,6 +190,11 @@ mod tests {
             ("<T> is a type, Vec<T>\n<p open", "<T> is a type, Vec<T>\n<p open", ""),
             ("<p>a</pre>\n< b>c</b>\n<3 </3>", "<p>a</pre>\n< b>c</b>\n<3 </3>", ""),
             ("<a>ü</a>ß <b>", "ß <b>", "<a>ü</a>"),
+            ("<https://a.example/x>\nUse tabs.", "<https://a.example/x>\nUse tabs.", ""),
+            ("<my-button />\nUse tabs.", "<my-button />\nUse tabs.", ""),
+            ("<my-button a/b>\nUse tabs.", "", "<my-button a/b>\nUse tabs."),
+            ("<x:y a=\"b/\">\nUse tabs.", "", "<x:y a=\"b/\">\nUse tabs."),
+            ("<https://a.example/x>y</https:>\nUse tabs.", "Use tabs.", "<https://a.example/x>y</https:>"),
             ("a <div>in a sentence</div>, and x < y", "a <div>in a sentence</div>, and x < y", ""),
         ] {
             let message = Message::of(text);

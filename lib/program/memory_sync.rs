@@ -1,6 +1,6 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Rule, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -8,7 +8,7 @@ use crate::base::text::{counted, one_line};
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::driver;
-use crate::memory::sync::remote::{self, OWN, shown};
+use crate::memory::sync::remote::{self, OWN, is_long_ago, shown};
 use crate::memory::sync::removals::Missing;
 use crate::memory::sync::run::{SyncOutcome, SyncReport, SyncRequest, sync};
 use crate::memory::waiting;
@@ -28,11 +28,13 @@ pub(super) const ABOUT: About = About {
         "memory-sync [--remote ADDRESS] [--dry-run] [--strict] [--json]",
         "memory-sync --trust own|shared",
         "memory-sync --missing keep|remove",
+        "memory-sync --leave",
     ],
     flags: &[
         value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder"),
         value("trust", "WHO", "own: nobody else can write to the remote; or shared"),
         value("missing", "WHAT", "if many notes are missing: keep or remove them"),
+        flag("leave", "sync no more; all notes stay here"),
         flag("dry-run", "fetch, and print what would change; change nothing"),
         flag("strict", "fail if the remote cannot be reached"),
         flag("json", "print one JSON object"),
@@ -40,6 +42,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),
+    rules: &[Rule::Apart("--leave", &["--remote", "--trust", "--missing", "--dry-run", "--strict"], "")],
     text: include_str!("memory_sync.md"),
     ..About::BLANK
 };
@@ -63,6 +66,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     }
     cx.watch_signals();
     let store = Store::open(args, cx)?;
+    if args.has("leave") {
+        return leave(&store, cx);
+    }
     let redactor = Redactor::of(&store.config.redact)?;
     let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
     let is_new = address.is_some() && address != remote::current(&store.root, &cx.env);
@@ -88,6 +94,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let outcome = sync(&request);
     drop(progress);
     let (stopped, why) = match outcome? {
+        SyncOutcome::NoRemote if args.has("trust") => {
+            return Err(Error::usage("option \"--trust\": there is no remote whose writers it could tell")
+                .hint("set one up with: memory-sync --remote ADDRESS --trust own"));
+        }
         SyncOutcome::NoRemote => (
             "no remote",
             "there is no remote, so nothing was synced; set one up with: memory-sync --remote ADDRESS"
@@ -99,12 +109,34 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
                 store.refresh(cx);
             }
             print(&report, cx)?;
-            return ended(&report, args.has("strict")).map(|()| ExitCode::SUCCESS);
+            let is_away =
+                report.last_exchange.is_some_and(|last| is_long_ago(last, cx.env.now())) && can_ask(cx);
+            return ended(&report, args.has("strict") || is_away).map(|()| ExitCode::SUCCESS);
         }
     };
     match cx.json {
         true => cx.stdout.json(&json!({"received": [], "sent": [], "stopped": stopped}))?,
         false => cx.reporter.warn(&why),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Syncs no more. What the remote has stays there.
+fn leave(store: &Store, cx: &mut Context) -> Result<ExitCode> {
+    only_a_person(person::REMOTE, cx)?;
+    if let Some(configured) = &store.config.sync.remote {
+        return Err(Error::refused(format!("sync.remote is \"{}\" in the configuration", shown(configured)))
+            .hint("remove it there first; see: memory-config show"));
+    }
+    let Some(address) = remote::leave(&store.root, &cx.env)? else {
+        cx.reporter.warn("there is no remote, so there is nothing to leave");
+        return Ok(ExitCode::SUCCESS);
+    };
+    match cx.json {
+        true => cx.stdout.json(&json!({"left": address}))?,
+        false => cx.stdout.line(&format!(
+            "left \"{address}\": it keeps what it was sent, with its history, and all notes stay here"
+        ))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -165,7 +197,11 @@ fn ended(report: &SyncReport, strict: bool) -> Result<()> {
             .hint("remove it there and run memory-sync again; memory-doctor names the line"));
     }
     match &report.unreachable {
-        Some(why) if strict => Err(Error::io(format!("\"{}\" cannot be reached: git {why}", report.remote))),
+        Some(why) if strict => {
+            let last = report.last_exchange.map_or(String::new(), |last| format!(" since {last:.0}"));
+            Err(Error::io(format!("\"{}\" cannot be reached{last}: git {why}", report.remote))
+                .hint("if it has moved: memory-sync --remote ADDRESS; to sync no more: memory-sync --leave"))
+        }
         _ => Ok(()),
     }
 }

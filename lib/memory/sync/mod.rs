@@ -22,3 +22,4 @@ mod side;
 mod tree;
 mod unique_paths;
 mod values;
+mod version;

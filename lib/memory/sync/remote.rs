@@ -2,12 +2,15 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::exec::Finished;
+use crate::base::exec::{self, Finished};
+use crate::base::file;
 use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
 use crate::store::git::{Git, unusable};
+use crate::store::history::history_lock;
 use crate::store::place::Root;
+use jiff::Timestamp;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -16,10 +19,14 @@ const SEEN: &str = "refs/agent-memory/remote";
 const NAME: &str = "origin";
 /// The key of git's settings for who can write to the remote.
 const TRUST: &str = "agentMemoryTrust";
+/// When the notes were exchanged last, in the state of this machine.
+const LAST: &str = "last-sync";
 /// The word for a remote that nobody else can write to.
 pub const OWN: &str = "own";
 /// How often a fetch is tried while another git writes the same.
 const TRIES: usize = 5;
+/// The most branches of a new remote that are searched for notes.
+const MOST_BRANCHES: usize = 20;
 /// How long a transfer may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// The most bytes of a transfer that are kept, in blocks of 512.
@@ -156,26 +163,29 @@ impl<'a> Remote<'a> {
         git.with(TIMEOUT, vars).call(&line, Vec::new(), OUTPUT_CAP)
     }
 
-    /// The branch to use: of the local one's name if there is one, else the remote's main one.
-    pub(super) fn branch(&self, local: &str) -> Result<String, Unsynced> {
+    /// The branches that the remote has: first the one of the local name, then its main one. Empty: it has nothing yet.
+    pub(super) fn branches(&self, local: &str) -> Result<Vec<String>, Unsynced> {
         // `--exit-code`: 2 if it has nothing yet, so that no answer is not taken for that.
         let finished = self.talk(&["ls-remote", "--exit-code", "--symref"], "upload-pack", &[])?;
         if finished.status.code() == Some(2) && finished.stdout.is_empty() {
-            return Ok(local.to_owned());
+            return Ok(Vec::new());
         }
-        if let Some(why) = finished.failure() {
-            return Err(self.failed(&finished, &why));
+        if !finished.status.success() {
+            return Err(self.failed(&finished));
         }
         if !finished.stdout.ends_with(b"\n") {
             return Err(unusable(&["ls-remote"]).into());
         }
         let text = String::from_utf8_lossy(&finished.stdout).into_owned();
-        let has = |branch: &str| text.lines().any(|line| line.ends_with(&format!("\trefs/heads/{branch}")));
         let main = text.lines().find_map(|line| {
             let (name, head) = line.strip_prefix("ref: refs/heads/")?.split_once('\t')?;
             (head == "HEAD").then_some(name)
         });
-        Ok(main.filter(|main| !has(local) && has(main)).unwrap_or(local).to_owned())
+        let mut branches: Vec<String> =
+            text.lines().filter_map(|line| Some(line.split_once("\trefs/heads/")?.1.to_owned())).collect();
+        branches.sort_by_key(|branch| (branch != local, Some(&**branch) != main));
+        branches.truncate(MOST_BRANCHES);
+        Ok(branches)
     }
 
     /// Gets what the remote has; `None` if it has nothing yet.
@@ -194,10 +204,10 @@ impl<'a> Remote<'a> {
             }
             finished = fetch()?;
         }
-        match finished.failure() {
-            None => Ok(Some(git.object(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])?)),
-            Some(_) if said(&finished).contains("couldn't find remote ref") => Ok(None),
-            Some(why) => Err(self.failed(&finished, &why)),
+        match finished.status.success() {
+            true => Ok(Some(git.object(&["rev-parse", "--verify", &format!("{SEEN}^{{commit}}")])?)),
+            false if said(&finished).contains("couldn't find remote ref") => Ok(None),
+            false => Err(self.failed(&finished)),
         }
     }
 
@@ -209,13 +219,13 @@ impl<'a> Remote<'a> {
             "--recurse-submodules=no",
         ];
         let finished = self.talk(&arguments, "receive-pack", &[&refspec])?;
-        let Some(why) = finished.failure() else {
+        if finished.status.success() {
             // Its last line, if all went well.
             return match finished.stdout.ends_with(b"\nDone\n") {
                 true => Ok(Push::Accepted),
                 false => Err(unusable(&["push"]).into()),
             };
-        };
+        }
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
         if let Some(lock) = lock_in_the_way(&printed) {
             return Ok(Push::Locked(lock));
@@ -229,26 +239,32 @@ impl<'a> Remote<'a> {
         }
         let refusal = printed.lines().find(|line| line.starts_with('!')).map(|line| line.replace('\t', " "));
         Err(match refusal {
-            Some(line) => Unsynced::Failed(Error::refused(format!(
-                "\"{}\" does not take the notes: {}",
-                self.shown,
-                one_line(&without_logins(&line), 300)
-            ))),
-            None => self.failed(&finished, &why),
+            Some(line) => {
+                // What a hook of the remote says is the reason; git's own line only names the branch.
+                let why = [remarks(&said(&finished)), vec![line]].concat().join("; ");
+                Unsynced::Failed(Error::refused(format!(
+                    "\"{}\" does not take the notes: {}",
+                    self.shown,
+                    one_line(&without_logins(&why), 300)
+                )))
+            }
+            None => self.failed(&finished),
         })
     }
 
     /// A remote that is not there now is one thing, one that says no another.
-    fn failed(&self, finished: &Finished, why: &str) -> Unsynced {
+    fn failed(&self, finished: &Finished) -> Unsynced {
         const AWAY: [&str; 15] = [
             "could not resolve", "couldn't resolve", "name or service not known",
             "temporary failure in name", "connection refused", "connection timed out", "connection reset",
             "network is unreachable", "no route to host", "failed to connect", "couldn't connect",
             "operation timed out", "operation too slow", "host is down", "nodename nor servname",
         ];
-        let said = said(finished).to_lowercase();
+        let said_as_it_was = said(finished);
+        let said = said_as_it_was.to_lowercase();
         let is_missing = self.is_folder && said.contains("does not appear to be a git repository");
-        let why = one_line(&without_logins(why), 300);
+        let why = format!("failed ({}): {}", exec::how_it_ended(finished.status), reason(&said_as_it_was));
+        let why = one_line(&without_logins(&why), 300);
         if is_missing || AWAY.iter().any(|words| said.contains(words)) {
             return Unsynced::Unreachable(why);
         }
@@ -273,6 +289,29 @@ fn lock_in_the_way(printed: &str) -> Option<String> {
 
 fn said(finished: &Finished) -> String {
     String::from_utf8_lossy(&finished.stderr).into_owned()
+}
+
+/// Why git failed: what it says before its advice, which is the same for every reason.
+fn reason(said: &str) -> String {
+    const ADVICE: [&str; 4] = [
+        "fatal: Could not read from remote repository.",
+        "Please make sure you have the correct access rights",
+        "and the repository exists.",
+        "error: failed to push some refs",
+    ];
+    let is_reason = |line: &&str| {
+        let is_advice = ADVICE.iter().any(|advice| line.starts_with(advice));
+        !line.is_empty() && !is_advice && !line.starts_with("hint: ") && !line.starts_with("warning: ")
+    };
+    let own = said.lines().map(str::trim).filter(|line| !line.starts_with("remote: ")).filter(is_reason);
+    let own = own.map(|line| line.trim_start_matches("fatal: ").trim_start_matches("error: ").to_owned());
+    [remarks(said), own.take(2).collect()].concat().join("; ")
+}
+
+/// What the remote itself says.
+fn remarks(said: &str) -> Vec<String> {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("remote: ")).map(str::trim);
+    lines.filter(|line| !line.is_empty()).take(2).map(str::to_owned).collect()
 }
 
 /// git's words without a login in an address.
@@ -301,6 +340,35 @@ pub(super) fn set_up(git: &Git, address: &str, local: &str, branch: &str) -> Res
     Ok(())
 }
 
+/// Ends that. The notes stay on both sides.
+pub fn leave(root: &Root, env: &Env) -> Result<Option<String>> {
+    let Some(address) = current(root, env) else { return Ok(None) };
+    let git = Git::new(root, env)?;
+    let _lock = file::lock_for_change(&history_lock(root), true)?;
+    // Also what it has of the remote's branches.
+    git.run(&["remote", "remove", NAME])?;
+    git.run(&["update-ref", "-d", SEEN])?;
+    file::if_exists(file::remove(&root.state().join(LAST)))?;
+    Ok(Some(shown(&address)))
+}
+
+/// When the notes were exchanged last; `None`: never, or before that was kept.
+pub fn last_exchange(root: &Root) -> Option<Timestamp> {
+    let bytes = file::read(&root.state().join(LAST), 100).ok()?;
+    std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
+}
+
+/// A remote that was not reached for so long is trouble.
+pub fn is_long_ago(last: Timestamp, now: Timestamp) -> bool {
+    const WEEK: i64 = 7 * 24 * 60 * 60;
+    now.as_second().saturating_sub(last.as_second()) > WEEK
+}
+
+/// Keeps that they were exchanged now. Nothing depends on it but warnings.
+pub(super) fn note_exchange(root: &Root, now: Timestamp) {
+    let _ = file::install_unsynced(&root.state().join(LAST), format!("{now}\n").as_bytes(), 0o600);
+}
+
 /// The remote's branch that belongs to the local one, if that is set up.
 pub(super) fn upstream(git: &Git, local: &str) -> Result<Option<String>> {
     let merge = git.maybe_line(&["config", "--local", "--get", &format!("branch.{local}.merge")])?;
@@ -310,6 +378,27 @@ pub(super) fn upstream(git: &Git, local: &str) -> Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reason_is_what_git_says_before_its_advice() {
+        const ADVICE: &str = "fatal: Could not read from remote repository.\n\nPlease make sure you have the correct \
+                              access rights\nand the repository exists.\n";
+        for (said, expected) in [
+            ("git@h: Permission denied (publickey).\n", "git@h: Permission denied (publickey)."),
+            ("Host key verification failed.\r\n", "Host key verification failed."),
+            (
+                "fatal: '/x' does not appear to be a git repository\n",
+                "'/x' does not appear to be a git repository",
+            ),
+            (
+                "ssh: connect to host h port 22: Connection refused\n",
+                "ssh: connect to host h port 22: Connection refused",
+            ),
+            ("remote: Repository not found.\nfatal: it is gone\n", "Repository not found.; it is gone"),
+        ] {
+            assert_eq!(reason(&format!("{said}{ADVICE}")), expected);
+        }
+    }
 
     #[test]
     fn logins_are_not_shown() {

@@ -4,6 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
+use crate::base::text::one_line;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::objects::{self, Commits};
 use crate::memory::sync::remote::{self, Push, Remote, Unsynced};
@@ -13,6 +14,7 @@ use crate::memory::sync::shared::{self, Received};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
 use crate::memory::sync::unique_paths::unique;
+use crate::memory::sync::version;
 use crate::store::apply::{self, BegunChange, Merge};
 use crate::store::change::Change;
 use crate::store::entry::EntryId;
@@ -24,6 +26,7 @@ use crate::store::proposal::{self, ProposalId};
 use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
 use crate::store::{merge_commit, merge_driver, removed};
+use jiff::Timestamp;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +36,7 @@ use std::time::Duration;
 /// Attempts, because another machine may push, or a note may change, meanwhile.
 const TRIES: usize = 8;
 /// What is synced.
-const SYNCED: [&str; DIRS.len() + 1] = [DIRS[0], DIRS[1], DIRS[2], DIRS[3], ".gitignore"];
+const SYNCED: [&str; DIRS.len() + 2] = [DIRS[0], DIRS[1], DIRS[2], DIRS[3], ".gitignore", version::PATH];
 /// How long the git commands between two transfers may take.
 const TIMEOUT: Duration = Duration::from_secs(300);
 /// What git's own merge had come to, if a person began one; and the largest file of it that is kept, in bytes.
@@ -80,6 +83,9 @@ pub struct SyncReport {
     pub notices: Vec<String>,
     /// Why the remote could not be reached.
     pub unreachable: Option<String>,
+    /// When it was reached last, if it was not reached now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_exchange: Option<Timestamp>,
     /// Files with secrets, for which nothing was sent.
     pub secrets: BTreeSet<String>,
     /// Commits of this machine have become one, because a secret was in their past.
@@ -128,6 +134,9 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         merge_driver::install(root, &git)?;
         merge_commit::finish(root, &git)?;
         apply::clear_stage(root)?;
+        if !request.is_dry {
+            version::put(root)?;
+        }
     }
     let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
@@ -154,10 +163,17 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
                 .hint("it is not set up; run the same again when it can be reached"))
         }
         Err(Unsynced::Unreachable(why)) => {
-            Ok(SyncOutcome::Done(SyncReport { unreachable: Some(why), ..run.report }))
+            let last = remote::last_exchange(root);
+            let unreachable = Some(why);
+            Ok(SyncOutcome::Done(SyncReport { unreachable, last_exchange: last, ..run.report }))
         }
         Err(Unsynced::Failed(why)) => Err(why),
-        Ok(()) => Ok(SyncOutcome::Done(run.report)),
+        Ok(()) => {
+            if !request.is_dry {
+                remote::note_exchange(root, request.env.now());
+            }
+            Ok(SyncOutcome::Done(run.report))
+        }
     }
 }
 
@@ -191,13 +207,14 @@ struct Computed {
 impl SyncRun<'_> {
     fn try_often(&mut self, address: &str) -> Result<(), Unsynced> {
         let upstream = if self.is_new { None } else { remote::upstream(self.git, self.local)? };
-        let branch = upstream.map_or_else(|| self.remote.branch(self.local), Ok)?;
+        let branch = upstream.map_or_else(|| self.branch(), Ok)?;
         let mut last = Again { why: String::new(), hint: "" };
         for _ in 0..TRIES {
             let theirs = self.remote.fetch(self.git, &branch)?;
             if let Some(theirs) = &theirs {
                 // Before anything of it is believed.
-                self.commits.listing_of(theirs, &self.shown())?;
+                let listing = self.commits.listing_of(theirs, &self.shown())?;
+                version::check(&self.commits, &listing, &self.shown())?;
             }
             if self.is_new && !self.request.is_dry {
                 remote::set_up(self.git, address, self.local, &branch)?;
@@ -210,6 +227,32 @@ impl SyncRun<'_> {
             }
         }
         Err(Error::busy(format!("{}, {TRIES} times in a row", last.why)).hint(last.hint).into())
+    }
+
+    /// The branch of the remote to use: the first that has notes, wherever they are, so that two machines meet. An empty
+    /// remote gets one of the local name.
+    ///
+    /// # Errors
+    /// `Refused`: the remote has something else.
+    fn branch(&self) -> Result<String, Unsynced> {
+        let branches = self.remote.branches(self.local)?;
+        let mut others = None;
+        for branch in &branches {
+            let Some(theirs) = self.remote.fetch(self.git, branch)? else { continue };
+            let listing = self.commits.listing_of(&theirs, &self.shown())?;
+            if version::is_store(&self.commits, &listing)? {
+                return Ok(branch.clone());
+            }
+            others = others.or(Some(listing));
+        }
+        let Some(listing) = others else { return Ok(self.local.to_owned()) };
+        let names: BTreeSet<&str> =
+            listing.keys().map(|path| path.split('/').next().unwrap_or(path)).collect();
+        let names: Vec<String> =
+            names.into_iter().take(3).map(|name| format!("\"{}\"", one_line(name, 60))).collect();
+        let what = if names.is_empty() { "other commits".to_owned() } else { names.join(", ") };
+        let why = format!("{} is neither empty nor a store of notes: it has {what}", self.shown());
+        Err(Error::refused(why).hint("nothing was sent; use an empty repository, without a README").into())
     }
 
     /// Who can write to the remote is said once, if nobody has said it. `known`: it was kept.
