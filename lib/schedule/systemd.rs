@@ -69,10 +69,9 @@ pub(super) fn environment(vars: &[(&str, String)]) -> String {
     vars.collect::<Vec<_>>().join("\n")
 }
 
-/// The values of `ExecStart=`. systemd starts the second if the first succeeded.
+/// The value of `ExecStart=`.
 pub(super) fn command(timer: &Timer) -> String {
-    let commands = std::iter::once(&timer.words).chain(&timer.then).map(|words| exec_start(words));
-    commands.collect::<Vec<_>>().join("\nExecStart=")
+    exec_start(&timer.command())
 }
 
 pub(super) fn times(program: TimedProgram, when: &When) -> String {
@@ -114,14 +113,11 @@ fn quoted(word: &str) -> String {
 
 /// What an installed service runs.
 pub fn command_of(text: &str) -> Option<InstalledCommand> {
-    let mut all = Vec::new();
-    for value in text.lines().filter_map(|line| line.strip_prefix("ExecStart=")) {
-        // For the quotes and backslashes that we write, systemd and the shell have the same rules.
-        let words = shlex::split(value.trim_start_matches(':'))?;
-        let words = if words.starts_with(&self::words(BY_SHELL)) { &words[BY_SHELL.len()..] } else { &words };
-        all.extend(words.iter().map(|word| word.replace("%%", "%")));
-    }
-    InstalledCommand::of(&all)
+    let value = text.lines().find_map(|line| line.strip_prefix("ExecStart="))?;
+    // For the quotes and backslashes that we write, systemd and the shell have the same rules.
+    let words = shlex::split(value.trim_start_matches(':'))?;
+    let words = if words.starts_with(&self::words(BY_SHELL)) { &words[BY_SHELL.len()..] } else { &words };
+    InstalledCommand::of(&words.iter().map(|word| word.replace("%%", "%")).collect::<Vec<_>>())
 }
 
 /// When an installed timer fires: as wanted, or otherwise.

@@ -100,16 +100,19 @@ pub struct Timer {
     /// The program's absolute path and its arguments.
     pub words: Vec<String>,
     pub when: When,
-    /// The same of a program that runs after it, if it succeeded.
+    /// The same of a program that runs after it, whether it succeeded or not.
     pub then: Option<Vec<String>>,
 }
 
 impl Timer {
-    /// Both programs as one command, for schedulers that start only one.
+    /// Both programs as one command, which fails if one of them does.
     pub(super) fn command(&self) -> Vec<String> {
         match &self.then {
             None => self.words.clone(),
-            Some(then) => words(&["/bin/sh", "-c", &format!("{} && {}", line(&self.words), line(then))]),
+            Some(then) => {
+                let script = format!("{}; status=$?; {} && exit $status", line(&self.words), line(then));
+                words(&["/bin/sh", "-c", &script])
+            }
         }
     }
 }
@@ -218,6 +221,25 @@ mod tests {
         assert!(plain("PATH", bytes).unwrap_err().message().ends_with("is not valid UTF-8"));
         assert!(plain("PATH", "/a\u{ffff}".as_ref()).is_err());
         assert_eq!(plain("PATH", "/ü %$\"'\\<&".as_ref()).unwrap(), "/ü %$\"'\\<&");
+    }
+
+    #[test]
+    fn the_second_program_runs_whether_the_first_succeeded_or_not_and_either_failure_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let ran = dir.path().join("ran").display().to_string();
+        for (first, second, expected) in [(0, 0, 0), (3, 0, 3), (0, 4, 4), (3, 4, 4)] {
+            let exit = |status: i32| format!("echo x >>\"{ran}\"; exit {status}");
+            let timer = Timer {
+                program: TimedProgram::Consolidate,
+                words: words(&["/bin/sh", "-c", &exit(first)]),
+                when: When::Every(2),
+                then: Some(words(&["/bin/sh", "-c", &exit(second)])),
+            };
+            let command = timer.command();
+            let status = std::process::Command::new(&command[0]).args(&command[1..]).status().unwrap();
+            assert_eq!(status.code(), Some(expected), "{first} {second}");
+        }
+        assert_eq!(fs_err::read_to_string(&ran).unwrap(), "x\n".repeat(8));
     }
 
     #[test]

@@ -16,8 +16,12 @@ let
     set -eo pipefail
     ${stdin}
   '';
-  all = lib.concatStringsSep " && " (map lib.escapeShellArgs commands);
-  run = if stdin == null then all else "${all} <<<\"$input\"";
+  first = lib.escapeShellArgs (builtins.head commands);
+  run = if stdin == null then first else "${first} <<<\"$input\"";
+  # What comes after it runs whether it succeeded or not.
+  rest = lib.concatStringsSep "" (
+    map (command: "${lib.escapeShellArgs command} || status=$?\n") (builtins.tail commands)
+  );
   home = if lib.hasPrefix "~/" output then "\"$HOME\"/" else "";
 in
 pkgs.writeShellScript name ''
@@ -68,8 +72,10 @@ pkgs.writeShellScript name ''
     input=$(${input})
   ''}
   ${
-    if output == null then
+    if output == null && rest == "" then
       run
+    else if output == null then
+      "status=0\n${run} || status=$?\n${rest}exit $status"
     else
       ''
         # The file changes only when the run has succeeded.

@@ -42,7 +42,7 @@ name: job: {
   service = {
     Type = "oneshot";
     ExecStart =
-      if job.stdin == null && job.output == null then
+      if job.stdin == null && job.output == null && builtins.length job.commands == 1 then
         map (command: lib.concatStringsSep " " (map word command)) job.commands
       else
         [ "${script name { inherit (job) commands stdin output; }}" ];
