@@ -152,19 +152,20 @@ fn lines_that_clash_wait_for_review_on_both_machines() {
 }
 
 #[test]
-fn an_edit_survives_archiving_deleting_and_renaming_elsewhere() {
+fn an_edit_survives_archiving_removing_its_file_and_renaming_elsewhere_but_no_deletion_for_good() {
     let nas = Nas::new();
     let (one, two) = (nas.machine(), nas.machine());
     let path = |id: &str| format!("topics/{}", name(id, "Note"));
-    for id in ["AAAAAA", "BBBBBB", "CCCCCC"] {
+    for id in ["AAAAAA", "BBBBBB", "CCCCCC", "DDDDDD"] {
         one.note(id, "Note");
     }
     one.out(PROGRAM, &[]);
     two.out(PROGRAM, &[]);
     one.out("memory-remove", &["AAAAAA"]);
-    one.out("memory-remove", &["--purge", "BBBBBB"]);
+    fs::remove_file(one.root().join(path("BBBBBB"))).unwrap();
     one.out("memory-update", &["CCCCCC", "--title", "One"]);
-    for id in ["AAAAAA", "BBBBBB"] {
+    one.out("memory-remove", &["--purge", "DDDDDD"]);
+    for id in ["AAAAAA", "BBBBBB", "DDDDDD"] {
         two.put(&path(id), note(id, "Note", "pinned: true\n"));
     }
     two.out("memory-update", &["CCCCCC", "--title", "Two"]);
@@ -172,7 +173,12 @@ fn an_edit_survives_archiving_deleting_and_renaming_elsewhere() {
     let (code, _, err) = one.run(PROGRAM, &[]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("id__BBBBBB \"Note\" was deleted on one machine and edited on another; it is kept"));
+    assert!(
+        err.contains("id__DDDDDD was deleted for good") && err.contains("history keeps its text"),
+        "{err}"
+    );
     two.out(PROGRAM, &[]);
+    assert!(!one.names().iter().any(|name| name.contains("DDDDDD")), "{:?}", one.names());
     assert_same(&one, &two);
     assert!(one.text("AAAAAA").contains("pinned: true") && one.text("BBBBBB").contains("pinned: true"));
     assert!(one.names().contains(&path("AAAAAA")), "{:?}", one.names());
@@ -316,6 +322,33 @@ fn machines_meet_whatever_their_branches_are_called() {
     assert_eq!(branches, "code\nnotes");
     // The store of before has become one that is known by its file.
     assert_eq!(git(&nas.path(), &["show", "notes:.agent-memory-version"]), "1");
+}
+
+#[test]
+fn what_editors_and_clouds_leave_behind_is_not_sent() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    let note = store.note("AAAAAA", "Port");
+    let name = note.file_name().unwrap().to_str().unwrap();
+    for litter in [
+        ".DS_Store",
+        "Thumbs.db",
+        "desktop.ini",
+        &format!("{name}~"),
+        &format!(".{name}.swp"),
+        &format!(".#{name}"),
+        &format!("#{name}#"),
+        &format!(".~lock.{name}#"),
+        &format!(".syncthing.{name}.tmp"),
+    ] {
+        store.put(&format!("topics/{litter}"), "x");
+    }
+    store.put("topics/mine.txt", "x");
+    assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 1 sent\n");
+    let sent =
+        git(&nas.path(), &["-c", "core.quotePath=false", "ls-tree", "-r", "--name-only", "main", "topics"]);
+    assert_eq!(sent, format!("topics/mine.txt\ntopics/{name}"));
+    assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 0 sent\n");
 }
 
 #[test]
@@ -769,7 +802,7 @@ fn what_was_removed_by_name_goes_everywhere() {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     one.out("memory-remove", &[&["--purge"], &ids[..]].concat());
     let removed = fs::read_to_string(one.root().join("removed")).unwrap();
-    assert!(removed.starts_with("id__AAAAA1\nid__AAAAA2\n"), "{removed}");
+    assert!(removed.starts_with("id__AAAAA1 purged\nid__AAAAA2 purged\n"), "{removed}");
     two.out("memory-update", &["BBBBBB", "--tag", "+here"]);
     assert_eq!(one.out(PROGRAM, &[]), "0 notes received, 9 sent\n");
     assert_eq!(two.out(PROGRAM, &[]), "9 notes received, 1 sent\n");

@@ -13,6 +13,7 @@ use crate::store::journal::entry::QueueEntry;
 use crate::store::journal::{Journal, new_id};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
+use crate::store::removed;
 use crate::store::revision::{Revision, Version};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -424,6 +425,8 @@ impl<P: Persistence> NoteService<P> {
             return Err(Error::refused(why).hint("run it in a terminal of your own"));
         }
         change.purge(&note);
+        // Before, or a killed program would leave it unsaid. On a full disk, room is made all the same.
+        let _ = self.notes().root().map(|root| removed::purge(root, id));
         // A change that waits holds the note's text, too.
         let (waiting, _) = change.notes.proposals()?;
         let of_it = waiting.into_iter().filter(|proposal| proposal.note.as_ref() == Some(id));

@@ -28,9 +28,19 @@ const SETTINGS: &[[&str; 4]] = &[
     ["GIT_CONFIG_KEY_9", "core.attributesFile", "GIT_CONFIG_VALUE_9", "/dev/null"],
 ];
 
-/// Pathspecs that leave out temporary files: another process is writing them now.
-pub const NO_TEMPORARY_FILES: [&str; 2] =
-    [":(exclude,glob)**/.*.md.??????", ":(exclude,glob)**/.*.json.??????"];
+/// Pathspecs that leave out temporary files: another process is writing them now, or an editor or a cloud left them.
+pub const NO_TEMPORARY_FILES: [&str; 10] = [
+    ":(exclude,glob)**/.*.md.??????",
+    ":(exclude,glob)**/.*.json.??????",
+    ":(exclude,glob)**/*~",
+    ":(exclude,glob)**/.*.sw?",
+    ":(exclude,glob)**/.#*",
+    ":(exclude,glob)**/*#",
+    ":(exclude,glob)**/.DS_Store",
+    ":(exclude,glob)**/.syncthing.*",
+    ":(exclude,glob,icase)**/thumbs.db",
+    ":(exclude,glob,icase)**/desktop.ini",
+];
 
 /// The commit identity if git has no `user.name`.
 const DEFAULT_IDENTITY: &[(&str, &str)] = &[

@@ -11,6 +11,7 @@ use crate::memory::sync::values::pick;
 use crate::store::entry::EntryId;
 use crate::store::persistence::Place;
 use crate::store::proposal::{Proposal, ProposalId};
+use crate::store::removed;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the sides have become.
@@ -29,7 +30,9 @@ pub fn merge(sides: Sides) -> MergedTree {
     let taken = ids_in_names(sides.rest);
     let (one, two, said) = same_id::told_apart(sides, taken);
     let (base, one, two) = (Side::of(sides.base), Side::of(&one), Side::of(&two));
-    let mut merging = Merging { said, ..Merging::default() };
+    let lists = [sides.one, sides.two].map(|files| files.get(removed::PATH));
+    let purged = lists.into_iter().flatten().flat_map(|bytes| removed::purged(bytes)).collect();
+    let mut merging = Merging { said, purged, ..Merging::default() };
     let ids: BTreeSet<&EntryId> = [&base, &one, &two].iter().flat_map(|side| side.notes.keys()).collect();
     for id in ids {
         merging.note(id, &base, &one, &two);
@@ -63,6 +66,8 @@ struct Merging {
     conflicts: Vec<Proposal>,
     unmerged: Vec<(String, Vec<u8>)>,
     said: Vec<String>,
+    /// What a person deleted for good.
+    purged: BTreeSet<EntryId>,
 }
 
 impl Merging {
@@ -83,6 +88,14 @@ impl Merging {
     fn left(&mut self, base: Option<&Located>, left: &Located, is_broken: bool) -> Option<Located> {
         if let Some(base) = base {
             if !left.is_edited_since(base) {
+                return None;
+            }
+            let id = &left.entry.meta().id;
+            if self.purged.contains(id) {
+                self.said.push(format!(
+                    "{id} was deleted for good on one machine and edited on another; it is gone here, and the remote's \
+                     history keeps its text"
+                ));
                 return None;
             }
             if !is_broken {
