@@ -30,7 +30,7 @@ fn each_flag_changes_its_key_and_updated_at() {
         (&["--tier", "cold"], "tier", "cold"),
         (&["--scope", "repo"], "scope", "repo"),
         (&["--pin"], "pinned", "true"),
-        (&["--pin", "--unpin", "--tier=cold"], "tier", "cold"),
+        (&["--unpin", "--tier=cold"], "tier", "cold"),
     ] {
         let (store, out) = updated(args);
         let text = store.text("AAAAAA");
@@ -93,7 +93,8 @@ fn wrong_arguments_change_nothing() {
             &["AAAAAA", "--body", "blank"],
             "\"blank\" holds no text; nothing is changed; memory-remove takes a note out of use",
         ),
-        (&["AAAAAA", "--body", "none"], "failed to open file `none`: No such file or directory (os error 2)"),
+        (&["AAAAAA", "--body", "none"], "cannot open file \"none\": No such file or directory"),
+        (&["AAAAAA", "--pin", "--unpin"], "options \"--pin\" and \"--unpin\" do not go together"),
         (&["AAAAAA", "--body", "big"], "\"big\" is larger than 1 MiB"),
         (
             &["AAAAAA", "--body", "-"],

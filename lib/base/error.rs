@@ -230,10 +230,18 @@ impl std::error::Error for Error {
     }
 }
 
-/// fs-err's errors name the path.
+/// fs-err's errors name the path: "failed to open file `x`: No such file or directory (os error 2)" becomes
+/// `cannot open file "x": No such file or directory`.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
-        Error::io(error.to_string()).because(error)
+        let whole = error.to_string();
+        let text = whole.rsplit_once(" (os error ").map_or(&*whole, |(text, _)| text);
+        let named = text.strip_prefix("failed to ").and_then(|text| {
+            let (what, rest) = text.split_once(" `")?;
+            let (path, why) = rest.rsplit_once("`: ")?;
+            Some(format!("cannot {what} \"{path}\": {why}"))
+        });
+        Error::io(named.unwrap_or_else(|| text.to_owned())).because(error)
     }
 }
 

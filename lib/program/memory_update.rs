@@ -1,6 +1,6 @@
 //! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, flag, path, value};
 use crate::base::error::{Error, Result};
 use crate::base::text::{one_line, visible};
 use crate::config::memory::Redact;
@@ -32,6 +32,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: up_to_ids(1),
+    rules: &[Rule::AtMostOne(&["--pin", "--unpin"])],
     text: include_str!("memory_update.md"),
     ..About::BLANK
 };
