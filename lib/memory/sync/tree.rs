@@ -8,7 +8,7 @@ use crate::memory::sync::same_id;
 use crate::memory::sync::side::{Files, Located, Side, Sides, ids_in_names};
 use crate::memory::sync::unique_paths::unique;
 use crate::memory::sync::values::pick;
-use crate::store::entry::EntryId;
+use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::Place;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::removed;
@@ -37,6 +37,7 @@ pub fn merge(sides: Sides) -> MergedTree {
     for id in ids {
         merging.note(id, &base, &one, &two);
     }
+    merging.bring_back();
     merging.settle_aliases();
     let mut proposals = MergedProposals::merged(&base, &one, &two, sides.rest);
     let mut files = foreign_files::merged(sides.base, &base.others, &one.others, &two.others);
@@ -66,6 +67,8 @@ struct Merging {
     conflicts: Vec<Proposal>,
     unmerged: Vec<(String, Vec<u8>)>,
     said: Vec<String>,
+    /// Notes that were merged into one that another machine corrected.
+    returned: BTreeSet<EntryId>,
     /// What a person deleted for good.
     purged: BTreeSet<EntryId>,
 }
@@ -119,6 +122,11 @@ impl Merging {
             return two.clone();
         }
         let merged = note::merge(base.map(|base| &base.entry), &one.entry, &two.entry);
+        if merged.conflict.is_some()
+            && let Some(corrected) = self.corrected(base, one, two, &merged.entry)
+        {
+            return corrected;
+        }
         let mut entry = merged.entry;
         let place = self.place(base, one, two);
         let was_archived = one.place != place || two.place != place;
@@ -145,6 +153,58 @@ impl Merging {
         self.conflicts.extend(merged.conflict);
         self.unmerged.extend(merged.unmerged.map(|bytes| (located.path(), bytes)));
         located
+    }
+
+    /// The note of the side that corrected it, where the lines clash only because the other side merged further notes into
+    /// it. These come back, so what each of them says stays in use.
+    fn corrected(
+        &mut self,
+        base: Option<&Located>,
+        one: &Located,
+        two: &Located,
+        both: &Entry,
+    ) -> Option<Located> {
+        let known = &base?.entry.meta().aliases;
+        let [by_one, by_two] = [one, two].map(|side| {
+            let aliases = side.entry.meta().aliases.iter();
+            aliases.filter(|alias| !known.contains(alias)).cloned().collect::<Vec<_>>()
+        });
+        let (corrected, merged) = match (by_one.is_empty(), by_two.is_empty()) {
+            (true, false) => (one, by_two),
+            (false, true) => (two, by_one),
+            _ => return None,
+        };
+        let says = corrected.entry.meta();
+        let mut entry = both.clone();
+        entry.set_body(corrected.entry.body());
+        let is_changed = entry.update(|meta| {
+            meta.title.clone_from(&says.title);
+            meta.summary.clone_from(&says.summary);
+            meta.aliases.clone_from(&says.aliases);
+            meta.written.clone_from(&says.written);
+            meta.by = says.by;
+        });
+        is_changed.ok()?;
+        let id = &says.id;
+        self.said.push(format!(
+            "{id} \"{}\" was merged with other notes on one machine and corrected on another; the correction stays, and \
+             the others are back",
+            one_line(&says.title, 80)
+        ));
+        self.returned.extend(merged);
+        Some(Located { entry, ..corrected.clone() })
+    }
+
+    /// The notes of merges that were undone leave the archive.
+    fn bring_back(&mut self) {
+        for id in std::mem::take(&mut self.returned) {
+            let Some(note) = self.notes.get_mut(&id).filter(|note| note.place == Place::Archive) else {
+                continue;
+            };
+            if note.entry.update(|meta| meta.superseded_by = None).is_ok() {
+                note.place = Place::Topics;
+            }
+        }
     }
 
     /// An edit brings a note back from the archive that the other side has put it into.

@@ -349,3 +349,50 @@ fn of_two_notes_whose_names_differ_in_accents_alone_neither_is_lost() {
 }
 
 mod simulation;
+
+#[test]
+fn what_is_merged_here_and_corrected_there_stays_in_use() {
+    let port = |more: &str, body: &str| note("AAAAAA", "Port", more, body);
+    let timeout = |more: &str, body: &str| note("BBBBBB", "Timeout", more, body);
+    let base = files(&[
+        ("topics/port -- id__AAAAAA.md", &port("updatedAt: 1\n", "Port 8081.\n")),
+        ("topics/timeout -- id__BBBBBB.md", &timeout("updatedAt: 1\n", "Waits 30 s.\n")),
+    ]);
+    let corrected = [
+        files(&[
+            ("topics/port -- id__AAAAAA.md", &port("updatedAt: 5\n", "Port 8080.\n")),
+            ("topics/timeout -- id__BBBBBB.md", &timeout("updatedAt: 1\n", "Waits 30 s.\n")),
+        ]),
+        files(&[
+            ("topics/port -- id__AAAAAA.md", &port("updatedAt: 1\n", "Port 8081.\n")),
+            ("topics/timeout -- id__BBBBBB.md", &timeout("updatedAt: 5\n", "Waits 40 s.\n")),
+        ]),
+    ];
+    for at in [3, 9] {
+        let merged = files(&[
+            (
+                "topics/port -- id__AAAAAA.md",
+                &port(&format!("updatedAt: {at}\naliases: [id__BBBBBB]\n"), "Port 8081, waits 30 s.\n"),
+            ),
+            (
+                "archive/timeout -- id__BBBBBB.md",
+                &timeout(&format!("updatedAt: {at}\nsupersededBy: id__AAAAAA\n"), "Waits 30 s.\n"),
+            ),
+        ]);
+        let [port, timeout] = &corrected;
+        let tree = both_ways(&base, &merged, port);
+        assert_eq!(tree.files.keys().collect::<Vec<_>>(), base.keys().collect::<Vec<_>>(), "{at}");
+        let text = shown(&tree.files);
+        assert!(
+            text.contains("Port 8080.") && text.contains("Waits 30 s.") && !text.contains("8081"),
+            "{text}"
+        );
+        assert!(
+            !text.contains("aliases") && !text.contains("supersededBy") && tree.conflicts.is_empty(),
+            "{text}"
+        );
+        assert!(tree.said[0].contains("the correction stays"), "{:?}", tree.said);
+        let text = shown(&both_ways(&base, &merged, timeout).files);
+        assert!(text.contains("Waits 40 s.") && text.contains("Port 8081, waits 30 s."), "{text}");
+    }
+}
