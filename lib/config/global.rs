@@ -46,9 +46,9 @@ pub struct Global {
 #[serde(default)]
 pub struct CallLimits {
     /// Model calls that one run may make, including those of its sub-agents.
-    max_calls: Option<u32>,
+    pub max_calls: Option<u32>,
     /// Input and output tokens of one run, including those of its sub-agents.
-    max_tokens_total: Option<u64>,
+    pub max_tokens_total: Option<u64>,
     /// In tokens.
     pub per_day: u64,
     pub per_month: u64,
