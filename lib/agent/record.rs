@@ -136,7 +136,8 @@ impl Recorder {
             tally: Arc::clone(tally),
             env: env.clone(),
             limits,
-            has_ledger: global.has_ledger(),
+            // Without a home there is no place for it.
+            has_ledger: global.has_ledger() && env.data_dir().is_ok(),
             is_charged_late,
             started: Instant::now(),
             is_written: Mutex::default(),

@@ -16,9 +16,11 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Once;
 
 /// Ours has some hundred bytes.
 const CAP: u64 = 4096;
+static SWEPT: Once = Once::new();
 
 /// Tokens, and money in the currency of the prices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -121,7 +123,7 @@ pub fn settle(env: &Env, reservation: Reservation, used: Amount) -> Result<()> {
 
 /// Adds what was taken without a reservation, if there are limits or were some.
 pub fn add(env: &Env, limits: &CallLimits, used: Amount) -> Result<()> {
-    if used == Amount::default() || !limits.has_periods() && !path(env)?.exists() {
+    if used == Amount::default() || !limits.has_periods() && !path(env).is_ok_and(|path| path.exists()) {
         return Ok(());
     }
     change(env, |spent| spent.reserve(&CallLimits::default(), used).map(|_| ()))
@@ -142,6 +144,8 @@ fn change<T>(env: &Env, act: impl FnOnce(&mut Spent) -> Result<T>) -> Result<T> 
     };
     file::make_private_dir(&runs_dir(env)?)?;
     let locked = file::lock_for_change(&path, true).map_err(|e| unusable(&e))?;
+    // What a killed run has left behind.
+    SWEPT.call_once(|| file::sweep(&path));
     let mut text = Vec::new();
     if let Some(file) = &locked {
         file.take(CAP).read_to_end(&mut text).map_err(|e| unusable(&e))?;
