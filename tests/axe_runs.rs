@@ -61,6 +61,7 @@ fn a_run_leaves_one_line_for_its_whole_tree() {
         );
         assert_eq!(mode(&path(&sandbox)), 0o600);
         assert_eq!(mode(path(&sandbox).parent().unwrap()), 0o700);
+        assert_eq!(mode(&sandbox.home().join(".local/share/axe")), 0o755);
     }
 }
 

@@ -93,11 +93,17 @@ pub fn path(env: &Env) -> Result<PathBuf> {
     Ok(runs_dir(env)?.join("ledger.jsonl"))
 }
 
+/// The directory of the ledger, which only the user can read. The data directory has the usual mode.
+pub fn make_dir(env: &Env) -> Result<()> {
+    file::make_dir(&env.data_dir()?)?;
+    Ok(file::make_private_dir(&runs_dir(env)?)?)
+}
+
 /// Adds a run. Waits for the lock of the ledger, but no longer than `wait`.
 pub fn append(env: &Env, run: &Run, wait: Duration) -> Result<()> {
     let mut line = serde_json::to_vec(run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
     line.push(b'\n');
-    file::make_private_dir(&runs_dir(env)?)?;
+    make_dir(env)?;
     Ok(file::append_within(&path(env)?, &line, 0o600, wait)?)
 }
 

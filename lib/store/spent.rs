@@ -142,7 +142,7 @@ fn change<T>(env: &Env, act: impl FnOnce(&mut Spent) -> Result<T>) -> Result<T> 
     let unusable = |why: &dyn std::fmt::Display| {
         Error::io(format!("\"{}\", which counts what runs have taken, cannot be used: {why}", path.display()))
     };
-    file::make_private_dir(&runs_dir(env)?)?;
+    runs::make_dir(env)?;
     let locked = file::lock_for_change(&path, true).map_err(|e| unusable(&e))?;
     // What a killed run has left behind.
     SWEPT.call_once(|| file::sweep(&path));
