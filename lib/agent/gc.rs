@@ -17,8 +17,7 @@ const PROMPT: &str = include_str!("gc_prompt.md");
 
 /// Asks `model` for the analysis of a whole log. One call, no tools. Adds what it takes, by `price`, to `tally`.
 pub fn analyse(
-    endpoint: &Endpoint,
-    model: &str,
+    (endpoint, model): (&Endpoint, &str),
     (tally, price): (&Tally, Option<Price>),
     log: String,
     workdir: &Path,

@@ -17,6 +17,7 @@ use crate::store::runs::{self, Run, RunError, SubRun, ToolRun};
 use crate::store::spent::{self, Amount};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -46,16 +47,20 @@ pub type Clean = fn(&str) -> String;
 #[derive(Default)]
 pub struct Tally {
     taken: Mutex<(Run, Cost)>,
+    /// How many calls go on.
+    running: AtomicU32,
     /// Without it, nobody writes the ledger, and tools are not kept.
     clean: OnceLock<Clean>,
 }
 
 impl Tally {
     pub(super) fn call_begins(&self) {
+        self.running.fetch_add(1, SeqCst);
         lock(&self.taken).0.calls += 1;
     }
 
     pub(super) fn call_ended(&self, tokens: TokenUsage, more: Cost, retries: u32) {
+        self.running.fetch_sub(1, SeqCst);
         let (run, cost) = &mut *lock(&self.taken);
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut run.input_tokens, tokens.input);
@@ -172,7 +177,8 @@ impl Recorder {
             return Ok(());
         }
         let (run, cost) = lock(&self.tally.taken).clone();
-        let cost = cost.amount();
+        // Nobody knows what a call costs that a signal cuts short.
+        let cost = cost.amount().filter(|_| self.tally.running.load(SeqCst) == 0);
         let tokens = run.input_tokens.saturating_add(run.output_tokens);
         let mut done = Ok(());
         if self.is_charged_late {

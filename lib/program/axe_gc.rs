@@ -178,7 +178,7 @@ fn analyse(
     let progress = Progress::start(true, format!("{name}: {model}"));
     let (tally, price, retries) = (Arc::<Tally>::default(), global.price(model), global.retries(env)?);
     *recorder = Some(Recorder::begin(&tally, this, &global, env, |text| Redactor::default().cleaned(text)));
-    let reply = gc::analyse(&endpoint, &model.name, (&tally, price), log, &workdir, retries, deadline, env);
+    let reply = gc::analyse((&endpoint, &model.name), (&tally, price), log, &workdir, retries, deadline, env);
     drop(progress);
     let reply = reply?;
     for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {

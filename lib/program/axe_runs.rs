@@ -1,10 +1,7 @@
 //! `axe-runs`: what runs of agents took, from the ledger. It is read once, line by line.
 
-use crate::base::cli::{
-    self, About, Args, Context, ExitCode, Rule, Stdout, Words, count, flag, one_of, value,
-};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, value};
 use crate::base::error::{Error, Result};
-use crate::base::stderr;
 use crate::base::text::{counted, disarmed, one_line};
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
@@ -42,9 +39,7 @@ pub(super) const ABOUT: About = About {
 
 /// How many unreadable lines are named.
 const MOST_WARNINGS: u64 = 5;
-/// The widest agent and model in a table, and the longest bar.
-const AGENT_WIDTH: usize = 16;
-const MODEL_WIDTH: usize = 32;
+/// The longest bar.
 const BAR_WIDTH: f64 = 40.0;
 
 pub fn main() -> ExitCode {
@@ -151,7 +146,7 @@ fn each(cx: &mut Context, visit: &mut dyn FnMut(Run, &mut Context) -> Result<()>
     Ok(())
 }
 
-/// One run with everything that is known.
+/// One run with everything that is known: the line of the ledger, for a person.
 fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     let mut found = None;
     each(cx, &mut |run, _| {
@@ -166,33 +161,9 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     if cx.json {
         return cx.stdout.json(&run);
     }
-    let cached = format!("{} read, {} written", run.cache_read_tokens, run.cache_write_tokens);
-    let mut rows = vec![
-        ("Run", run.id),
-        ("Time", run.time.to_string()),
-        ("Program", run.program),
-        ("Agent", run.agent),
-        ("Model", run.model),
-        ("Tokens", format!("{} input, {} output", run.input_tokens, run.output_tokens)),
-        ("Cache", cached),
-        ("Cost", cost(run.cost)),
-        ("Calls", format!("{}, {}", run.calls, counted(run.retries as usize, "retry", "retries"))),
-        ("Duration", format!("{}ms", run.duration_ms)),
-        ("Exit", run.exit.to_string()),
-    ];
-    rows.extend(run.error.map(|error| ("Error", format!("{}: {}", error.kind, error.message))));
-    rows.extend(run.parent.map(|parent| ("Parent", parent)));
-    rows.extend(run.sub_agents.into_iter().map(|sub| {
-        let (input, output, cost) = (sub.input_tokens, sub.output_tokens, cost(sub.cost));
-        ("Sub-Agent", format!("{}: {input} input, {output} output, cost {cost}", sub.name))
-    }));
-    rows.extend(run.tools.into_iter().map(|tool| {
-        let exit = tool.exit.map_or("no exit code".to_owned(), |code| format!("exit {code}"));
-        ("Tool", format!("{} {} ({exit}, {}ms)", tool.name, tool.arguments, tool.duration_ms))
-    }));
-    rows.iter().try_for_each(|(label, value)| {
-        cx.stdout.line(&disarmed(&format!("{:<10} {}", format!("{label}:"), one_line(value, usize::MAX))))
-    })
+    let text =
+        serde_json::to_string_pretty(&run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+    cx.stdout.line(&disarmed(&text))
 }
 
 /// `-` if it is not known.
@@ -200,32 +171,48 @@ fn cost(cost: Option<f64>) -> String {
     cost.map_or_else(|| "-".to_owned(), |cost| ((cost * 1e6).round() / 1e6).to_string())
 }
 
-/// A row of a table on a terminal, else columns with tabs between them.
+/// A row of a table on a terminal, else columns with tabs between them. A table has no columns of the width 0. Wide ones
+/// are texts, and narrow ones are numbers.
+fn row(cells: &[String], widths: &[usize], cx: &mut Context) -> Result<()> {
+    if !cx.stdout.is_terminal() {
+        let cells: Vec<_> = cells.iter().map(|cell| one_line(cell, usize::MAX)).collect();
+        return cx.stdout.line(&cells.join("\t"));
+    }
+    let shown = cells.iter().zip(widths).filter(|(_, width)| **width > 0);
+    let padded = shown.map(|(cell, width)| match width {
+        16.. => format!("{:width$}", one_line(cell, width - 3)),
+        _ => format!("{cell:>width$}"),
+    });
+    cx.stdout.line(disarmed(&padded.collect::<Vec<_>>().join("  ")).trim_end())
+}
+
 fn print(run: &Run, cx: &mut Context) -> Result<()> {
     if cx.json {
         return cx.stdout.json(run);
     }
-    let plain = |text: &str| one_line(text, usize::MAX);
-    let (id, cost) = (plain(&run.id), cost(run.cost));
-    let error = run.error.as_ref().map(|error| plain(&error.message)).unwrap_or_default();
-    let Run { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = run;
-    let Run { time, exit, calls, duration_ms, .. } = run;
-    if !cx.stdout.is_terminal() {
-        let [agent, model, program] = [&run.agent, &run.model, &run.program].map(|text| plain(text));
-        let parent = run.parent.as_ref().map_or("-".to_owned(), |parent| plain(parent));
-        return cx.stdout.line(&format!(
-            "{id}\t{time}\t{exit}\t{agent}\t{model}\t{input_tokens}\t{output_tokens}\t{cache_read_tokens}\t\
-             {cache_write_tokens}\t{cost}\t{calls}\t{duration_ms}\t{program}\t{parent}\t{error}"
-        ));
-    }
-    let (agent, model) = (one_line(&run.agent, AGENT_WIDTH), one_line(&run.model, MODEL_WIDTH));
-    let ended = if *exit == 0 { String::new() } else { format!("exit {exit}: {error}") };
-    let seconds = *duration_ms as f64 / 1000.0;
-    let row = format!(
-        "{id}  {agent:AGENT_WIDTH$}  {model:MODEL_WIDTH$}  {input_tokens:>8} in {output_tokens:>7} out  {cost:>10}  \
-         {seconds:>6.1} s  {ended}"
-    );
-    cx.stdout.line(&disarmed(row.trim_end()))
+    let Run { time, exit, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = run;
+    let error = run.error.as_ref().map(|error| one_line(&error.message, usize::MAX)).unwrap_or_default();
+    let numbers =
+        [*input_tokens, *output_tokens, *cache_read_tokens, *cache_write_tokens].map(|n| n.to_string());
+    let [input, output, read, written] = numbers;
+    let cells = [
+        run.id.clone(),
+        time.to_string(),
+        exit.to_string(),
+        run.agent.clone(),
+        run.model.clone(),
+        input,
+        output,
+        read,
+        written,
+        cost(run.cost),
+        run.calls.to_string(),
+        run.duration_ms.to_string(),
+        run.program.clone(),
+        run.parent.clone().unwrap_or_else(|| "-".to_owned()),
+        error,
+    ];
+    row(&cells, &[26, 0, 4, 19, 35, 9, 8, 0, 0, 10, 0, 8, 0, 0, 1], cx)
 }
 
 /// What several runs took.
@@ -255,7 +242,8 @@ impl Sum {
         ];
         counts.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
         if let Some(cost) = run.cost {
-            *self.cost.get_or_insert(0.0) += cost;
+            // Without the noise of adding fractions.
+            self.cost = Some(((self.cost.unwrap_or_default() + cost) * 1e9).round() / 1e9);
         }
     }
 
@@ -272,62 +260,36 @@ fn key_of(key: &str, run: &Run) -> String {
     }
 }
 
+/// With a bar for each day on a terminal: of money if anything has cost some, else of tokens.
 fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Result<()> {
-    if cx.json {
-        return sums.iter().try_for_each(|(name, sum)| {
-            let mut line = serde_json::to_value(sum).unwrap_or_default();
-            line[key] = name.as_str().into();
-            cx.stdout.json(&line)
-        });
-    }
-    let is_table = cx.stdout.is_terminal();
-    let width = sums.keys().map(|name| name.chars().count()).max().unwrap_or(0).clamp(10, MODEL_WIDTH);
-    if !is_table {
-        for (name, sum) in sums {
-            let Sum { runs, failed, input_tokens, output_tokens, .. } = sum;
-            let Sum { cache_read_tokens, cache_write_tokens, runs_without_cost, .. } = sum;
-            let (name, cost) = (one_line(name, usize::MAX), cost(sum.cost));
-            cx.stdout.line(&format!(
-                "{name}\t{runs}\t{failed}\t{input_tokens}\t{output_tokens}\t{cache_read_tokens}\t{cache_write_tokens}\t\
-                 {cost}\t{runs_without_cost}"
-            ))?;
-        }
-        return Ok(());
-    }
-    if sums.is_empty() {
-        stderr::line("No runs.");
-        return Ok(());
-    }
-    table(key, sums, width, &mut cx.stdout)
-}
-
-/// With a bar for each day: of money if anything has cost some, else of tokens.
-fn table(key: &str, sums: &BTreeMap<String, Sum>, width: usize, stdout: &mut Stdout) -> Result<()> {
+    const WIDTHS: [usize; 10] = [35, 6, 6, 11, 10, 11, 0, 12, 0, 1];
+    let is_table = cx.stdout.is_terminal() && !cx.json;
     let is_money = sums.values().any(|sum| sum.cost.is_some_and(|cost| cost > 0.0));
     let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { sum.tokens() as f64 };
     let most = sums.values().map(size).fold(0.0, f64::max);
-    stdout.line(&format!(
-        "{key:width$}  {:>6}  {:>6}  {:>11}  {:>10}  {:>11}  {:>12}",
-        "runs", "failed", "input", "output", "cached", "cost"
-    ))?;
+    if is_table {
+        let header =
+            [key, "runs", "failed", "input", "output", "cached", "", "cost", "", ""].map(str::to_owned);
+        row(&header, &WIDTHS, cx)?;
+    }
     for (name, sum) in sums {
+        if cx.json {
+            let mut line = serde_json::to_value(sum).unwrap_or_default();
+            line[key] = name.as_str().into();
+            cx.stdout.json(&line)?;
+            continue;
+        }
+        let counts = [sum.runs, sum.failed, sum.input_tokens, sum.output_tokens];
+        let cached = [sum.cache_read_tokens, sum.cache_write_tokens];
+        let mut cells = vec![name.clone()];
+        cells.extend(counts.into_iter().chain(cached).map(|count| count.to_string()));
         // The sum is more than what is known.
-        let unknown = if sum.runs_without_cost > 0 && sum.cost.is_some() { "+?" } else { "" };
-        let cost = cost(sum.cost) + unknown;
-        let bar = match key {
-            "day" if most > 0.0 => "#".repeat((size(sum) / most * BAR_WIDTH).ceil() as usize),
-            _ => String::new(),
-        };
-        let row = format!(
-            "{:width$}  {:>6}  {:>6}  {:>11}  {:>10}  {:>11}  {cost:>12}  {bar}",
-            one_line(name, width),
-            sum.runs,
-            sum.failed,
-            sum.input_tokens,
-            sum.output_tokens,
-            sum.cache_read_tokens
-        );
-        stdout.line(&disarmed(row.trim_end()))?;
+        let unknown = if is_table && sum.runs_without_cost > 0 && sum.cost.is_some() { "+?" } else { "" };
+        cells.extend([cost(sum.cost) + unknown, sum.runs_without_cost.to_string()]);
+        if is_table && key == "day" && most > 0.0 {
+            cells.push("#".repeat((size(sum) / most * BAR_WIDTH).ceil() as usize));
+        }
+        row(&cells, &WIDTHS, cx)?;
     }
     Ok(())
 }

@@ -69,16 +69,17 @@ impl Spent {
     fn reserve(&mut self, limits: &CallLimits, amount: Amount) -> Result<Reservation> {
         let (day, month) = (self.day, self.day.first_of_month());
         let ends = [(day, day.tomorrow()), (month, self.day.last_of_month().tomorrow())];
-        let tokens = |amount: &Amount| amount.tokens as f64;
-        let cost = |amount: &Amount| amount.cost;
-        let rows: [(_, f64, &Amount, fn(&Amount) -> f64, _, _); 4] = [
-            ("per_day", limits.per_day as f64, &self.today, tokens, " tokens", &ends[0]),
-            ("per_month", limits.per_month as f64, &self.month, tokens, " tokens", &ends[1]),
-            ("per_day_cost", limits.per_day_cost, &self.today, cost, "", &ends[0]),
-            ("per_month_cost", limits.per_month_cost, &self.month, cost, "", &ends[1]),
+        let (today, this_month) = (self.today, self.month);
+        let tokens = [today.tokens, this_month.tokens, amount.tokens].map(|tokens| tokens as f64);
+        let cost = [today.cost, this_month.cost, amount.cost];
+        let rows = [
+            ("per_day", limits.per_day as f64, " tokens", tokens, 0),
+            ("per_month", limits.per_month as f64, " tokens", tokens, 1),
+            ("per_day_cost", limits.per_day_cost, "", cost, 0),
+            ("per_month_cost", limits.per_month_cost, "", cost, 1),
         ];
-        for (name, limit, spent, part, unit, (begin, end)) in rows {
-            let (spent, more) = (part(spent), part(&amount));
+        for (name, limit, unit, sums, period) in rows {
+            let (spent, more, (begin, end)) = (sums[period], sums[2], &ends[period]);
             // Sums of fractions are not exact.
             if limit > 0.0 && spent + more > limit + 1e-9 {
                 let [spent, more] = [spent, more].map(|number| (number * 1e6).round() / 1e6);
@@ -86,8 +87,9 @@ impl Spent {
                     "the limit {name} of {limit}{unit} does not allow the next call: {spent} are spent since \
                      {begin}T00:00:00Z, and it may take {more}"
                 );
-                let until =
-                    end.as_ref().map(|end| format!("wait until {end}T00:00:00Z, or ")).unwrap_or_default();
+                // A call that is larger than the limit would not be allowed then either.
+                let end = end.as_ref().ok().filter(|_| more <= limit);
+                let until = end.map(|end| format!("wait until {end}T00:00:00Z, or ")).unwrap_or_default();
                 return Err(Error::new(ErrorKind::Limit, message)
                     .hint(format!("{until}raise {name} under [limits] in config.toml")));
             }
@@ -184,6 +186,8 @@ fn day(time: Timestamp) -> Date {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::disallowed_methods, reason = "a test may write files")]
+
     use super::*;
     use crate::base::env::{Env, pretend};
 
