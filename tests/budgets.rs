@@ -67,7 +67,7 @@ fn beyond_a_limit_no_call_is_made_and_the_message_says_until_when() {
 fn a_limit_of_the_month_outlasts_the_day() {
     let sandbox = limited(OpenAi, "[limits]\nper_month = 120\nper_day = 1000");
     let server = Server::answering(|_| OpenAi.says("one"));
-    let mut on = |now: &str| said(sandbox.asking("a", &server.url()).env("AXE_NOW", now));
+    let on = |now: &str| said(sandbox.asking("a", &server.url()).env("AXE_NOW", now));
     assert_eq!(on("2026-02-27T23:00:00Z").0, Some(0));
     let (code, _, err) = on("2026-02-28T01:00:00+01:00");
     assert!(
