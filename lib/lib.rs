@@ -153,6 +153,7 @@ pub use program::axe_agents::main as axe_agents;
 pub use program::axe_config::main as axe_config;
 pub use program::axe_gc::main as axe_gc;
 pub use program::axe_run::main as axe_run;
+pub use program::axe_runs::main as axe_runs;
 pub use program::memory::main as memory;
 pub use program::memory_agents_md::main as memory_agents_md;
 pub use program::memory_capture::main as memory_capture;

@@ -176,7 +176,7 @@ fn completions_are_valid_scripts() {
 fn bash_completes_commands_and_flags() {
     let script = generate("axe", "bash", None);
     for (program, typed, expected) in [
-        ("axe", "ru", "run"),
+        ("axe", "ru", "run runs"),
         ("axe", "--gen", "--generate"),
         ("axe-run", "--dry", "--dry-run"),
         ("axe-agents", "sh", "show"),

@@ -26,6 +26,8 @@ mod axe_gc;
 mod axe_gc_all;
 mod axe_run;
 mod axe_run_arguments;
+mod axe_runs;
+mod budgets;
 mod capture_agents;
 mod capture_faults;
 mod capture_hooks;

@@ -3,6 +3,7 @@
 //! A tool is a program, or `call_agent`, with which an agent calls another. Its error is reported to the model and ends only
 //! that call.
 
+use crate::agent::account::Account;
 use crate::agent::log::AgentLog;
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
@@ -16,7 +17,9 @@ use crate::config::agent::{self, AgentName};
 use crate::config::model::Model;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::Provider;
-use crate::provider::message::{ChatTurn, Reply, Request, StopReason, Tool, ToolCall, ToolResult};
+use crate::provider::message::{
+    ChatTurn, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult,
+};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -136,11 +139,20 @@ impl Conversation<'_> {
             *has_text = true;
         };
         let answers = (closes || !with_tools, &mut stats.has_closed);
-        let asked = run.budget.spend(scope.deadline, size, answers, |is_last| {
+        let (limits, tally) = (run.global.limits(), &run.budget.tally);
+        let account = Account { limits, model: &agent.model, price: agent.price, env: scope.env, reporter };
+        let account = limits.has_periods().then_some(&account);
+        let asked = run.budget.spend(scope.deadline, size, account, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
+            tally.call_begins();
             provider.ask(request, scope.deadline, run.retries, &mut on_piece)
         })?;
-        let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
+        let mut reply = asked.inspect_err(|failure| {
+            stats.retries += failure.retries;
+            tally.call_ended(TokenUsage::default(), Cost::default(), failure.retries);
+        })?;
+        let cost = Cost::of(reply.tokens, agent.price);
+        tally.call_ended(reply.tokens, cost, reply.retries);
         if with_tools {
             reporter.verbose(&format!(
                 "[turn {turn}] Received response: {} ({} tool calls)",
@@ -149,7 +161,7 @@ impl Conversation<'_> {
             ));
         }
         stats.tokens += reply.tokens;
-        stats.cost += Cost::of(reply.tokens, agent.price);
+        stats.cost += cost;
         stats.retries += reply.retries;
         self.warnings.append(&mut reply.warnings);
         Ok(reply)
@@ -331,7 +343,9 @@ fn answer(
     let (Ok(content) | Err(content)) = told;
     let duration_ms = millis(started.elapsed());
     let (name, bytes) = (call.name.clone(), content.len());
-    stats.tool_details = vec![ToolDetail { name: name.clone(), arguments, duration_ms, exit, bytes }];
+    let detail = ToolDetail { name: name.clone(), arguments, duration_ms, exit, bytes };
+    run.budget.tally.tool_ended(&detail);
+    stats.tool_details = vec![detail];
     (ToolResult { id: call.id.clone(), name, content, is_error }, stats)
 }
 
@@ -391,6 +405,9 @@ fn call_agent(
         sub_agents: std::mem::take(&mut own.sub_agents),
         tool_details: std::mem::take(&mut own.tool_details),
     };
+    if depth == 1 {
+        run.budget.tally.sub_agent_ended(&done);
+    }
     stats.add(RunStats { sub_agents: vec![done], ..own });
     told
 }

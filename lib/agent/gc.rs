@@ -1,21 +1,24 @@
 //! Garbage collection (M7): the call that looks for patterns in an agent's log, and the limit that it is trimmed to.
 
+use crate::agent::record::Tally;
+use crate::agent::stats::Cost;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::config::agent::Memory;
 use crate::config::global::Endpoint;
+use crate::config::prices::Price;
 use crate::provider::Provider;
-use crate::provider::message::{ChatTurn, Reply, Request};
+use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage};
 use std::path::Path;
 
 /// M7 4.1, word for word.
 const PROMPT: &str = include_str!("gc_prompt.md");
 
-/// Asks `model` for the analysis of a whole log. One call, no tools.
+/// Asks `model` for the analysis of a whole log. One call, no tools. Adds what it takes, by `price`, to `tally`.
 pub fn analyse(
-    endpoint: &Endpoint,
-    model: &str,
+    (endpoint, model): (&Endpoint, &str),
+    (tally, price): (&Tally, Option<Price>),
     log: String,
     workdir: &Path,
     retries: u32,
@@ -29,7 +32,12 @@ pub fn analyse(
         is_streamed: endpoint.is_streamed(),
         ..Request::new(model, PROMPT.trim_end().to_owned(), ChatTurn::User(log))
     };
-    Ok(provider.ask(&request, deadline, retries, &mut |_| {})?)
+    tally.call_begins();
+    let reply = provider.ask(&request, deadline, retries, &mut |_| {}).inspect_err(|failure| {
+        tally.call_ended(TokenUsage::default(), Cost::default(), failure.retries);
+    })?;
+    tally.call_ended(reply.tokens, Cost::of(reply.tokens, price), reply.retries);
+    Ok(reply)
 }
 
 /// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).

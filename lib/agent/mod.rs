@@ -1,10 +1,12 @@
 //! Running an agent: preparation, conversation, log.
 
+mod account;
 pub mod conversation;
 pub mod gc;
 pub mod log;
 pub mod named;
 pub mod prepare;
+pub mod record;
 pub mod stats;
 mod tools;
 pub mod tree;

@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{lossy, one_line};
 use crate::config::tool::{DeclaredTool, WordPart};
-use crate::provider::command::{LEVEL, level};
+use crate::provider::command::{LEVEL, RUN, level};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,9 +40,11 @@ pub(super) fn run(
     if tool.confirm {
         confirmed(&words, &input, scope).map_err(refused)?;
     }
+    let mut vars = vec![(LEVEL, OsString::from((level + 1).to_string()))];
+    vars.extend(scope.env.os(RUN).map(|run| (RUN, run.to_owned())));
     let finished = exec::run(Invocation {
         input: input.into_bytes(),
-        vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
+        vars,
         is_heard: scope.reporter.is_verbose(),
         is_cut: true,
         level,

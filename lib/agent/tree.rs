@@ -1,5 +1,7 @@
 //! What the whole tree of agents of one run shares, and the place of each of them.
 
+use crate::agent::account::Account;
+use crate::agent::record::Tally;
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -9,7 +11,7 @@ use crate::config::agent::if_set;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
 use crate::provider::error::CallError;
-use crate::provider::message::Reply;
+use crate::provider::message::{Reply, TokenUsage};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -84,6 +86,8 @@ pub struct RunBudget {
     max_tokens: Option<u64>,
     state: Mutex<Spent>,
     freed: Condvar,
+    /// What the run has taken, for the ledger.
+    pub tally: Arc<Tally>,
 }
 
 struct Spent {
@@ -99,7 +103,13 @@ impl RunBudget {
     /// One call is set aside for the main agent's answer.
     pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
         let state = Spent { spare: max_calls.saturating_sub(1), running: 0, tokens: 0, reserved: 0 };
-        RunBudget { max_calls, max_tokens, state: Mutex::new(state), freed: Condvar::new() }
+        RunBudget {
+            max_calls,
+            max_tokens,
+            state: Mutex::new(state),
+            freed: Condvar::new(),
+            tally: Arc::default(),
+        }
     }
 
     /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.
@@ -129,26 +139,36 @@ impl RunBudget {
     }
 
     /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether the model must answer
-    /// now. `size` is the number of tokens that the call may take: those of its prompt, and of the longest answer.
+    /// now. `size` is the number of tokens that the call may take: those of its prompt, and of the longest answer. They are
+    /// also reserved in the limits of a day and a month, `account`.
     pub(super) fn spend(
         &self,
         deadline: Deadline,
         size: (u64, u64),
+        account: Option<&Account>,
         (is_answer, has_closed): (bool, &mut bool),
         call: impl FnOnce(bool) -> Result<Reply, CallError>,
     ) -> Result<Result<Reply, CallError>> {
         let whole = size.0.saturating_add(size.1);
         let is_last = self.next_call(is_answer, has_closed)?;
         self.begin(deadline, whole)?;
+        let reservation = account.map(|account| account.reserve(size)).transpose().inspect_err(|_| {
+            self.end(whole, 0);
+            self.take_back();
+        })?;
         let reply = call(is_last);
-        let used = reply.as_ref().map_or(0, |reply| {
-            match reply.tokens.input.saturating_add(reply.tokens.output) {
-                // A command counts nothing.
-                0 => size.0 + reply.text.len() as u64 / BYTES_PER_TOKEN,
-                counted => counted,
+        let used = reply.as_ref().map_or(TokenUsage::default(), |reply| match reply.tokens {
+            // A command counts nothing.
+            TokenUsage { input: 0, output: 0, .. } => {
+                let output = reply.text.len() as u64 / BYTES_PER_TOKEN;
+                TokenUsage { input: size.0, output, ..TokenUsage::default() }
             }
+            counted => counted,
         });
-        self.end(whole, used);
+        self.end(whole, used.input.saturating_add(used.output));
+        if let (Some(account), Some(reservation)) = (account, reservation) {
+            account.settle(reservation, used);
+        }
         Ok(reply)
     }
 
@@ -248,7 +268,7 @@ mod tests {
                     is_last |= last;
                     reply(last)
                 };
-                budget.spend(Deadline::after_seconds(EVER), (1, 1), closes, call).unwrap().unwrap();
+                budget.spend(Deadline::after_seconds(EVER), (1, 1), None, closes, call).unwrap().unwrap();
                 made += 1;
                 caller.has_answered = is_last;
                 if is_last && !caller.has_closed {
@@ -294,7 +314,7 @@ mod tests {
                             reply(last)
                         };
                         let deadline = Deadline::after_seconds(EVER);
-                        let spent = budget.spend(deadline, (1, 0), (false, &mut false), call);
+                        let spent = budget.spend(deadline, (1, 0), None, (false, &mut false), call);
                         let counter = if spent.is_ok() { &made } else { &refused };
                         counter.fetch_add(1, SeqCst);
                     });

@@ -31,12 +31,14 @@ pub enum ErrorKind {
     Refused,
     /// The token budget of the run does not allow another call.
     Budget,
+    /// The limit of a day or a month does not allow another call.
+    Limit,
     /// A file or a pipe could not be read or written.
     Io,
 }
 
 impl ErrorKind {
-    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: the token budget.
+    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: a budget.
     pub fn exit_code(self) -> u8 {
         match self {
             ErrorKind::Usage
@@ -48,7 +50,7 @@ impl ErrorKind {
             | ErrorKind::Io => 1,
             ErrorKind::Config => 2,
             ErrorKind::Api => 3,
-            ErrorKind::Budget => 4,
+            ErrorKind::Budget | ErrorKind::Limit => 4,
         }
     }
 }
@@ -182,7 +184,7 @@ impl Error {
         &self.faults
     }
 
-    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: the token budget.
+    /// 1: failed, or wrong arguments. 2: configuration. 3: the LLM or its API. 4: a budget.
     pub fn exit_code(&self) -> u8 {
         self.kind.exit_code()
     }

@@ -129,12 +129,12 @@ fn create_in_place(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// Appends `bytes` in one write, under the file's lock. Creates the file and its directory if necessary.
 ///
 /// A last line without a newline gets one first. A write that a full disk cut short is undone: after an error
-/// the file is as it was. For the lock it waits so long at most.
-pub fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()> {
-    append_with(path, bytes, 0o644, wait, |_| Ok(()))
+/// the file is as it was. A new file has this mode less the umask. For the lock it waits so long at most.
+pub fn append_within(path: &Path, bytes: &[u8], mode: u32, wait: Duration) -> io::Result<()> {
+    append_with(path, bytes, mode, wait, |_| Ok(()))
 }
 
-/// The same, and it is on disk when this returns. A new file has this mode less the umask.
+/// The same, and it is on disk when this returns.
 pub fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
     append_with(path, bytes, mode, Duration::MAX, |file| file.sync_data())?;

@@ -7,12 +7,21 @@ use std::sync::{Mutex, MutexGuard};
 #[cfg(unix)]
 const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
 
+/// What is to be done first: it gets the signal's name, and the exit code.
+type LastAct = Box<dyn FnOnce(&str, i32) + Send>;
+
+static LAST_ACT: Mutex<Option<LastAct>> = Mutex::new(None);
 static SHIELD: Mutex<()> = Mutex::new(());
 
 /// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
 /// entry, longer only for a trim that keeps gigabytes.
 pub(super) fn shield() -> MutexGuard<'static, ()> {
     lock(&SHIELD)
+}
+
+/// Before a signal ends the program, `act` is done, in another thread. The last one given counts.
+pub fn before_end(act: impl FnOnce(&str, i32) + Send + 'static) {
+    *lock(&LAST_ACT) = Some(Box::new(act));
 }
 
 /// From here on a signal also ends the program's commands, each with its whole process group. With `json` the
@@ -36,11 +45,15 @@ pub fn watch(program: &'static str, json: bool) {
         let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
         drop(ready);
         if let Some(signal) = signals.forever().next() {
-            exec::end_all();
-            let _finish_the_write = shield();
             let name = signal_hook::low_level::signal_name(signal).unwrap_or_default();
             let said = format!("ended by {name}");
             let code = 128 + signal;
+            let act = lock(&LAST_ACT).take();
+            if let Some(act) = act {
+                act(name, code);
+            }
+            exec::end_all();
+            let _finish_the_write = shield();
             let line = match json {
                 true => {
                     json!({"error": {"kind": "signal", "message": said, "hint": null}, "exit_code": code})

@@ -36,17 +36,56 @@ pub struct Global {
     providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
     limits: CallLimits,
+    ledger: LedgerSettings,
     /// By `provider/model`.
     prices: BTreeMap<Model, Price>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// `[limits]`. Those of a day and a month hold for all runs together; 0: no limit.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
-struct CallLimits {
+pub struct CallLimits {
     /// Model calls that one run may make, including those of its sub-agents.
-    max_calls: Option<u32>,
+    pub max_calls: Option<u32>,
     /// Input and output tokens of one run, including those of its sub-agents.
-    max_tokens_total: Option<u64>,
+    pub max_tokens_total: Option<u64>,
+    /// In tokens.
+    pub per_day: u64,
+    pub per_month: u64,
+    /// In the currency of the prices.
+    #[serde(deserialize_with = "limit")]
+    pub per_day_cost: f64,
+    #[serde(deserialize_with = "limit")]
+    pub per_month_cost: f64,
+}
+
+fn limit<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    prices::money(from, "a limit")
+}
+
+impl CallLimits {
+    /// Whether a day or a month has a limit.
+    pub fn has_periods(&self) -> bool {
+        self.per_day > 0 || self.per_month > 0 || self.needs_prices()
+    }
+
+    /// Whether one of them is in money.
+    pub fn needs_prices(&self) -> bool {
+        self.per_day_cost > 0.0 || self.per_month_cost > 0.0
+    }
+}
+
+/// `[ledger]`
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+struct LedgerSettings {
+    enabled: bool,
+}
+
+impl Default for LedgerSettings {
+    fn default() -> LedgerSettings {
+        LedgerSettings { enabled: true }
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,8 +116,9 @@ impl ProviderEntry {
 }
 
 pub const KEYS: Keys = &[
-    ("", &["providers", "retry", "limits", "prices"]),
-    ("limits", &["max_calls", "max_tokens_total"]),
+    ("", &["providers", "retry", "limits", "ledger", "prices"]),
+    ("limits", &["max_calls", "max_tokens_total", "per_day", "per_month", "per_day_cost", "per_month_cost"]),
+    ("ledger", &["enabled"]),
     ("retry", &["max"]),
     ("prices", &["*"]),
     ("prices.*", prices::KEYS),
@@ -178,6 +218,15 @@ impl Global {
     /// How many tokens one run may take, including those of its sub-agents; `None`: no limit.
     pub fn max_tokens_total(&self) -> Option<u64> {
         self.limits.max_tokens_total.filter(|limit| *limit > 0)
+    }
+
+    pub fn limits(&self) -> &CallLimits {
+        &self.limits
+    }
+
+    /// Whether runs are recorded.
+    pub fn has_ledger(&self) -> bool {
+        self.ledger.enabled
     }
 
     /// What the tokens of `model` cost, if config.toml says so.

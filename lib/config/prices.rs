@@ -43,11 +43,15 @@ impl Price {
 }
 
 fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    money(from, "a price")
+}
+
+/// An amount of money; errors call it `what`.
+pub(super) fn money<'de, D: Deserializer<'de>>(from: D, what: &str) -> Result<f64, D::Error> {
     let amount = f64::deserialize(from)?;
-    if amount.is_finite() && amount >= 0.0 {
-        Ok(amount)
-    } else {
-        Err(serde::de::Error::custom("a price is a number from 0"))
+    match amount.is_finite() && amount >= 0.0 {
+        true => Ok(amount),
+        false => Err(serde::de::Error::custom(format!("{what} is a number from 0"))),
     }
 }
 

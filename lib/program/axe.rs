@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
-use crate::program::{axe_agents, axe_config, axe_gc, axe_run, manuals};
+use crate::program::{axe_agents, axe_config, axe_gc, axe_run, axe_runs, manuals};
 
 const ABOUT: About = About {
     name: "axe",
@@ -12,6 +12,7 @@ const ABOUT: About = About {
     commands: &[
         ("run", "run an agent: prompt in, answer out"),
         ("gc", "analyse an agent's log, then trim it"),
+        ("runs", "list the runs of agents, or sum up what they took"),
         ("agents", "list, show, create and edit agents"),
         ("config", "show where the configuration is, or create one"),
         ("completions", "print completions for bash, zsh or fish"),
@@ -26,7 +27,14 @@ const ABOUT: About = About {
 
 const FAMILY: Family = Family {
     about: &ABOUT,
-    programs: &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT],
+    programs: &[
+        &ABOUT,
+        &axe_run::ABOUT,
+        &axe_gc::ABOUT,
+        &axe_runs::ABOUT,
+        &axe_agents::ABOUT,
+        &axe_config::ABOUT,
+    ],
     manuals: manuals::AXE,
     other_manuals: manuals::MEMORY,
     aliases: &[],

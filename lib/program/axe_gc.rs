@@ -4,6 +4,7 @@
 //! The messages are M7's, word for word.
 
 use crate::agent::gc;
+use crate::agent::record::{Recorder, Tally, begun};
 use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, path, seconds, value};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
@@ -11,10 +12,13 @@ use crate::base::stderr::line;
 use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
+use crate::memory::redact::Redactor;
 use crate::provider::message::Reply;
 use crate::store::run_log::{self, LogCount, Trimmed};
+use crate::store::runs::Run;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 pub(super) const ABOUT: About = About {
     name: "axe-gc",
@@ -81,7 +85,24 @@ fn all(args: &Args, cx: &mut Context) -> Result<()> {
     }
 }
 
+/// One agent, and its line in the ledger if its model is asked.
 fn one(name: &AgentName, agent: &Agent, args: &Args, cx: &mut Context) -> Result<()> {
+    let (mut recorder, env) = (None, cx.env.clone());
+    let result = collect(name, agent, args, cx, &mut recorder);
+    cx.env = env;
+    if let Some(recorder) = recorder {
+        recorder.end(&result, &cx.reporter);
+    }
+    result
+}
+
+fn collect(
+    name: &AgentName,
+    agent: &Agent,
+    args: &Args,
+    cx: &mut Context,
+    recorder: &mut Option<Arc<Recorder>>,
+) -> Result<()> {
     let memory = &agent.memory;
     if !memory.enabled {
         cx.reporter.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
@@ -111,7 +132,7 @@ fn one(name: &AgentName, agent: &Agent, args: &Args, cx: &mut Context) -> Result
     let mut overview = None;
     if let Some(log) = log.filter(|_| has_analysis) {
         overview = run_log::overview(&log);
-        let analysis = analyse(name, agent, &model, log, Deadline::after_seconds(timeout), cx)?;
+        let analysis = analyse(name, agent, &model, log, Deadline::after_seconds(timeout), cx, recorder)?;
         cx.stdout.line("--- Analysis ---")?;
         cx.stdout.line(analysis.trim_end_matches('\n'))?;
     }
@@ -146,14 +167,18 @@ fn analyse(
     model: &Model,
     log: String,
     deadline: Deadline,
-    cx: &Context,
+    cx: &mut Context,
+    recorder: &mut Option<Arc<Recorder>>,
 ) -> Result<String> {
+    let this = Run { agent: name.to_string(), model: model.to_string(), ..begun(cx)? };
     let env = &cx.env;
     let global = Global::load(env, &cx.reporter)?;
     let endpoint = global.endpoint(model, env)?;
     let workdir = agent::workdir(None, agent, env)?;
     let progress = Progress::start(true, format!("{name}: {model}"));
-    let reply = gc::analyse(&endpoint, &model.name, log, &workdir, global.retries(env)?, deadline, env);
+    let (tally, price, retries) = (Arc::<Tally>::default(), global.price(model), global.retries(env)?);
+    *recorder = Some(Recorder::begin(&tally, this, &global, env, |text| Redactor::default().cleaned(text)));
+    let reply = gc::analyse((&endpoint, &model.name), (&tally, price), log, &workdir, retries, deadline, env);
     drop(progress);
     let reply = reply?;
     for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {

@@ -9,6 +9,7 @@ use crate::agent::conversation::converse;
 use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
 use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::record::{Recorder, begun};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::base::cli::{
@@ -22,10 +23,12 @@ use crate::base::text::disarmed;
 use crate::config::agent::{self, AgentName, if_set, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
+use crate::memory::redact::Redactor;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
 use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
+use crate::store::runs::Run;
 use std::borrow::Cow;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -94,6 +97,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let started = Instant::now();
     cx.reporter = Reporter::keeping(args.has("verbose"), args.has("json") && !args.has("verbose"));
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
+    let begun = begun(cx)?;
     let Context { env, stdout, reporter, .. } = cx;
 
     let typed = args.text("prompt");
@@ -172,8 +176,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         providers: Providers::default(),
         stream: args.has("stream"),
     };
+    let this = Run { agent: prepared.name.to_string(), model: prepared.model.to_string(), ..begun };
     let task = Task { args, scope, started, prepared, log, conversation, message, names };
-    task.carry_out(&run, request, stdout)
+    let recorder =
+        Recorder::begin(&run.budget.tally, this, &global, env, |text| Redactor::default().cleaned(text));
+    let result = task.carry_out(&run, request, stdout);
+    recorder.end(&result, reporter);
+    result
 }
 
 /// A run whose prompt is complete.
@@ -246,8 +255,11 @@ impl Task<'_> {
     /// What a run that failed has said: it was paid for. Within a spent budget it is the output, otherwise stderr has it.
     fn keep(&self, error: Error, stats: &RunStats, is_live: bool, stdout: &mut Stdout) -> Result<()> {
         let text = stats.before_failure(is_live);
-        let is_budget = error.kind() == ErrorKind::Budget;
-        let reason = if is_budget { "max_tokens_total" } else { "error" };
+        let (is_budget, reason) = match error.kind() {
+            ErrorKind::Budget => (true, "max_tokens_total"),
+            ErrorKind::Limit => (true, "limit"),
+            _ => (false, "error"),
+        };
         let reply = Reply::new(text, StopReason::Cut, reason, &self.prepared.model.name);
         if is_budget {
             return self.print(&reply, stats, stdout).and(Err(error));

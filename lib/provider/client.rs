@@ -77,6 +77,7 @@ impl ApiClient {
                  cannot have"
             )));
         }
+        key.iter().cloned().for_each(Secret::remember);
         let made = (env.now(), Instant::now());
         Ok(ApiClient { api, base, route, key, dialects: Mutex::default(), made })
     }

@@ -20,6 +20,8 @@ const CAP: usize = 16 * 1024 * 1024;
 const DEEPEST: u32 = 8;
 /// Passes the number of levels from process to process.
 pub const LEVEL: &str = "AXE_COMMAND_LEVEL";
+/// The id of the run that has started a command.
+pub const RUN: &str = "AXE_RUN_ID";
 /// Tells the memory programs, which agents run as hooks, that this is no session of a person.
 const MEMORY_RUN: &str = "AGENT_MEMORY_RUN";
 
@@ -30,6 +32,8 @@ pub struct ShellCommand {
     pub(super) dir: PathBuf,
     /// How many commands of ours run above this one.
     pub(super) level: u32,
+    /// The run that this call is part of.
+    pub(super) run: Option<OsString>,
     /// Whether its stderr is passed on as it comes. Otherwise its end is shown if the command fails.
     pub(super) is_heard: bool,
     pub(super) home: Option<LlmHome>,
@@ -48,6 +52,7 @@ impl ShellCommand {
         let level = OsString::from((self.level + 1).to_string());
         let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
         vars.extend(self.home.iter().flat_map(|home| home.vars.clone()));
+        vars.extend(self.run.iter().map(|run| (RUN, run.clone())));
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
         let finished = exec::run(Invocation {
             input: prompt(request).into_bytes(),

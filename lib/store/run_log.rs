@@ -49,7 +49,7 @@ pub fn append(
     deadline: Deadline,
 ) -> io::Result<()> {
     let wait = deadline.remaining().max(LEAST_WAIT);
-    file::append_within(path, entry(time, task, result, task_chars).as_bytes(), wait)
+    file::append_within(path, entry(time, task, result, task_chars).as_bytes(), 0o644, wait)
 }
 
 fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String {

@@ -8,7 +8,12 @@ use crate::support::world::World;
 use std::fs;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
-    const RUN: Scenario = Scenario { prints_first: true, may_be_empty: true, ..Scenario::PLAIN };
+    const RUN: Scenario = Scenario {
+        prints_first: true,
+        may_be_empty: true,
+        differs: &["ledger.jsonl", "spent.json"],
+        ..Scenario::PLAIN
+    };
     vec![
         Scenario { name: "axe-run: an entry", make: || run(true), ..RUN },
         Scenario { name: "axe-run: the first entry", make: || run(false), ..RUN },
@@ -27,6 +32,8 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             may_be_empty: true,
             ..Scenario::PLAIN
         },
+        Scenario { name: "axe-run: with limits", make: || limited("[limits]\nper_day = 5000\n"), ..RUN },
+        Scenario { name: "axe-runs: a trim", make: trimmed_ledger, ..Scenario::PLAIN },
         Scenario { name: "axe-run: with sub-agents", make: with_sub_agents, threads: true, ..RUN },
         Scenario {
             name: "axe-gc: a trim",
@@ -63,10 +70,34 @@ fn run(has_log: bool) -> World {
     world
 }
 
+fn limited(limits: &str) -> World {
+    let world = run(true);
+    let config = world.sandbox.config().join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    world.sandbox.write(&config, text + limits);
+    world
+}
+
+fn trimmed_ledger() -> World {
+    let world = World::new("axe-runs", &["--trim", "1d"]);
+    let run = |id: &str, day: u32| {
+        format!(
+            r#"{{"id":"{id}","time":"2026-02-{day}T12:00:00Z","program":"axe-run","agent":"a","model":"p/m"}}"#
+        )
+    };
+    let path = world.sandbox.home().join(".local/share/axe/runs/ledger.jsonl");
+    world.sandbox.write(&path, format!("{}\n{}\nbroken\n", run("a", 20), run("b", 28)));
+    world
+}
+
 /// Nothing but the conversation is written, and that before the answer is printed.
 fn conversation(has_begun: bool) -> World {
     let world = World::new("axe-run", &["a", "-pt", "--no-stdin", "--newline", "--conversation", "c"]);
     world.sandbox.agent("a", "cat > /dev/null; echo answer", "");
+    // A line in the ledger comes after the answer.
+    let config = world.sandbox.config().join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    world.sandbox.write(&config, text + "[ledger]\nenabled = false\n");
     if has_begun {
         let line = r#"{"time":"t","model":"m","user":"u","assistant":"v"}"#;
         let path = world.sandbox.home().join(".local/share/axe/conversations/a/c.jsonl");

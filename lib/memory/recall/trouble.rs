@@ -48,7 +48,7 @@ pub fn keep(root: &Root, harness: &str, why: &str, env: &Env) -> Result<()> {
         let from = old[from..].iter().position(|byte| *byte == b'\n').map_or(old.len(), |end| from + end + 1);
         file::install_unsynced(&path, &old[from..], 0o600)?;
     }
-    Ok(file::append_within(&path, format!("{line}\n").as_bytes(), WAIT)?)
+    Ok(file::append_within(&path, format!("{line}\n").as_bytes(), 0o644, WAIT)?)
 }
 
 /// What went wrong lately; `None` if nothing did.

@@ -1,0 +1,44 @@
+//! What the calls of one model are charged to: the limits of a day and a month, which hold for all runs together.
+
+use crate::base::cli::Reporter;
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::config::global::CallLimits;
+use crate::config::model::Model;
+use crate::config::prices::Price;
+use crate::provider::message::TokenUsage;
+use crate::store::spent::{self, Amount, Reservation};
+
+pub(super) struct Account<'a> {
+    pub(super) limits: &'a CallLimits,
+    pub(super) model: &'a Model,
+    pub(super) price: Option<Price>,
+    pub(super) env: &'a Env,
+    pub(super) reporter: Reporter,
+}
+
+impl Account<'_> {
+    /// Reserves what a call may take: the tokens of its prompt, and of the longest answer.
+    pub(super) fn reserve(&self, (input, output): (u64, u64)) -> Result<Reservation> {
+        if self.limits.needs_prices() && self.price.is_none() {
+            let message = format!("the limits in money need a price for the model \"{}\"", self.model);
+            return Err(Error::config(message)
+                .hint(format!("add [prices.\"{}\"] to config.toml, with input and output", self.model)));
+        }
+        let usage = TokenUsage { input, output, ..TokenUsage::default() };
+        spent::reserve(self.env, self.limits, amount(usage, self.price))
+    }
+
+    /// Replaces the reservation by what the call took. Otherwise it stays, which is the safe side.
+    pub(super) fn settle(&self, reservation: Reservation, used: TokenUsage) {
+        if let Err(error) = spent::settle(self.env, reservation, amount(used, self.price)) {
+            self.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
+        }
+    }
+}
+
+fn amount(usage: TokenUsage, price: Option<Price>) -> Amount {
+    let TokenUsage { input, output, cache_read, cache_write } = usage;
+    let cost = price.map_or(0.0, |price| price.cost(input, output, cache_read, cache_write));
+    Amount { tokens: input.saturating_add(output), cost }
+}
