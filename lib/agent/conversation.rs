@@ -7,7 +7,7 @@ use crate::agent::log::AgentLog;
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
-use crate::agent::tree::{BYTES_PER_TOKEN, MOST_AT_ONCE, RunContext, Scope};
+use crate::agent::tree::{MOST_AT_ONCE, RunContext, Scope};
 use crate::base::error::{Error, Fault, Result};
 use crate::base::json_schema::Schema;
 use crate::base::parallel;
@@ -127,7 +127,7 @@ impl Conversation<'_> {
                 request.turns.len()
             ));
         }
-        let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(request));
+        let size = agent.size(request);
         // The text of two turns is kept apart.
         let mut gap = if *has_text { "\n\n" } else { "" };
         let mut on_piece = |piece: &str| {

@@ -9,13 +9,11 @@ use crate::config::agent::if_set;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
 use crate::provider::error::CallError;
-use crate::provider::message::Reply;
+use crate::provider::message::{BYTES_PER_TOKEN, Reply};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// How long a token is, where nobody counts.
-pub(super) const BYTES_PER_TOKEN: u64 = 4;
 /// Simultaneous model calls in the whole tree of agents.
 pub(super) const MOST_AT_ONCE: usize = 8;
 
@@ -50,10 +48,23 @@ pub struct RunContext<'a> {
     pub stream: bool,
 }
 
-/// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
-/// once.
-#[derive(Default)]
-pub struct Providers(Mutex<BTreeMap<String, Slot>>);
+impl<'a> RunContext<'a> {
+    /// A run of an agent that may call others down to `max_depth`.
+    pub fn new(
+        global: &'a Global,
+        max_depth: u32,
+        budget: RunBudget,
+        providers: Providers,
+        env: &Env,
+    ) -> Result<RunContext<'a>> {
+        Ok(RunContext { global, retries: global.retries(env)?, max_depth, budget, providers, stream: false })
+    }
+}
+
+/// The services that have been used so far, by name, in one run or in several: a key is fetched once, and what a model
+/// rejects is learned once.
+#[derive(Default, Clone)]
+pub struct Providers(Arc<Mutex<BTreeMap<String, Slot>>>);
 
 /// Has its own lock, so that one service's slow key command does not block the others.
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
@@ -80,26 +91,81 @@ impl Providers {
 /// answer. So whoever has begun can finish, and what was paid for is used.
 pub struct RunBudget {
     max_calls: u32,
-    /// `None`: no limit.
-    max_tokens: Option<u64>,
+    own: TokenLimit,
+    /// A limit for several runs together.
+    whole: Option<Arc<TokenLimit>>,
     state: Mutex<Spent>,
     freed: Condvar,
+}
+
+/// How many tokens may be taken, by one run or by several together.
+pub struct TokenLimit {
+    /// `None`: no limit.
+    most: Option<u64>,
+    /// How to raise it.
+    hint: &'static str,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    used: u64,
+    /// What the running calls may take.
+    reserved: u64,
+    /// Whether a call was not made because of it.
+    has_refused: bool,
+}
+
+impl TokenLimit {
+    pub fn new(most: Option<u64>, hint: &'static str) -> TokenLimit {
+        TokenLimit { most, hint, taken: Mutex::default() }
+    }
+
+    /// Reserves tokens for a call. A tool takes none.
+    fn reserve(&self, tokens: u64) -> Result<()> {
+        let mut taken = lock(&self.taken);
+        let sum = taken.used.saturating_add(taken.reserved);
+        let exceeds = |limit: &u64| tokens > 0 && sum.saturating_add(tokens) > *limit;
+        if let Some(limit) = self.most.filter(exceeds) {
+            taken.has_refused = true;
+            let message = format!(
+                "the token budget of {limit} is spent: {sum} are used, and the next call may take {tokens}"
+            );
+            return Err(Error::new(ErrorKind::Budget, message).hint(self.hint));
+        }
+        taken.reserved += tokens;
+        Ok(())
+    }
+
+    fn settle(&self, reserved: u64, used: u64) {
+        let mut taken = lock(&self.taken);
+        taken.reserved -= reserved;
+        taken.used = taken.used.saturating_add(used);
+    }
 }
 
 struct Spent {
     /// Calls that nobody has been given.
     spare: u32,
     running: usize,
-    tokens: u64,
-    /// What the running calls may take.
-    reserved: u64,
 }
 
 impl RunBudget {
     /// One call is set aside for the main agent's answer.
     pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
-        let state = Spent { spare: max_calls.saturating_sub(1), running: 0, tokens: 0, reserved: 0 };
-        RunBudget { max_calls, max_tokens, state: Mutex::new(state), freed: Condvar::new() }
+        let state = Mutex::new(Spent { spare: max_calls.saturating_sub(1), running: 0 });
+        let own = TokenLimit::new(max_tokens, "raise --max-tokens-total, or max_tokens_total under [limits]");
+        RunBudget { max_calls, own, whole: None, state, freed: Condvar::new() }
+    }
+
+    /// The same, within a limit for several runs together.
+    pub fn within(self, whole: Arc<TokenLimit>) -> RunBudget {
+        RunBudget { whole: Some(whole), ..self }
+    }
+
+    /// Whether a call was not made because of this run's own token limit.
+    pub fn has_refused(&self) -> bool {
+        lock(&self.own.taken).has_refused
     }
 
     /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.
@@ -170,11 +236,8 @@ impl RunBudget {
     }
 
     fn end(&self, reserved: u64, used: u64) {
-        let mut spent = lock(&self.state);
-        spent.running -= 1;
-        spent.reserved -= reserved;
-        spent.tokens = spent.tokens.saturating_add(used);
-        drop(spent);
+        self.limits().for_each(|limit| limit.settle(reserved, used));
+        lock(&self.state).running -= 1;
         // All: one that is woken may not take the slot.
         self.freed.notify_all();
     }
@@ -192,18 +255,16 @@ impl RunBudget {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        let taken = spent.tokens.saturating_add(spent.reserved);
-        let exceeds = |limit: &u64| tokens > 0 && taken.saturating_add(tokens) > *limit;
-        if let Some(limit) = self.max_tokens.filter(exceeds) {
-            let message = format!(
-                "the token budget of {limit} is spent: {taken} are used, and the next call may take {tokens}"
-            );
-            return Err(Error::new(ErrorKind::Budget, message)
-                .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
+        self.own.reserve(tokens)?;
+        if let Some(whole) = &self.whole {
+            whole.reserve(tokens).inspect_err(|_| self.own.settle(tokens, 0))?;
         }
         spent.running += 1;
-        spent.reserved += tokens;
         Ok(())
+    }
+
+    fn limits(&self) -> impl Iterator<Item = &TokenLimit> {
+        std::iter::once(&self.own).chain(self.whole.as_deref())
     }
 
     pub(super) fn used_up(&self) -> Error {

@@ -125,6 +125,14 @@ pub struct HttpEndpoint {
 }
 
 impl Endpoint {
+    /// `None` for a command.
+    pub fn api(&self) -> Option<Api> {
+        match self {
+            Endpoint::Http(endpoint) => Some(endpoint.api),
+            Endpoint::Command { .. } => None,
+        }
+    }
+
     pub fn is_streamed(&self) -> bool {
         matches!(self, Endpoint::Http(HttpEndpoint { stream: true, .. }))
     }

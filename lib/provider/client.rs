@@ -81,10 +81,6 @@ impl ApiClient {
         Ok(ApiClient { api, base, route, key, dialects: Mutex::default(), made })
     }
 
-    pub(super) fn api(&self) -> Api {
-        self.api
-    }
-
     /// Asks, and retries up to `retries` times if that may help and the deadline allows it. Returns the last error.
     pub(super) fn ask(
         &self,

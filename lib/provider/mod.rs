@@ -14,7 +14,7 @@ pub mod wire;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::config::global::{Api, Endpoint};
+use crate::config::global::Endpoint;
 use crate::config::preset::LlmHome;
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
@@ -48,15 +48,6 @@ impl Provider {
                 home: LlmHome::of(line, env)?,
             }),
         })
-    }
-
-    /// The most output tokens that an answer to `request` may have, as far as that is known.
-    pub fn most_output(&self, request: &Request) -> u64 {
-        let default = match self {
-            Provider::Http(client) if client.api() == Api::Anthropic => anthropic::MAX_TOKENS,
-            Provider::Http(_) | Provider::Command(_) => 0,
-        };
-        request.max_tokens.unwrap_or(default)
     }
 
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
