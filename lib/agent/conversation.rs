@@ -62,6 +62,15 @@ pub fn converse(
     Ok(Reply { warnings: conversation.warnings, ..reply })
 }
 
+/// Waits until the agent's model may be asked, however long others are before it. Then `converse` need not wait, and its
+/// deadline is for its own work.
+pub fn await_turn(run: &RunContext, agent: &PreparedAgent, request: &mut Request, scope: Scope) -> Result<()> {
+    let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
+    provider.await_turn(request, scope.deadline.remaining())?;
+    request.has_turn = true;
+    Ok(())
+}
+
 impl Conversation<'_> {
     /// Asks, and answers tool calls, until the model has an answer.
     fn talk(&mut self) -> Result<Reply> {
@@ -138,7 +147,9 @@ impl Conversation<'_> {
         let answers = (closes || !with_tools, &mut stats.has_closed);
         let asked = run.budget.spend(scope.deadline, size, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
-            provider.ask(request, scope.deadline, run.retries, &mut on_piece)
+            let asked = provider.ask(request, scope.deadline, run.retries, &mut on_piece);
+            request.has_turn = false;
+            asked
         })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {

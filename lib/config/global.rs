@@ -10,6 +10,7 @@ use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 /// `kind` in the file.
@@ -38,6 +39,18 @@ pub struct Global {
     limits: CallLimits,
     /// By `provider/model`.
     prices: BTreeMap<Model, Price>,
+    /// Likewise.
+    rates: BTreeMap<Model, Rate>,
+}
+
+/// How often a model may be asked by all programs of this machine together. An entry without a number shares only what a
+/// service asks to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Rate {
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Input and output.
+    pub tokens_per_minute: Option<NonZeroU32>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,11 +90,13 @@ impl ProviderEntry {
 }
 
 pub const KEYS: Keys = &[
-    ("", &["providers", "retry", "limits", "prices"]),
+    ("", &["providers", "retry", "limits", "prices", "rates"]),
     ("limits", &["max_calls", "max_tokens_total"]),
     ("retry", &["max"]),
     ("prices", &["*"]),
     ("prices.*", prices::KEYS),
+    ("rates", &["*"]),
+    ("rates.*", &["requests_per_minute", "tokens_per_minute"]),
     ("providers", &["*"]),
     ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command", "stream"]),
 ];
@@ -122,6 +137,8 @@ pub struct HttpEndpoint {
     pub key_variable: String,
     /// Whether replies are always asked for in pieces, so that no proxy ends a long silence.
     pub stream: bool,
+    /// Of the provider's models, by name.
+    pub rates: BTreeMap<String, Rate>,
 }
 
 impl Endpoint {
@@ -239,6 +256,12 @@ impl Global {
             key,
             key_variable: variable,
             stream: entry.stream,
+            rates: self
+                .rates
+                .iter()
+                .filter(|(model, _)| model.provider == name)
+                .map(|(model, rate)| (model.name.clone(), *rate))
+                .collect(),
         }))
     }
 

@@ -34,6 +34,8 @@ pub struct Request {
     pub schema: Option<Schema>,
     /// Whether the reply shall come in pieces.
     pub is_streamed: bool,
+    /// Whether it was waited for until the model may be asked.
+    pub has_turn: bool,
 }
 
 impl Request {
@@ -52,6 +54,7 @@ impl Request {
             extra: Map::new(),
             schema: None,
             is_streamed: false,
+            has_turn: false,
         }
     }
 

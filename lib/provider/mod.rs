@@ -21,6 +21,7 @@ use crate::provider::command::ShellCommand;
 use crate::provider::error::CallError;
 use crate::provider::message::{Reply, Request};
 use std::path::Path;
+use std::time::Duration;
 
 pub enum Provider {
     Http(ApiClient),
@@ -48,6 +49,15 @@ impl Provider {
                 home: LlmHome::of(line, env)?,
             }),
         })
+    }
+
+    /// Waits until the model may be asked, however long others are before it, but no longer than `for_pause` if the service
+    /// has asked somebody to wait.
+    pub fn await_turn(&self, request: &Request, for_pause: Duration) -> Result<(), CallError> {
+        match self {
+            Provider::Http(client) => client.await_turn(request, Duration::MAX, for_pause),
+            Provider::Command(_) => Ok(()),
+        }
     }
 
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a

@@ -17,6 +17,7 @@ pub mod persistence;
 pub mod place;
 pub mod projects;
 pub mod proposal;
+pub mod rates;
 pub mod removed;
 pub mod revision;
 pub mod run_log;
