@@ -64,10 +64,17 @@ pub fn converse(
 
 /// Waits until the agent's model may be asked, however long others are before it. Then `converse` need not wait, and its
 /// deadline is for its own work.
-pub fn await_turn(run: &RunContext, agent: &PreparedAgent, request: &mut Request, scope: Scope) -> Result<()> {
-    let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
-    provider.await_turn(request, scope.deadline.remaining())?;
-    request.has_turn = true;
+pub fn await_turn(
+    run: &RunContext,
+    agent: &PreparedAgent,
+    request: &mut Request,
+    scope: Scope,
+) -> Result<()> {
+    if agent.endpoint.api().is_some() {
+        let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
+        provider.await_turn(request, scope.deadline.remaining())?;
+        request.has_turn = true;
+    }
     Ok(())
 }
 

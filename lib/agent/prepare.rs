@@ -1,7 +1,7 @@
 //! From an agent's name to everything a call needs: file, overrides, model, directories, files, skill.
 
 use crate::agent::log::AgentLog;
-use crate::agent::tree::Scope;
+use crate::agent::tree::{Providers, Scope};
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
@@ -126,6 +126,11 @@ impl PreparedAgent {
             schema: self.schema.clone(),
             ..Request::new(&self.model.name, system, message)
         }
+    }
+
+    /// Fetches the key of its service, which is an error if there is none.
+    pub fn connect(&self, providers: &Providers, scope: Scope) -> Result<()> {
+        providers.of(&self.endpoint, &self.workdir, scope).map(|_| ())
     }
 
     /// How many tokens one run may take; `None`: no limit.

@@ -15,6 +15,17 @@ pub(super) fn shield() -> MutexGuard<'static, ()> {
     lock(&SHIELD)
 }
 
+/// What a program finishes when a signal has come. It is told whether another one has.
+type Finish = Box<dyn FnOnce(&mut dyn FnMut() -> bool) + Send>;
+
+static FINISH: Mutex<Option<Finish>> = Mutex::new(None);
+
+/// When a signal comes, `finish` is called before the program and its commands are ended. It is told whether another signal
+/// has come: then nobody wants to wait.
+pub fn before_end(finish: impl FnOnce(&mut dyn FnMut() -> bool) + Send + 'static) {
+    *lock(&FINISH) = Some(Box::new(finish));
+}
+
 /// From here on a signal also ends the program's commands, each with its whole process group. With `json` the
 /// message is a JSON object, as every error is.
 ///
@@ -35,7 +46,12 @@ pub fn watch(program: &'static str, json: bool) {
     let watcher = std::thread::Builder::new().spawn(move || {
         let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
         drop(ready);
-        if let Some(signal) = signals.forever().next() {
+        let first = signals.forever().next();
+        if let Some(signal) = first {
+            let finish = lock(&FINISH).take();
+            if let Some(finish) = finish {
+                finish(&mut || signals.pending().next().is_some());
+            }
             exec::end_all();
             let _finish_the_write = shield();
             let name = signal_hook::low_level::signal_name(signal).unwrap_or_default();

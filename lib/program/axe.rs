@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
-use crate::program::{axe_agents, axe_config, axe_gc, axe_run, manuals};
+use crate::program::{axe_agents, axe_config, axe_gc, axe_map, axe_run, manuals};
 
 const ABOUT: About = About {
     name: "axe",
@@ -11,6 +11,7 @@ const ABOUT: About = About {
     usage: &["axe COMMAND [ARGUMENTS]", "axe --generate man|bash|zsh|fish [PROGRAM]"],
     commands: &[
         ("run", "run an agent: prompt in, answer out"),
+        ("map", "run an agent for each of many lines"),
         ("gc", "analyse an agent's log, then trim it"),
         ("agents", "list, show, create and edit agents"),
         ("config", "show where the configuration is, or create one"),
@@ -26,7 +27,14 @@ const ABOUT: About = About {
 
 const FAMILY: Family = Family {
     about: &ABOUT,
-    programs: &[&ABOUT, &axe_run::ABOUT, &axe_gc::ABOUT, &axe_agents::ABOUT, &axe_config::ABOUT],
+    programs: &[
+        &ABOUT,
+        &axe_run::ABOUT,
+        &axe_map::ABOUT,
+        &axe_gc::ABOUT,
+        &axe_agents::ABOUT,
+        &axe_config::ABOUT,
+    ],
     manuals: manuals::AXE,
     other_manuals: manuals::MEMORY,
     aliases: &[],

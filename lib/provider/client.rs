@@ -154,7 +154,8 @@ impl ApiClient {
         loop {
             let Some((rates, rate, model)) = self.shared_rate(&request.model) else {
                 let until = lock(&self.paused).get(&request.model).copied();
-                let pause = until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+                let pause =
+                    until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
                 match () {
                     () if pause.is_zero() => return Ok(()),
                     () if pause >= for_pause => return Err(CallError::no_turn(pause)),

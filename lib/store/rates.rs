@@ -266,7 +266,10 @@ mod tests {
         waits.sort_unstable();
         assert_eq!(waits, (0..80).collect::<Vec<_>>());
         rates.pause("p/m", Duration::from_secs(100)).unwrap();
-        assert_eq!((rates.paused("p/m").unwrap().as_secs(), rates.paused("p/n").unwrap().as_secs()), (100, 0));
+        assert_eq!(
+            (rates.paused("p/m").unwrap().as_secs(), rates.paused("p/n").unwrap().as_secs()),
+            (100, 0)
+        );
         file::hint(&rates.path, b"{\"p/m\": {\"requests\"").unwrap();
         assert_eq!(take(), 0);
     }
