@@ -339,6 +339,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_limit_for_several_runs_stops_each_of_them() {
+        let whole = Arc::new(TokenLimit::new(Some(30), "raise --budget"));
+        let make = |own| RunBudget::new(9, own).within(Arc::clone(&whole));
+        let spend = |budget: &RunBudget, size| {
+            let deadline = Deadline::after_seconds(EVER);
+            budget.spend(deadline, (size, 0), (false, &mut false), reply).map(|reply| reply.unwrap())
+        };
+        let (one, other, small) = (make(None), make(None), make(Some(4)));
+        // A reply without a count is as large as its prompt.
+        assert!(spend(&one, 10).is_ok() && spend(&other, 10).is_ok());
+        let error = spend(&small, 5).unwrap_err();
+        assert!(error.line().contains("the token budget of 4 is spent") && small.has_refused(), "{error}");
+        let error = spend(&one, 11).unwrap_err();
+        assert!(error.line().contains("of 30 is spent: 20 are used") && error.line().contains("--budget"));
+        assert!(!one.has_refused() && spend(&one, 10).is_ok() && spend(&other, 1).is_err());
+    }
+
     /// Fifty wait for eight slots. A token budget turns some away after they were woken; none may be left waiting.
     #[test]
     fn nobody_waits_once_a_slot_is_free() {

@@ -162,7 +162,7 @@ impl Record {
         let usage = Usage {
             input_tokens: stats.tokens.input,
             output_tokens: stats.tokens.output,
-            cost: stats.cost.amount(),
+            cost: stats.cost.amount().filter(|_| stats.tokens.input + stats.tokens.output > 0),
         };
         Record { id: line.id, input: line.input, result: None, error: None, usage, warnings: Vec::new() }
     }
