@@ -1,7 +1,7 @@
 //! `[rates]`: how often a model is asked, by all programs together.
 
 use crate::support::api::OpenAi;
-use crate::support::server::{Server, http};
+use crate::support::server::{Answer, Request, Server, http};
 use crate::support::{Said, Sandbox};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -78,9 +78,12 @@ fn tokens_are_counted_as_they_were_used() {
     assert_eq!(state(&sandbox, "tokens"), 1_200_000);
 }
 
+fn busy(_: &Request) -> Answer {
+    http("429 Slow down\r\nRetry-After: 100", "{\"error\": {\"message\": \"slow\"}}")
+}
+
 #[test]
 fn what_a_service_asks_of_one_holds_for_all() {
-    let busy = |_: &_| http("429 Slow down\r\nRetry-After: 100", "{\"error\": {\"message\": \"slow\"}}");
     // A second program knows of it if the model has a rate, even one without a number.
     for (rate, asked) in [(Some(""), 1), (None, 2)] {
         let (sandbox, server) = (agent(rate), Server::answering(busy));
@@ -88,7 +91,10 @@ fn what_a_service_asks_of_one_holds_for_all() {
             let output = sandbox.asking("a", &server.url()).args(["--timeout", "5"]).output().unwrap();
             assert_eq!(output.code(), Some(3), "{}", output.err());
         }
-        assert_eq!((server.requests().len(), runs(&sandbox).exists()), (asked, rate.is_some()));
+        assert_eq!(
+            (server.requests().len(), runs(&sandbox).join("rates.json").exists()),
+            (asked, rate.is_some())
+        );
     }
     // The other lines of one program know of it in any case.
     let (sandbox, server) = (agent(None), Server::answering(busy));
@@ -110,7 +116,7 @@ fn a_rate_that_cannot_be_kept_is_an_error() {
     let sandbox = agent(Some("requests_per_minute = 0"));
     let output = sandbox.asking("a", "http://127.0.0.1:9").output().unwrap();
     assert_eq!(
-        (output.code(), output.err().contains("requests_per_minute")),
+        (output.code(), output.err().contains("a rate is a whole number from 1")),
         (Some(2), true),
         "{}",
         output.err()

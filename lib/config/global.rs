@@ -8,7 +8,7 @@ use crate::config::model::Model;
 use crate::config::preset::{preset, presets};
 use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -48,9 +48,16 @@ pub struct Global {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Rate {
+    #[serde(deserialize_with = "per_minute")]
     pub requests_per_minute: Option<NonZeroU32>,
     /// Input and output.
+    #[serde(deserialize_with = "per_minute")]
     pub tokens_per_minute: Option<NonZeroU32>,
+}
+
+fn per_minute<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NonZeroU32>, D::Error> {
+    let number = u32::deserialize(from).ok().and_then(NonZeroU32::new);
+    number.map(Some).ok_or_else(|| serde::de::Error::custom("a rate is a whole number from 1"))
 }
 
 #[derive(Debug, Default, Deserialize)]

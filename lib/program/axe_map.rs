@@ -27,12 +27,12 @@ pub(super) const ABOUT: About = About {
     usage: &["axe-map [OPTIONS] AGENT < LINES"],
     flags: &[
         value("prompt", "TEXT", "put TEXT before each input").short('p'),
-        count("jobs", "ask for so many lines at once (default 4, at most 256)").short('j'),
+        count("jobs", "ask N lines at once (default 4, at most 256)").short('j'),
         flag("unordered", "write answers as they come"),
         path("resume", "FILE", "add to FILE, and ask only what has no result there"),
         flag("keep-errors", "do not ask again what has an error in FILE"),
         count("budget", "limit for the tokens of all lines; exit 4 before the next call"),
-        count("max-errors", "stop when so many lines in a row have failed (default 10)"),
+        count("max-errors", "stop after N failed lines in a row (default 10)"),
         flag("strict", "an answer that is cut off, refused or empty is an error"),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
@@ -116,7 +116,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let is_ordered = matches!(sink, Sink::Stdout(_)) && !args.has("unordered");
     let most_errors = args.number("max-errors").unwrap_or(MOST_ERRORS);
-    // What a ledger of runs has of the whole map is in `totals`, however it has ended.
+    // A ledger of runs has one entry for all lines: `_totals`, however the run has ended.
     let (ended, _totals) = Flow::new(task, sink, jobs, is_ordered, most_errors).run();
     ended
 }

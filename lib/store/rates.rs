@@ -1,8 +1,8 @@
 //! How fast models are asked by all programs of this machine together (`[rates]` in config.toml).
 //!
-//! Calls of a model are spread evenly: `<data>/runs/rates.json` says for each model when it may be asked next. A call takes
-//! its time from there and moves the next one on, under a lock that is held for microseconds. So no minute has more
-//! requests than the rate, and nobody has to ask again and again whether it is its turn.
+//! `<data>/runs/rates.json` says for each model when it may be asked next. A call takes this time and moves the next one on,
+//! under a lock that is held for microseconds. So calls are spread evenly, no minute has more requests than the rate, and
+//! nobody polls.
 
 use crate::base::env::Env;
 use crate::base::error::Result;

@@ -1,8 +1,8 @@
 //! From lines to answers: who reads, asks and writes, and when it ends.
 //!
-//! One thread reads, some ask, and the program's own one writes and hands out the lines. A line is handed out only when an
-//! answer was written, so what is asked and not written is never more than the number of jobs. The reader stops when too many lines wait for their
-//! turn, or for that of a line before them; so a slow reader of the output slows everything down, and nothing is piled up.
+//! One thread reads, some ask, and the main thread writes and hands out the lines. It hands out a line only when an answer
+//! was written, so there are never more unwritten lines at the service than jobs. The reader stops when [`WINDOW`] lines for
+//! each job are in memory, so a slow reader of the output slows down everything, and memory stays the same.
 
 use crate::agent::stats::Cost;
 use crate::base::cli::{Progress, Stdout};
@@ -57,7 +57,7 @@ pub(super) struct Flow<'a> {
     totals: Arc<Mutex<Totals>>,
     /// Lines that have failed since the last one that has not.
     in_a_row: u64,
-    /// Outcomes that wait for those of lines before them, and the one that is written next.
+    /// Outcomes that wait for earlier lines, and the number of the one that is written next.
     early: BTreeMap<u64, Option<Record>>,
     next: u64,
     /// Why no more lines are asked.
@@ -93,7 +93,9 @@ impl<'a> Flow<'a> {
     pub(super) fn run(mut self) -> (Result<()>, Arc<Mutex<Totals>>) {
         let (started, totals) = (Instant::now(), Arc::clone(&self.totals));
         let what = format!("{}: {}", self.task.agent.name, self.task.agent.model);
-        let progress = Progress::of(true, move || format!("{what}: {}", lock(&totals).line(started)));
+        // On one terminal, the lines of the output are progress enough.
+        let is_shown = !matches!(&self.sink, Sink::Stdout(stdout) if stdout.is_terminal());
+        let progress = Progress::of(is_shown, move || format!("{what}: {}", lock(&totals).line(started)));
         let walked = self.walk();
         drop(progress);
         // Nothing may go on without us: a line that is still asked, or a command.
@@ -238,8 +240,11 @@ impl<'a> Flow<'a> {
             if is_last {
                 self.stop(Err(error.context(format!("stopped after {answered} answers"))));
             } else if self.in_a_row >= self.most_errors {
-                let message =
-                    format!("the last {} lines have all failed: {}", self.in_a_row, error.message());
+                let what = match self.in_a_row {
+                    1 => "1 line has failed".to_owned(),
+                    lines => format!("{lines} lines in a row have failed"),
+                };
+                let message = format!("{what}: {}", error.message());
                 let next = match error.next_step() {
                     Some(next) => next.to_owned(),
                     None => "go on with --resume FILE when that is corrected".to_owned(),

@@ -1,4 +1,4 @@
-//! The lines of the input, and those of the output.
+//! The lines of the input and of the output.
 
 use crate::agent::stats::RunStats;
 use crate::base::error::{Error, ErrorKind, Result};
