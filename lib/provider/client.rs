@@ -104,7 +104,7 @@ impl ApiClient {
         let (mut tried, mut has_turn) = (0, request.has_turn);
         loop {
             if !std::mem::take(&mut has_turn) {
-                let turn = self.await_turn(request, deadline.remaining(), deadline.remaining());
+                let turn = self.await_turn(request, Some(deadline), Duration::MAX);
                 if let Err(mut late) = turn {
                     late.retries = tried;
                     return Err(late);
@@ -143,15 +143,17 @@ impl ApiClient {
         }
     }
 
-    /// Waits until the model may be asked: for its rate no longer than `patience`, and no longer than `for_pause` if the
-    /// service has asked to wait, whichever call it has told so.
+    /// Waits until the model may be asked, but not beyond the deadline, and no longer than `for_pause` if the service has
+    /// asked to wait, whichever call it has told so.
     pub(super) fn await_turn(
         &self,
         request: &Request,
-        patience: Duration,
+        deadline: Option<Deadline>,
         for_pause: Duration,
     ) -> Result<(), CallError> {
         loop {
+            let patience = deadline.map_or(Duration::MAX, Deadline::remaining);
+            let for_pause = for_pause.min(patience);
             let Some((rates, rate, model)) = self.shared_rate(&request.model) else {
                 let until = lock(&self.paused).get(&request.model).copied();
                 let pause =

@@ -55,7 +55,7 @@ impl Provider {
     /// has asked somebody to wait.
     pub fn await_turn(&self, request: &Request, for_pause: Duration) -> Result<(), CallError> {
         match self {
-            Provider::Http(client) => client.await_turn(request, Duration::MAX, for_pause),
+            Provider::Http(client) => client.await_turn(request, None, for_pause),
             Provider::Command(_) => Ok(()),
         }
     }
