@@ -55,7 +55,7 @@ impl Next {
         for_pause: Duration,
     ) -> Result<Duration, Duration> {
         let start = now.max(self.requests).max(self.tokens).max(self.paused);
-        let [wait, pause] = [start, self.paused].map(|time| duration(time - now));
+        let [wait, pause] = [start, self.paused].map(|time| duration(time.saturating_sub(now)));
         match () {
             () if !pause.is_zero() && pause >= for_pause => return Err(pause),
             () if !wait.is_zero() && wait >= patience => return Err(wait),
@@ -129,7 +129,7 @@ impl Rates {
         let mut next = self.read()?.get(model).copied().unwrap_or_default();
         let now = self.env.now().as_microsecond();
         next.look(now);
-        Ok(duration(next.paused - now))
+        Ok(duration(next.paused.saturating_sub(now)))
     }
 
     /// A file that cannot be understood counts as empty.
