@@ -42,7 +42,7 @@ pub struct ApiClient {
     provider: String,
     /// How often the models may be asked, by name; and the file that says when.
     rates: BTreeMap<String, Rate>,
-    shared: Option<Rates>,
+    shared: Option<Box<Rates>>,
     /// Until when models that have no rate are not asked.
     paused: Mutex<BTreeMap<String, Instant>>,
     /// What each model turned out to accept.
@@ -84,7 +84,7 @@ impl ApiClient {
                  cannot have"
             )));
         }
-        let shared = if rates.is_empty() { None } else { Some(Rates::new(env)?) };
+        let shared = if rates.is_empty() { None } else { Some(Box::new(Rates::new(env)?)) };
         let (provider, rates) = (provider.clone(), rates.clone());
         let (paused, dialects) = (Mutex::default(), Mutex::default());
         let made = (env.now(), Instant::now());
@@ -180,7 +180,7 @@ impl ApiClient {
     /// The rate of a model, where it is kept, and the model's name there.
     fn shared_rate(&self, model: &str) -> Option<(&Rates, Rate, String)> {
         let rate = self.rates.get(model).copied()?;
-        Some((self.shared.as_ref()?, rate, format!("{}/{model}", self.provider)))
+        Some((self.shared.as_deref()?, rate, format!("{}/{model}", self.provider)))
     }
 
     /// How many tokens a call may take.
