@@ -152,6 +152,7 @@ pub use program::axe::main as axe;
 pub use program::axe_agents::main as axe_agents;
 pub use program::axe_config::main as axe_config;
 pub use program::axe_gc::main as axe_gc;
+pub use program::axe_map::main as axe_map;
 pub use program::axe_run::main as axe_run;
 pub use program::axe_runs::main as axe_runs;
 pub use program::memory::main as memory;

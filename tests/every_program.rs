@@ -111,10 +111,12 @@ fn every_flag_that_is_asked_for_is_in_the_table_and_the_other_way_round() {
     assert_eq!(asked_for("args.has(\"all\") args\n.parsed(\"x\", f) args.words()"), ["--all", "--x"]);
     let read = |path: &str| fs::read_to_string(path).unwrap();
     // What several programs share.
-    let shared: Vec<String> =
-        ["notes", "pipeline", "family", "memory_install_cron", "memory_install_hooks", "memory_review"]
-            .map(|name| read(&format!("lib/program/{name}.rs")))
-            .into();
+    let shared: Vec<String> = [
+        "notes", "pipeline", "family", "axe_run", "memory_install_cron", "memory_install_hooks",
+        "memory_review",
+    ]
+    .map(|name| read(&format!("lib/program/{name}.rs")))
+    .into();
     for program in programs() {
         let name = program.replace('-', "_");
         let mut own = read(&format!("lib/program/{name}.rs"));

@@ -124,5 +124,6 @@ fn request() -> Request {
         extra: Default::default(),
         schema: None,
         is_streamed: false,
+        has_turn: false,
     }
 }

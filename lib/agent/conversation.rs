@@ -8,7 +8,7 @@ use crate::agent::log::AgentLog;
 use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
-use crate::agent::tree::{BYTES_PER_TOKEN, MOST_AT_ONCE, RunContext, Scope};
+use crate::agent::tree::{MOST_AT_ONCE, RunContext, Scope};
 use crate::base::error::{Error, Fault, Result};
 use crate::base::json_schema::Schema;
 use crate::base::parallel;
@@ -63,6 +63,22 @@ pub fn converse(
         reply = conversation.matching_answer(schema, reply)?;
     }
     Ok(Reply { warnings: conversation.warnings, ..reply })
+}
+
+/// Waits until the agent's model may be asked, however long others are before it. Then `converse` need not wait, and its
+/// deadline is for its own work.
+pub fn await_turn(
+    run: &RunContext,
+    agent: &PreparedAgent,
+    request: &mut Request,
+    scope: Scope,
+) -> Result<()> {
+    if agent.endpoint.api().is_some() {
+        let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
+        provider.await_turn(request, scope.deadline.remaining())?;
+        request.has_turn = true;
+    }
+    Ok(())
 }
 
 impl Conversation<'_> {
@@ -130,7 +146,7 @@ impl Conversation<'_> {
                 request.turns.len()
             ));
         }
-        let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(request));
+        let size = agent.size(request);
         // The text of two turns is kept apart.
         let mut gap = if *has_text { "\n\n" } else { "" };
         let mut on_piece = |piece: &str| {
@@ -145,7 +161,9 @@ impl Conversation<'_> {
         let asked = run.budget.spend(scope.deadline, size, account, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
             tally.call_begins();
-            provider.ask(request, scope.deadline, run.retries, &mut on_piece)
+            let asked = provider.ask(request, scope.deadline, run.retries, &mut on_piece);
+            request.has_turn = false;
+            asked
         })?;
         let mut reply = asked.inspect_err(|failure| {
             stats.retries += failure.retries;

@@ -1,11 +1,11 @@
 //! From an agent's name to everything a call needs: file, overrides, model, directories, files, skill.
 
 use crate::agent::log::AgentLog;
-use crate::agent::tree::Scope;
+use crate::agent::tree::{Providers, Scope};
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
-use crate::config::agent::{self, Agent, AgentName};
+use crate::config::agent::{self, Agent, AgentName, if_set};
 use crate::config::global::{Api, Endpoint, Global, HttpEndpoint};
 use crate::config::model::Model;
 use crate::config::prices::Price;
@@ -126,6 +126,21 @@ impl PreparedAgent {
             schema: self.schema.clone(),
             ..Request::new(&self.model.name, system, message)
         }
+    }
+
+    /// Fetches the key of its service, which is an error if there is none.
+    pub fn connect(&self, providers: &Providers, scope: Scope) -> Result<()> {
+        providers.of(&self.endpoint, &self.workdir, scope).map(|_| ())
+    }
+
+    /// How many tokens one run may take; `None`: no limit.
+    pub fn max_tokens_total(&self, global: &Global) -> Option<u64> {
+        if_set(self.agent.limits.max_tokens_total).or(global.max_tokens_total())
+    }
+
+    /// How many tokens the next call may take, about: those of its prompt, and of the longest answer as far as it is known.
+    pub fn size(&self, request: &Request) -> (u64, u64) {
+        (request.tokens(), request.most_output(self.endpoint.api()))
     }
 
     /// Otherwise only the model would find out, in a paid call.

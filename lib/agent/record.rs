@@ -148,10 +148,11 @@ impl Recorder {
             is_written: Mutex::default(),
         });
         let at_signal = Arc::clone(&recorder);
-        signal::before_end(move |name, code| {
-            let error = RunError { kind: "signal".to_owned(), message: format!("ended by {name}") };
+        signal::before_end(move |ending| {
+            let error =
+                RunError { kind: "signal".to_owned(), message: format!("ended by {}", ending.signal) };
             // Nobody is there to be warned.
-            let _ = at_signal.write(code, Some(error), LEAST_WAIT);
+            let _ = at_signal.write(ending.exit_code, Some(error), LEAST_WAIT);
         });
         recorder
     }

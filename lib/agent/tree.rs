@@ -11,13 +11,11 @@ use crate::config::agent::if_set;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
 use crate::provider::error::CallError;
-use crate::provider::message::{Reply, TokenUsage};
+use crate::provider::message::{BYTES_PER_TOKEN, Reply, TokenUsage};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// How long a token is, where nobody counts.
-pub(super) const BYTES_PER_TOKEN: u64 = 4;
 /// Simultaneous model calls in the whole tree of agents.
 pub(super) const MOST_AT_ONCE: usize = 8;
 
@@ -52,10 +50,23 @@ pub struct RunContext<'a> {
     pub stream: bool,
 }
 
-/// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
-/// once.
-#[derive(Default)]
-pub struct Providers(Mutex<BTreeMap<String, Slot>>);
+impl<'a> RunContext<'a> {
+    /// A run of an agent that may call others down to `max_depth`.
+    pub fn new(
+        global: &'a Global,
+        max_depth: u32,
+        budget: RunBudget,
+        providers: Providers,
+        env: &Env,
+    ) -> Result<RunContext<'a>> {
+        Ok(RunContext { global, retries: global.retries(env)?, max_depth, budget, providers, stream: false })
+    }
+}
+
+/// The services that have been used so far, by name, in one run or in several: a key is fetched once, and what a model
+/// rejects is learned once.
+#[derive(Default, Clone)]
+pub struct Providers(Arc<Mutex<BTreeMap<String, Slot>>>);
 
 /// Has its own lock, so that one service's slow key command does not block the others.
 type Slot = Arc<Mutex<Option<Arc<Provider>>>>;
@@ -82,34 +93,83 @@ impl Providers {
 /// answer. So whoever has begun can finish, and what was paid for is used.
 pub struct RunBudget {
     max_calls: u32,
-    /// `None`: no limit.
-    max_tokens: Option<u64>,
+    own: TokenLimit,
+    /// A limit for several runs together.
+    whole: Option<Arc<TokenLimit>>,
     state: Mutex<Spent>,
     freed: Condvar,
     /// What the run has taken, for the ledger.
     pub tally: Arc<Tally>,
 }
 
+/// How many tokens may be taken, by one run or by several together.
+pub struct TokenLimit {
+    /// `None`: no limit.
+    most: Option<u64>,
+    /// How to raise it.
+    hint: &'static str,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    used: u64,
+    /// What the running calls may take.
+    reserved: u64,
+    /// Whether a call was not made because of it.
+    has_refused: bool,
+}
+
+impl TokenLimit {
+    pub fn new(most: Option<u64>, hint: &'static str) -> TokenLimit {
+        TokenLimit { most, hint, taken: Mutex::default() }
+    }
+
+    /// Reserves tokens for a call. A tool takes none.
+    fn reserve(&self, tokens: u64) -> Result<()> {
+        let mut taken = lock(&self.taken);
+        let sum = taken.used.saturating_add(taken.reserved);
+        let exceeds = |limit: &u64| tokens > 0 && sum.saturating_add(tokens) > *limit;
+        if let Some(limit) = self.most.filter(exceeds) {
+            taken.has_refused = true;
+            let message = format!(
+                "the token budget of {limit} is spent: {sum} are used, and the next call may take {tokens}"
+            );
+            return Err(Error::new(ErrorKind::Budget, message).hint(self.hint));
+        }
+        taken.reserved += tokens;
+        Ok(())
+    }
+
+    fn settle(&self, reserved: u64, used: u64) {
+        let mut taken = lock(&self.taken);
+        taken.reserved -= reserved;
+        taken.used = taken.used.saturating_add(used);
+    }
+}
+
 struct Spent {
     /// Calls that nobody has been given.
     spare: u32,
     running: usize,
-    tokens: u64,
-    /// What the running calls may take.
-    reserved: u64,
 }
 
 impl RunBudget {
     /// One call is set aside for the main agent's answer.
     pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
-        let state = Spent { spare: max_calls.saturating_sub(1), running: 0, tokens: 0, reserved: 0 };
-        RunBudget {
-            max_calls,
-            max_tokens,
-            state: Mutex::new(state),
-            freed: Condvar::new(),
-            tally: Arc::default(),
-        }
+        let state = Mutex::new(Spent { spare: max_calls.saturating_sub(1), running: 0 });
+        let own = TokenLimit::new(max_tokens, "raise --max-tokens-total, or max_tokens_total under [limits]");
+        RunBudget { max_calls, own, whole: None, state, freed: Condvar::new(), tally: Arc::default() }
+    }
+
+    /// The same, within a limit for several runs together, which are counted as one.
+    pub fn within(self, whole: Arc<TokenLimit>, tally: Arc<Tally>) -> RunBudget {
+        RunBudget { whole: Some(whole), tally, ..self }
+    }
+
+    /// Whether a call was not made because of this run's own token limit.
+    pub fn has_refused(&self) -> bool {
+        lock(&self.own.taken).has_refused
     }
 
     /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.
@@ -190,11 +250,8 @@ impl RunBudget {
     }
 
     fn end(&self, reserved: u64, used: u64) {
-        let mut spent = lock(&self.state);
-        spent.running -= 1;
-        spent.reserved -= reserved;
-        spent.tokens = spent.tokens.saturating_add(used);
-        drop(spent);
+        self.limits().for_each(|limit| limit.settle(reserved, used));
+        lock(&self.state).running -= 1;
         // All: one that is woken may not take the slot.
         self.freed.notify_all();
     }
@@ -212,18 +269,16 @@ impl RunBudget {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        let taken = spent.tokens.saturating_add(spent.reserved);
-        let exceeds = |limit: &u64| tokens > 0 && taken.saturating_add(tokens) > *limit;
-        if let Some(limit) = self.max_tokens.filter(exceeds) {
-            let message = format!(
-                "the token budget of {limit} is spent: {taken} are used, and the next call may take {tokens}"
-            );
-            return Err(Error::new(ErrorKind::Budget, message)
-                .hint("raise --max-tokens-total, or max_tokens_total under [limits]"));
+        self.own.reserve(tokens)?;
+        if let Some(whole) = &self.whole {
+            whole.reserve(tokens).inspect_err(|_| self.own.settle(tokens, 0))?;
         }
         spent.running += 1;
-        spent.reserved += tokens;
         Ok(())
+    }
+
+    fn limits(&self) -> impl Iterator<Item = &TokenLimit> {
+        std::iter::once(&self.own).chain(self.whole.as_deref())
     }
 
     pub(super) fn used_up(&self) -> Error {
@@ -296,6 +351,24 @@ mod tests {
             assert!(made + tools <= max_calls, "seed {seed}: {made} + {tools} of {max_calls}");
             assert_eq!(made + tools + budget.hand_out(u32::MAX), max_calls, "seed {seed}");
         }
+    }
+
+    #[test]
+    fn a_limit_for_several_runs_stops_each_of_them() {
+        let whole = Arc::new(TokenLimit::new(Some(30), "raise --budget"));
+        let make = |own| RunBudget::new(9, own).within(Arc::clone(&whole));
+        let spend = |budget: &RunBudget, size| {
+            let deadline = Deadline::after_seconds(EVER);
+            budget.spend(deadline, (size, 0), (false, &mut false), reply).map(|reply| reply.unwrap())
+        };
+        let (one, other, small) = (make(None), make(None), make(Some(4)));
+        // A reply without a count is as large as its prompt.
+        assert!(spend(&one, 10).is_ok() && spend(&other, 10).is_ok());
+        let error = spend(&small, 5).unwrap_err();
+        assert!(error.line().contains("the token budget of 4 is spent") && small.has_refused(), "{error}");
+        let error = spend(&one, 11).unwrap_err();
+        assert!(error.line().contains("of 30 is spent: 20 are used") && error.line().contains("--budget"));
+        assert!(!one.has_refused() && spend(&one, 10).is_ok() && spend(&other, 1).is_err());
     }
 
     /// Fifty wait for eight slots. A token budget turns some away after they were woken; none may be left waiting.

@@ -118,9 +118,10 @@ impl fmt::Display for ExecError {
 }
 
 #[cfg(unix)]
-pub(super) use child::end_all;
-#[cfg(unix)]
-pub use child::{private_dir, run};
+pub use child::{end_all, private_dir, run};
+
+#[cfg(not(unix))]
+pub fn end_all() {}
 
 #[cfg(not(unix))]
 pub fn private_dir() -> io::Result<tempfile::TempDir> {

@@ -166,20 +166,59 @@ fn append_with(
             whole.to_mut().insert(0, b'\n');
         }
     }
+    append_whole(&mut file, path, &whole, before, sync)
+}
+
+/// Appends in one write, and undoes a write that was cut short.
+fn append_whole(
+    file: &mut fs::File,
+    path: &Path,
+    bytes: &[u8],
+    before: u64,
+    sync: fn(&fs::File) -> io::Result<()>,
+) -> io::Result<()> {
     let _whole = signal::shield();
-    let written = match file.write(&whole) {
-        Ok(n) if n == whole.len() => match sync(&file) {
+    let written = match file.write(bytes) {
+        Ok(n) if n == bytes.len() => match sync(file) {
             Ok(()) => return Ok(()),
             Err(e) => e,
         },
         Ok(n) => io::Error::new(
             io::ErrorKind::StorageFull,
-            format!("only {n} of {} bytes could be written to \"{}\"", whole.len(), path.display()),
+            format!("only {n} of {} bytes could be written to \"{}\"", bytes.len(), path.display()),
         ),
         Err(e) => e,
     };
     let _ = file.set_len(before);
     Err(written)
+}
+
+/// A file to which this program alone appends, as long as it runs.
+#[derive(Debug)]
+pub struct OwnLog {
+    file: fs::File,
+    path: PathBuf,
+}
+
+impl OwnLog {
+    /// `None` if another program has it. A new file has mode 0644 less the umask.
+    pub fn open(path: &Path) -> io::Result<Option<OwnLog>> {
+        match lock_within(path, true, 0o644, Duration::ZERO) {
+            Ok(file) => Ok(file.map(|file| OwnLog { file, path: path.to_owned() })),
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// It survives a kill of the program from here on, and a power cut after [`OwnLog::sync`].
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        append_whole(&mut self.file, &self.path, bytes, before, |_| Ok(()))
+    }
+
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
 }
 
 /// Replaces `path`, all or nothing: the new file is written beside it, synced and renamed, and the directory is

@@ -7,10 +7,9 @@ use std::sync::{Mutex, MutexGuard};
 #[cfg(unix)]
 const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// What is to be done first: it gets the signal's name, and the exit code.
-type LastAct = Box<dyn FnOnce(&str, i32) + Send>;
+type LastAct = Box<dyn FnOnce(&mut Ending) + Send>;
 
-static LAST_ACT: Mutex<Option<LastAct>> = Mutex::new(None);
+static LAST_ACTS: Mutex<Vec<LastAct>> = Mutex::new(Vec::new());
 static SHIELD: Mutex<()> = Mutex::new(());
 
 /// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
@@ -19,9 +18,23 @@ pub(super) fn shield() -> MutexGuard<'static, ()> {
     lock(&SHIELD)
 }
 
-/// Before a signal ends the program, `act` is done, in another thread. The last one given counts.
-pub fn before_end(act: impl FnOnce(&str, i32) + Send + 'static) {
-    *lock(&LAST_ACT) = Some(Box::new(act));
+/// How a signal ends the program.
+pub struct Ending<'a> {
+    pub signal: &'a str,
+    pub exit_code: i32,
+    is_repeated: &'a mut dyn FnMut() -> bool,
+}
+
+impl Ending<'_> {
+    /// Whether another signal has come: then nobody wants to wait.
+    pub fn is_repeated(&mut self) -> bool {
+        (self.is_repeated)()
+    }
+}
+
+/// Before a signal ends the program and its commands, `act` is done in another thread; of several, the last one given first.
+pub fn before_end(act: impl FnOnce(&mut Ending) + Send + 'static) {
+    lock(&LAST_ACTS).push(Box::new(act));
 }
 
 /// From here on a signal also ends the program's commands, each with its whole process group. With `json` the
@@ -44,14 +57,15 @@ pub fn watch(program: &'static str, json: bool) {
     let watcher = std::thread::Builder::new().spawn(move || {
         let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
         drop(ready);
-        if let Some(signal) = signals.forever().next() {
+        let first = signals.forever().next();
+        if let Some(signal) = first {
             let name = signal_hook::low_level::signal_name(signal).unwrap_or_default();
             let said = format!("ended by {name}");
             let code = 128 + signal;
-            let act = lock(&LAST_ACT).take();
-            if let Some(act) = act {
-                act(name, code);
-            }
+            let is_repeated = &mut || signals.pending().next().is_some();
+            let mut ending = Ending { signal: name, exit_code: code, is_repeated };
+            let acts = std::mem::take(&mut *lock(&LAST_ACTS));
+            acts.into_iter().rev().for_each(|act| act(&mut ending));
             exec::end_all();
             let _finish_the_write = shield();
             let line = match json {

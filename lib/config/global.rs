@@ -8,8 +8,9 @@ use crate::config::model::Model;
 use crate::config::preset::{preset, presets};
 use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 /// `kind` in the file.
@@ -39,6 +40,25 @@ pub struct Global {
     ledger: LedgerSettings,
     /// By `provider/model`.
     prices: BTreeMap<Model, Price>,
+    /// Likewise.
+    rates: BTreeMap<Model, Rate>,
+}
+
+/// How often a model may be asked by all programs of this machine together. An entry without a number shares only what a
+/// service asks to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Rate {
+    #[serde(deserialize_with = "per_minute")]
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Input and output.
+    #[serde(deserialize_with = "per_minute")]
+    pub tokens_per_minute: Option<NonZeroU32>,
+}
+
+fn per_minute<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NonZeroU32>, D::Error> {
+    let number = u32::deserialize(from).ok().and_then(NonZeroU32::new);
+    number.map(Some).ok_or_else(|| serde::de::Error::custom("a rate is a whole number from 1"))
 }
 
 /// `[limits]`. Those of a day and a month hold for all runs together; 0: no limit.
@@ -116,12 +136,14 @@ impl ProviderEntry {
 }
 
 pub const KEYS: Keys = &[
-    ("", &["providers", "retry", "limits", "ledger", "prices"]),
+    ("", &["providers", "retry", "limits", "ledger", "prices", "rates"]),
     ("limits", &["max_calls", "max_tokens_total", "per_day", "per_month", "per_day_cost", "per_month_cost"]),
     ("ledger", &["enabled"]),
     ("retry", &["max"]),
     ("prices", &["*"]),
     ("prices.*", prices::KEYS),
+    ("rates", &["*"]),
+    ("rates.*", &["requests_per_minute", "tokens_per_minute"]),
     ("providers", &["*"]),
     ("providers.*", &["kind", "api_key", "api_key_file", "api_key_command", "base_url", "command", "stream"]),
 ];
@@ -162,9 +184,19 @@ pub struct HttpEndpoint {
     pub key_variable: String,
     /// Whether replies are always asked for in pieces, so that no proxy ends a long silence.
     pub stream: bool,
+    /// Of the provider's models, by name.
+    pub rates: BTreeMap<String, Rate>,
 }
 
 impl Endpoint {
+    /// `None` for a command.
+    pub fn api(&self) -> Option<Api> {
+        match self {
+            Endpoint::Http(endpoint) => Some(endpoint.api),
+            Endpoint::Command { .. } => None,
+        }
+    }
+
     pub fn is_streamed(&self) -> bool {
         matches!(self, Endpoint::Http(HttpEndpoint { stream: true, .. }))
     }
@@ -280,6 +312,12 @@ impl Global {
             key,
             key_variable: variable,
             stream: entry.stream,
+            rates: self
+                .rates
+                .iter()
+                .filter(|(model, _)| model.provider == name)
+                .map(|(model, rate)| (model.name.clone(), *rate))
+                .collect(),
         }))
     }
 

@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
-use crate::program::{axe_agents, axe_config, axe_gc, axe_run, axe_runs, manuals};
+use crate::program::{axe_agents, axe_config, axe_gc, axe_map, axe_run, axe_runs, manuals};
 
 const ABOUT: About = About {
     name: "axe",
@@ -11,6 +11,7 @@ const ABOUT: About = About {
     usage: &["axe COMMAND [ARGUMENTS]", "axe --generate man|bash|zsh|fish [PROGRAM]"],
     commands: &[
         ("run", "run an agent: prompt in, answer out"),
+        ("map", "run an agent for each of many lines"),
         ("gc", "analyse an agent's log, then trim it"),
         ("runs", "list the runs of agents, or sum up what they took"),
         ("agents", "list, show, create and edit agents"),
@@ -30,6 +31,7 @@ const FAMILY: Family = Family {
     programs: &[
         &ABOUT,
         &axe_run::ABOUT,
+        &axe_map::ABOUT,
         &axe_gc::ABOUT,
         &axe_runs::ABOUT,
         &axe_agents::ABOUT,

@@ -16,6 +16,7 @@ use crate::base::cli::{
     self, About, Args, Context, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds, value,
 };
 use crate::base::deadline::Deadline;
+use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::stderr::line;
 use crate::base::stdin;
@@ -92,6 +93,29 @@ fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
     }
 }
 
+/// An agent as the command line changes it.
+pub(super) struct Loaded {
+    pub(super) global: Global,
+    pub(super) prepared: PreparedAgent,
+    /// Seconds.
+    pub(super) timeout: u64,
+    /// Counted from the start: what the run waits for comes after this.
+    pub(super) deadline: Deadline,
+}
+
+pub(super) fn load(args: &Args, name: AgentName, env: &Env, reporter: Reporter) -> Result<Loaded> {
+    let agent = agent::load(&name, env, &reporter)?;
+    let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
+    let deadline = Deadline::after_seconds(timeout);
+    let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
+    let global = Global::load(env, &reporter)?;
+    let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
+    let overrides = Overrides { skill, schema, workdir };
+    let scope = Scope { env, depth: 0, deadline, reporter };
+    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    Ok(Loaded { global, prepared, timeout, deadline })
+}
+
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let started = Instant::now();
@@ -106,15 +130,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let conversation = args.parsed("conversation", ConversationName::parse)?;
     let name = agent_name(args)?;
-    let agent = agent::load(&name, env, reporter)?;
-    let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
-    // Counted from the start: what the run waits for comes after this.
-    let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
-    let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
-    let global = Global::load(env, reporter)?;
-    let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
-    let overrides = Overrides { skill, schema, workdir };
-    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    let Loaded { global, prepared, timeout, deadline } = load(args, name, env, *reporter)?;
+    let scope = Scope { env, depth: 0, deadline, reporter: *reporter };
     let attached = args.texts("attach");
     let from_stdin = attached.contains(&"-");
     if from_stdin && args.has("no-stdin") {
@@ -166,15 +183,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         request.turns.splice(0..0, conversation.turns());
         request.repeats = Repeats::Everything;
     }
-    let limits = &prepared.agent.limits;
-    let max_tokens = args.number("max-tokens-total").or(if_set(limits.max_tokens_total));
+    let max_tokens = args.number("max-tokens-total").or(prepared.max_tokens_total(&global));
+    let budget = RunBudget::new(global.max_calls(), max_tokens);
+    let max_depth = prepared.agent.sub_agents_config.depth();
     let run = RunContext {
-        global: &global,
-        retries: global.retries(env)?,
-        max_depth: prepared.agent.sub_agents_config.depth(),
-        budget: RunBudget::new(global.max_calls(), max_tokens.or(global.max_tokens_total())),
-        providers: Providers::default(),
         stream: args.has("stream"),
+        ..RunContext::new(&global, max_depth, budget, Providers::default(), env)?
     };
     let this = Run { agent: prepared.name.to_string(), model: prepared.model.to_string(), ..begun };
     let task = Task { args, scope, started, prepared, log, conversation, message, names };

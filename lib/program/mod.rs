@@ -4,6 +4,7 @@ pub mod axe;
 pub mod axe_agents;
 pub mod axe_config;
 pub mod axe_gc;
+pub mod axe_map;
 pub mod axe_run;
 pub mod axe_runs;
 mod editor;

@@ -2,8 +2,8 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, PDF, Repeats, Reply, Request, StopReason, TokenUsage, Tool, ToolCall,
-    ToolResult, Unsupported,
+    Attachment, ChatTurn, Dialect, MAX_TOKENS, PDF, Repeats, Reply, Request, StopReason, TokenUsage, Tool,
+    ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
     self, StreamPiece, answer_text, arguments, count, message, outer, raw, read, system, text_at, with,
@@ -15,8 +15,6 @@ use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/v1/messages";
 pub(super) const VERSION: &str = "2023-06-01";
-/// The API requires a number.
-pub(super) const MAX_TOKENS: u64 = 4096;
 
 pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     // Marked only if it is probably sent again: a cache write costs money, and without a read saves none.

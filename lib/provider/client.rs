@@ -13,7 +13,7 @@ use crate::base::secret::Secret;
 use crate::base::sync::lock;
 use crate::base::text::one_line;
 use crate::base::{file, http};
-use crate::config::global::{Api, HttpEndpoint, KeySource};
+use crate::config::global::{Api, HttpEndpoint, KeySource, Rate};
 use crate::provider::command::level;
 use crate::provider::error::{CallError, hidden_status};
 use crate::provider::message::{Dialect, Reply, Request};
@@ -21,13 +21,14 @@ use crate::provider::retry::{backoff, random, retry_after};
 use crate::provider::stream::{Assembler, GZIP};
 use crate::provider::wire::mend;
 use crate::provider::{anthropic, ollama, openai};
+use crate::store::rates::Rates;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The longest key, in bytes, that a file or a command may give.
 const KEY_CAP: usize = 64 * 1024;
@@ -38,6 +39,12 @@ pub struct ApiClient {
     base: Url,
     route: Route,
     key: Option<Secret>,
+    provider: String,
+    /// How often the models may be asked, by name; and the file that says when.
+    rates: BTreeMap<String, Rate>,
+    shared: Option<Box<Rates>>,
+    /// Until when models that have no rate are not asked.
+    paused: Mutex<BTreeMap<String, Instant>>,
     /// What each model turned out to accept.
     dialects: Mutex<BTreeMap<String, Dialect>>,
     /// The clock when the client was made, for `Retry-After` dates.
@@ -47,7 +54,7 @@ pub struct ApiClient {
 impl ApiClient {
     /// Checks the address, then fetches the key: a command that asks for a password runs last.
     pub(super) fn connect(endpoint: &HttpEndpoint, env: &Env, deadline: Deadline) -> Result<ApiClient> {
-        let HttpEndpoint { api, provider, base_url, key, key_variable, .. } = endpoint;
+        let HttpEndpoint { api, provider, base_url, key, key_variable, rates, .. } = endpoint;
         let api = *api;
         let base = base_url.as_deref().unwrap_or(match api {
             Api::Anthropic => "https://api.anthropic.com",
@@ -78,12 +85,11 @@ impl ApiClient {
             )));
         }
         key.iter().cloned().for_each(Secret::remember);
+        let shared = if rates.is_empty() { None } else { Some(Box::new(Rates::new(env)?)) };
+        let (provider, rates) = (provider.clone(), rates.clone());
+        let (paused, dialects) = (Mutex::default(), Mutex::default());
         let made = (env.now(), Instant::now());
-        Ok(ApiClient { api, base, route, key, dialects: Mutex::default(), made })
-    }
-
-    pub(super) fn api(&self) -> Api {
-        self.api
+        Ok(ApiClient { api, base, route, key, provider, rates, shared, paused, dialects, made })
     }
 
     /// Asks, and retries up to `retries` times if that may help and the deadline allows it. Returns the last error.
@@ -96,10 +102,18 @@ impl ApiClient {
     ) -> Result<Reply, CallError> {
         let mut dialect = self.dialects().get(&request.model).cloned().unwrap_or_default();
         let mut notes = Vec::new();
-        let mut tried = 0;
+        let (mut tried, mut has_turn) = (0, request.has_turn);
         loop {
+            if !std::mem::take(&mut has_turn) {
+                let turn = self.await_turn(request, Some(deadline), Duration::MAX);
+                if let Err(mut late) = turn {
+                    late.retries = tried;
+                    return Err(late);
+                }
+            }
             let mut error = match self.once(request, &dialect, deadline, on_text) {
                 Ok(mut reply) => {
+                    self.count(request, &reply);
                     self.dialects().insert(request.model.clone(), dialect);
                     reply.warnings.splice(0..0, notes);
                     reply.retries = tried;
@@ -114,6 +128,9 @@ impl ApiClient {
             }
             let asked = error.retry_after.as_deref().and_then(|value| retry_after(value, self.now()));
             let wait = backoff(tried, asked, random());
+            if error.stops_all() {
+                self.pause(&request.model, wait);
+            }
             if !error.is_transient || tried >= retries || wait >= deadline.remaining() {
                 if error.is_transient && asked.is_some_and(|asked| asked >= deadline.remaining()) {
                     error.hint = Some("the service asks to wait longer than --timeout allows".to_owned());
@@ -124,6 +141,78 @@ impl ApiClient {
             }
             std::thread::sleep(wait);
             tried += 1;
+        }
+    }
+
+    /// Waits until the model may be asked, but not beyond the deadline, and no longer than `for_pause` if the service has
+    /// asked to wait, whichever call it has told so.
+    pub(super) fn await_turn(
+        &self,
+        request: &Request,
+        deadline: Option<Deadline>,
+        for_pause: Duration,
+    ) -> Result<(), CallError> {
+        loop {
+            let patience = deadline.map_or(Duration::MAX, Deadline::remaining);
+            let for_pause = for_pause.min(patience);
+            let Some((rates, rate, model)) = self.shared_rate(&request.model) else {
+                let until = lock(&self.paused).get(&request.model).copied();
+                let pause =
+                    until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+                match () {
+                    () if pause.is_zero() => return Ok(()),
+                    () if pause >= for_pause => return Err(CallError::no_turn(pause)),
+                    () => std::thread::sleep(pause),
+                }
+                continue;
+            };
+            let wait = rates
+                .take(&model, rate, self.expected(request), patience, for_pause)
+                .map_err(|e| CallError::server(format!("the rate of \"{model}\" cannot be kept: {e}")))?
+                .map_err(CallError::no_turn)?;
+            std::thread::sleep(wait);
+            // Meanwhile a service may have asked somebody to wait.
+            if wait.is_zero() || rates.paused(&model).is_ok_and(|pause| pause.is_zero()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The rate of a model, where it is kept, and the model's name there.
+    fn shared_rate(&self, model: &str) -> Option<(&Rates, Rate, String)> {
+        let rate = self.rates.get(model).copied()?;
+        Some((self.shared.as_deref()?, rate, format!("{}/{model}", self.provider)))
+    }
+
+    /// How many tokens a call may take.
+    fn expected(&self, request: &Request) -> u64 {
+        request.tokens().saturating_add(request.most_output(Some(self.api)))
+    }
+
+    /// Counts a reply's tokens.
+    fn count(&self, request: &Request, reply: &Reply) {
+        let used = reply.tokens.input.saturating_add(reply.tokens.output);
+        if let Some((rates, rate, model)) = self.shared_rate(&request.model)
+            && rate.tokens_per_minute.is_some()
+            && used > 0
+        {
+            // If it cannot be written, the next call says so.
+            let _ = rates.settle(&model, rate, self.expected(request), used);
+        }
+    }
+
+    /// Nobody asks the model for so long: in this process, or, if it has a rate, on this machine.
+    fn pause(&self, model: &str, wait: Duration) {
+        if let Some((rates, _, model)) = self.shared_rate(model) {
+            // If it cannot be written, the next call says so.
+            let _ = rates.pause(&model, wait);
+            return;
+        }
+        let now = Instant::now();
+        if let Some(until) = now.checked_add(wait) {
+            let mut paused = lock(&self.paused);
+            let known = paused.entry(model.to_owned()).or_insert(until);
+            *known = until.max(*known);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::config::global::Api;
 use crate::provider::message::{Dialect, Request, Unsupported};
 use serde_json::Value;
 use std::fmt;
+use std::time::Duration;
 
 /// The byte order mark that some servers put before their text.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -62,6 +63,19 @@ impl CallError {
     /// The body has a compression that was not asked for, and that we cannot read.
     pub(super) fn compressed(encoding: &str) -> CallError {
         CallError::server(format!("the reply is compressed ({encoding}), which was not asked for"))
+    }
+
+    /// The model may be asked only after so long, which is too late.
+    pub(super) fn no_turn(wait: Duration) -> CallError {
+        let seconds = wait.as_secs_f64().ceil();
+        let message = format!("the model may not be asked for another {seconds} s");
+        let hint = Some("try again then, or use a longer --timeout".to_owned());
+        CallError { hint, ..CallError::new(Category::RateLimit, message) }
+    }
+
+    /// Whether the service is busy, whoever asks.
+    pub(super) fn stops_all(&self) -> bool {
+        self.is_transient && matches!(self.category, Category::RateLimit | Category::Overloaded)
     }
 
     /// The connection ended inside a document that must be complete.

@@ -2,9 +2,15 @@
 
 use crate::base::json_schema::Schema;
 use crate::base::text::one_line;
+use crate::config::global::Api;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+
+/// How long a token is, where nobody counts.
+pub const BYTES_PER_TOKEN: u64 = 4;
+/// The limit of an answer that Anthropic's API needs, where the agent has none.
+pub(super) const MAX_TOKENS: u64 = 4096;
 
 /// One request: the whole conversation so far.
 #[derive(Debug)]
@@ -28,6 +34,8 @@ pub struct Request {
     pub schema: Option<Schema>,
     /// Whether the reply shall come in pieces.
     pub is_streamed: bool,
+    /// Whether it was waited for until the model may be asked.
+    pub has_turn: bool,
 }
 
 impl Request {
@@ -46,6 +54,7 @@ impl Request {
             extra: Map::new(),
             schema: None,
             is_streamed: false,
+            has_turn: false,
         }
     }
 
@@ -53,6 +62,17 @@ impl Request {
     pub(super) fn results(&self) -> usize {
         let results = |turn: &ChatTurn| if let ChatTurn::ToolResults(all) = turn { all.len() } else { 0 };
         self.turns.iter().map(results).sum()
+    }
+
+    /// How many tokens the model reads, about.
+    pub fn tokens(&self) -> u64 {
+        self.bytes() / BYTES_PER_TOKEN
+    }
+
+    /// The most output tokens that an answer may have, as far as that is known.
+    pub fn most_output(&self, api: Option<Api>) -> u64 {
+        let default = if api == Some(Api::Anthropic) { MAX_TOKENS } else { 0 };
+        self.max_tokens.unwrap_or(default)
     }
 
     /// The length of everything that the model reads. A token has three to four bytes, rarely over six.

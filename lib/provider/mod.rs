@@ -14,13 +14,14 @@ pub mod wire;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::config::global::{Api, Endpoint};
+use crate::config::global::Endpoint;
 use crate::config::preset::LlmHome;
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
 use crate::provider::error::CallError;
 use crate::provider::message::{Reply, Request};
 use std::path::Path;
+use std::time::Duration;
 
 pub enum Provider {
     Http(ApiClient),
@@ -51,13 +52,13 @@ impl Provider {
         })
     }
 
-    /// The most output tokens that an answer to `request` may have, as far as that is known.
-    pub fn most_output(&self, request: &Request) -> u64 {
-        let default = match self {
-            Provider::Http(client) if client.api() == Api::Anthropic => anthropic::MAX_TOKENS,
-            Provider::Http(_) | Provider::Command(_) => 0,
-        };
-        request.max_tokens.unwrap_or(default)
+    /// Waits until the model may be asked, however long others are before it, but no longer than `for_pause` if the service
+    /// has asked somebody to wait.
+    pub fn await_turn(&self, request: &Request, for_pause: Duration) -> Result<(), CallError> {
+        match self {
+            Provider::Http(client) => client.await_turn(request, None, for_pause),
+            Provider::Command(_) => Ok(()),
+        }
     }
 
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a

@@ -1,5 +1,6 @@
 //! What we wrote: logs of runs, conversations, the queue and the notes.
 
+pub mod answers;
 pub mod apply;
 pub mod batch;
 pub mod change;
@@ -17,6 +18,7 @@ pub mod persistence;
 pub mod place;
 pub mod projects;
 pub mod proposal;
+pub mod rates;
 pub mod removed;
 pub mod revision;
 pub mod run_id;

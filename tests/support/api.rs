@@ -104,7 +104,15 @@ impl Sandbox {
 
     /// `axe-run AGENT` with a key for each service and `url` as the address of all, without retries.
     pub(crate) fn asking(&self, agent: &str, url: &str) -> Command {
-        let mut command = self.run(agent);
+        let mut command = Command::from_std(self.std_asking("axe-run", agent, url));
+        command.write_stdin("");
+        command
+    }
+
+    /// The same for any program, for tests that need the child itself.
+    pub(crate) fn std_asking(&self, program: &str, agent: &str, url: &str) -> std::process::Command {
+        let mut command = self.std_command(program);
+        command.arg(agent);
         for kind in KINDS {
             let name = kind.name().to_uppercase();
             command.env(format!("{name}_API_KEY"), KEY).env(format!("AXE_{name}_BASE_URL"), url);

@@ -23,6 +23,8 @@ enum Then {
     Stall,
     /// Sends this again and again.
     Trickle(Vec<u8>),
+    /// Has sent the bytes a few at a time.
+    Drip,
 }
 
 pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Answer {
@@ -44,6 +46,11 @@ pub(crate) fn json(status: u16, body: Value) -> Answer {
 impl Answer {
     pub(crate) fn stall(self) -> Answer {
         Answer { then: Then::Stall, ..self }
+    }
+
+    /// The bytes come a few at a time.
+    pub(crate) fn drip(self) -> Answer {
+        Answer { then: Then::Drip, ..self }
     }
 
     pub(crate) fn trickle(self, piece: impl Into<Vec<u8>>) -> Answer {
@@ -217,7 +224,13 @@ impl Shared {
             };
             self.requests.lock().unwrap().push(request.clone());
             let answer = (self.handler)(&request);
-            let written = stream.write_all(&answer.bytes);
+            let written = match answer.then {
+                Then::Drip => {
+                    let _ = stream.set_nodelay(true);
+                    answer.bytes.chunks(40).try_for_each(|few| stream.write_all(few))
+                }
+                _ => stream.write_all(&answer.bytes),
+            };
             if request.method == "CONNECT" && answer.bytes.starts_with(b"HTTP/1.1 200") {
                 continue;
             }
@@ -229,7 +242,7 @@ impl Shared {
                         std::thread::sleep(Duration::from_millis(10));
                     }
                 }
-                Then::Stall | Then::Trickle(_) => {}
+                Then::Stall | Then::Trickle(_) | Then::Drip => {}
             }
             return;
         }

@@ -75,6 +75,7 @@ impl Stage {
         stage.run(
             "git init -q -b main\n\
              mkdir docs; for f in README.md CONTRIBUTING.md docs/a.md docs/b.md app.c app.log meeting.txt; do echo one > $f; done\n\
+             seq 3 > lines.txt; seq 3 > tickets.jsonl; echo '{\"number\": 1, \"title\": \"t\"}' > issues.jsonl\n\
              git add *.* docs && git commit -qm 'A first version' && git update-ref refs/remotes/origin/main HEAD\n\
              git remote add origin https://example.org/ann/app.git\n\
              echo two >> app.c && git commit -qam 'More of it'\n\

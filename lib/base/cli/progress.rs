@@ -12,6 +12,11 @@ pub struct Progress {
 
 impl Progress {
     pub fn start(wanted: bool, what: String) -> Progress {
+        Progress::of(wanted, move || what.clone())
+    }
+
+    /// The same for something that changes.
+    pub fn of(wanted: bool, what: impl Fn() -> String + Send + 'static) -> Progress {
         if !wanted || !std::io::stderr().is_terminal() {
             return Progress { running: None };
         }
@@ -21,7 +26,7 @@ impl Progress {
         let thread = std::thread::Builder::new().spawn(move || {
             // The channel never carries a value: it only closes.
             while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-                stderr::progress(&format!("{what} … {} s", started.elapsed().as_secs()));
+                stderr::progress(&format!("{} … {} s", what(), started.elapsed().as_secs()));
             }
             stderr::wipe_progress();
             drop::<Sender<()>>(wiped);

@@ -79,6 +79,11 @@ impl Stdout {
         self.broken
     }
 
+    /// Whether its reader has left: nobody sees what is written.
+    pub fn is_unread(&self) -> bool {
+        self.reader_left
+    }
+
     fn judge(&mut self, written: io::Result<()>) -> Result<()> {
         match written {
             _ if self.reader_left => Ok(()),

@@ -152,7 +152,7 @@ pub fn private_dir() -> io::Result<TempDir> {
 }
 
 /// Ends every command, and lets no other start: the program is about to exit.
-pub(in crate::base) fn end_all() {
+pub fn end_all() {
     // Their last output comes before ours.
     group::end_all(forwarder::is_heard);
     // Nothing is dropped.

@@ -51,6 +51,7 @@ fn provider(api: Api, base: &str, key: KeySource, vars: &[(&str, &str)]) -> Resu
         key,
         key_variable: "MINE_API_KEY".into(),
         stream: false,
+        rates: BTreeMap::new(),
     });
     Provider::connect(&endpoint, Path::new("/"), false, &pretend(vars), Deadline::after_seconds(10))
 }

@@ -1,0 +1,123 @@
+//! One line: a run of the agent.
+
+use crate::agent::conversation::{await_turn, converse};
+use crate::agent::log::AgentLog;
+use crate::agent::prepare::PreparedAgent;
+use crate::agent::record::Tally;
+use crate::agent::stats::RunStats;
+use crate::agent::tree::{Providers, RunBudget, RunContext, Scope, TokenLimit};
+use crate::base::cli::Reporter;
+use crate::base::deadline::Deadline;
+use crate::base::env::Env;
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::config::global::Global;
+use crate::program::axe_map::line::{Line, Record};
+use crate::prompt;
+use crate::provider::message::{ChatTurn, Request};
+use std::sync::Arc;
+
+/// What all lines have in common.
+pub(super) struct Task {
+    pub(super) env: Env,
+    pub(super) reporter: Reporter,
+    pub(super) global: Global,
+    pub(super) agent: PreparedAgent,
+    /// Without entries.
+    pub(super) log: AgentLog,
+    pub(super) prompt: Option<String>,
+    /// Seconds for a line.
+    pub(super) timeout: u64,
+    /// Tokens for a line, and for all.
+    pub(super) max_tokens: Option<u64>,
+    pub(super) budget: Arc<TokenLimit>,
+    /// Of all lines: they are one run in the ledger.
+    pub(super) tally: Arc<Tally>,
+    pub(super) providers: Providers,
+    pub(super) is_strict: bool,
+}
+
+/// What has become of a line.
+pub(super) struct Outcome {
+    /// `None`: it was not asked, because a budget is spent.
+    pub(super) record: Option<Record>,
+    pub(super) error: Option<Error>,
+    /// Whether no other line can be asked either.
+    pub(super) is_last: bool,
+    /// Whether the model was asked.
+    pub(super) was_asked: bool,
+    pub(super) stats: RunStats,
+}
+
+impl Task {
+    /// Fetches the key. A fault of the configuration is found before any line is read.
+    pub(super) fn connect(&self, scope: Scope) -> Result<()> {
+        self.context()?;
+        self.agent.connect(&self.providers, scope)
+    }
+
+    fn context(&self) -> Result<RunContext<'_>> {
+        let budget = RunBudget::new(self.global.max_calls(), self.max_tokens)
+            .within(Arc::clone(&self.budget), Arc::clone(&self.tally));
+        let max_depth = self.agent.agent.sub_agents_config.depth();
+        RunContext::new(&self.global, max_depth, budget, self.providers.clone(), &self.env)
+    }
+
+    pub(super) fn request(&self, line: &Line) -> Request {
+        let text = Some(line.text.as_str()).filter(|text| !text.trim().is_empty());
+        let message = prompt::user_message(self.prompt.as_deref(), text);
+        self.agent.request(&self.log, ChatTurn::User(message))
+    }
+
+    pub(super) fn ask(&self, line: Line) -> Outcome {
+        let mut stats = RunStats::default();
+        if line.is_too_long {
+            let error = Line::too_long();
+            let record = Some(Record::error(line, &error, String::new(), &stats));
+            return Outcome { record, error: Some(error), is_last: false, was_asked: false, stats };
+        }
+        let scope = || Scope {
+            env: &self.env,
+            depth: 0,
+            deadline: Deadline::after_seconds(self.timeout),
+            reporter: self.reporter,
+        };
+        let mut request = self.request(&line);
+        let mut is_own = false;
+        let reply = self.context().and_then(|run| {
+            // How long the lines before it take is not counted.
+            await_turn(&run, &self.agent, &mut request, scope())?;
+            let reply = converse(&run, &self.agent, request, scope(), &mut |_| {}, &mut stats);
+            is_own = run.budget.has_refused();
+            reply
+        });
+        let (error, said) = match reply {
+            Ok(mut reply) => match reply.flaw() {
+                Some(flaw) if self.is_strict => (Error::refused(flaw), reply.text),
+                flaw => {
+                    reply.warnings.extend(flaw);
+                    let is_json = self.agent.schema.is_some();
+                    let record = Record::answer(line, &reply.text, is_json, reply.warnings, &stats);
+                    return Outcome {
+                        record: Some(record),
+                        error: None,
+                        is_last: false,
+                        was_asked: true,
+                        stats,
+                    };
+                }
+            },
+            Err(error) => (error, stats.before_failure(false)),
+        };
+        // A budget of many lines that does not allow this one allows no other.
+        let is_last = match error.kind() {
+            ErrorKind::Budget => !is_own,
+            kind => kind == ErrorKind::Limit,
+        };
+        let was_asked = stats.tokens.input + stats.tokens.output > 0 || !said.is_empty();
+        let record = match is_last && !was_asked {
+            true => None,
+            false => Some(Record::error(line, &error, said, &stats)),
+        };
+        Outcome { record, error: Some(error), is_last, was_asked: true, stats }
+    }
+}
