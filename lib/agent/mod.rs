@@ -3,6 +3,7 @@
 pub mod conversation;
 pub mod gc;
 pub mod log;
+pub mod mcp;
 pub mod named;
 pub mod prepare;
 pub mod stats;

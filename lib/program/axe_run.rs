@@ -110,7 +110,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let global = Global::load(env, reporter)?;
     let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
     let overrides = Overrides { skill, schema, workdir };
-    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    let mut prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
     let attached = args.texts("attach");
     let from_stdin = attached.contains(&"-");
     if from_stdin && args.has("no-stdin") {
@@ -157,6 +157,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let preview = Preview { request: &request, log: &log, conversation, prompt: typed, piped, timeout };
         return dry_run(&prepared, preview, stdout);
     }
+    prepared.start_servers(scope)?;
     log.weigh(request.system.len() + message.len(), reporter);
     if let Some(conversation) = &conversation {
         request.turns.splice(0..0, conversation.turns());
