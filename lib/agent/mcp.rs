@@ -242,7 +242,7 @@ impl Connection {
         for _ in 0..MOST_MESSAGES {
             let line = match self.session.line(deadline) {
                 Ok(Some(line)) => line,
-                Ok(None) => return Err(self.end("has ended")),
+                Ok(None) => return Err(self.end("")),
                 Err(ExecError::Deadline) if self.session.is_behind() => {
                     return Err(self.end("did not read what it was sent"));
                 }
@@ -284,14 +284,18 @@ impl Connection {
         self.session.send(format!("{message}\n").as_bytes());
     }
 
-    /// Ends the server for good. What to say of it, with how it ended and the end of its stderr.
+    /// Ends the server for good. What to say of it, with the end of its stderr; without a reason, it has ended itself.
     fn end(&mut self, why: &str) -> String {
         let (status, stderr) = self.session.end();
         let stderr = String::from_utf8_lossy(&stderr);
         let start = border(&stderr, stderr.len().saturating_sub(STDERR_CAP));
         let stderr = one_line(&stderr[start..], STDERR_CAP);
-        let how = status.map(|status| format!(" ({})", how_it_ended(status))).unwrap_or_default();
         let colon = if stderr.is_empty() { "" } else { ": " };
-        self.broken.insert(format!("{why}{how}{colon}{stderr}")).clone()
+        let why = match status {
+            Some(status) if why.is_empty() => format!("has ended ({})", how_it_ended(status)),
+            None if why.is_empty() => "has ended".to_owned(),
+            _ => why.to_owned(),
+        };
+        self.broken.insert(format!("{why}{colon}{stderr}")).clone()
     }
 }
