@@ -203,7 +203,11 @@ fn refused(sandbox: &Sandbox) -> (Option<i32>, String, usize) {
 #[test]
 fn a_server_that_cannot_be_used_ends_the_run_before_the_model_is_asked() {
     for (mode, code, why) in [
-        ("silent@start", 3, "did not answer in time"),
+        (
+            "silent@start",
+            3,
+            "did not answer in time: waiting for a key; raise mcp.s.start_timeout, or --timeout",
+        ),
         ("silent@initialize", 3, "did not answer in time"),
         ("silent@list", 3, "did not answer in time"),
         ("dies@start", 3, "has ended (exit 7): the licence has run out"),

@@ -137,7 +137,13 @@ impl Server {
         })?;
         let mut connection = Connection { session, id: 0, broken: None };
         let offered = connection.hello(scope.deadline);
-        let offered = offered.map_err(|why| Error::api(format!("MCP server \"{name}\" {why}")))?;
+        let offered = offered.map_err(|why| {
+            let error = Error::api(format!("MCP server \"{name}\" {}", connection.end(&why)));
+            match scope.deadline.passed() {
+                true => error.hint(format!("raise mcp.{name}.start_timeout, or --timeout")),
+                false => error,
+            }
+        })?;
         let offers = listed(server, offered)?;
         scope.reporter.verbose(&format!("MCP:      \"{name}\" offers {} tool(s)", offers.len()));
         Ok((Server(Mutex::new(connection)), offers))

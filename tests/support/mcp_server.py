@@ -59,6 +59,8 @@ def misbehave(stage):
     if at != stage:
         return
     if mode == "silent":
+        sys.stderr.write("waiting for a key\n")
+        sys.stderr.flush()
         time.sleep(3600)
     elif mode == "dies":
         die()
