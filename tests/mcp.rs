@@ -68,7 +68,7 @@ fn told(mode: &str, more: &str, texts: &[&str]) -> Vec<String> {
 /// Nothing that the server has started is left.
 fn gone(sandbox: &Sandbox, mode: &str) {
     let home = sandbox.home();
-    assert!(!is_running(home.to_str().unwrap()), "{mode}: the server outlived the run");
+    eventually(&format!("{mode}: the end of the server"), || !is_running(home.to_str().unwrap()));
 }
 
 #[test]
@@ -365,13 +365,11 @@ fn a_wrong_table_is_an_error_before_anything_is_started() {
         ("[mcp.s]\ncommand = ['']\ntools = ['a']", "mcp.s: command is missing"),
         ("[mcp.s]\ncommand = 'x'\ntools = ['a']", "invalid type: string, expected a list"),
         ("[mcp.s]\ncommand = ['x']", "mcp.s: tools is missing; list the tools"),
-        ("[mcp.s]\ncommand = ['x']\ntools = ['']", "mcp.s: the tool \"\" cannot be offered as \"s_\""),
-        ("[mcp.s]\ncommand = ['x']\ntools = ['a.b', 'a/b']", "the tool \"a/b\" is listed twice, or differs"),
-        ("[mcp.s]\ncommand = [\"x\\u0000\"]\ntools = ['a']", "a word of command contains a NUL"),
-        ("[mcp.'s p']\ncommand = ['x']\ntools = ['a']", "mcp.s p: a server's name has letters"),
+        ("[mcp.s]\ncommand = ['x']\ntools = ['a.b', 'a/b']", "mcp.s: \"a/b\" is listed twice, or differs"),
+        ("[mcp.'s p']\ncommand = ['x']\ntools = ['a']", "tools.s p_a: a tool's name has 1 to 64 letters"),
         (&format!("[mcp.s]\n{good}timeout = -1"), "mcp.s.timeout must be non-negative"),
         (&format!("[mcp.s]\n{good}start_timeout = -1"), "mcp.s.start_timeout must be non-negative"),
-        (&format!("[mcp.s]\n{good}max_output = 99999999"), "mcp.s: max_output is more than"),
+        (&format!("[mcp.s]\n{good}max_output = 99999999"), "mcp.s: tools.s_echo: max_output is more than"),
         (&format!("[mcp.s]\n{good}confirm = ['x']"), "mcp.s: confirm names \"x\", which is not in tools"),
         (&format!("[mcp.s]\n{good}confirm = 1"), "expected true, false or a list of tools"),
     ] {
@@ -387,6 +385,8 @@ fn a_wrong_table_is_an_error_before_anything_is_started() {
     let long = "x".repeat(63);
     sandbox.model("a", Anthropic, &format!("[mcp.s]\ncommand = ['x']\ntools = ['{long}']"));
     assert!(refused(&sandbox).1.contains("a tool's name has 1 to 64 letters"));
+    sandbox.model("a", Anthropic, "[mcp.call]\ncommand = ['x']\ntools = ['agent']");
+    assert!(refused(&sandbox).1.contains("tools.call_agent: this name is reserved"));
     agent(&sandbox, "good", "[tools.s_echo]\ncommand = ['true']");
     accepted(&sandbox, json!({ "echo": echo() }));
     assert!(refused(&sandbox).1.contains("two tools have the name \"s_echo\"; rename one of them"));
@@ -488,7 +488,7 @@ fn a_server_ends_with_the_run_however_that_ends() {
             rustix::process::kill_process(pid, signal).unwrap();
         }
         assert!(!child.wait().unwrap().success());
-        assert!(!is_running(&home), "{signal}");
+        eventually(signal, || !is_running(&home));
     }
 }
 

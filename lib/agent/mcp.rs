@@ -28,11 +28,8 @@ const MOST_PAGES: usize = 50;
 const MOST_TOOLS: usize = 1000;
 /// The longest description and schema of a tool, in bytes: they are sent with each call of the model.
 const OFFER_CAP: usize = 64 << 10;
-/// The longest id of a server's request that is answered, in bytes.
-const ID_CAP: usize = 200;
-/// How many of a server's tools are named in a message, and how much of its stderr, in bytes.
-const MOST_NAMED: usize = 40;
-const STDERR_CAP: usize = 600;
+/// How much of its stderr, or of the names of its tools, a message has, in bytes.
+const SHOWN_CAP: usize = 600;
 
 /// A server that runs. It ends when this is dropped.
 pub struct Server(Mutex<Connection>);
@@ -122,13 +119,13 @@ pub fn told(result: &Value) -> Result<String, String> {
 impl Server {
     /// Starts a server, and returns what it offers of the tools that the agent's file lists.
     pub fn start(server: &McpServer, workdir: &Path, scope: Scope) -> Result<(Server, Offers)> {
-        let scope = scope.within(server.start_seconds);
+        let scope = scope.within(server.start_seconds());
         let level = level(scope.env);
         let session = Session::start(Invocation {
             vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
             is_heard: scope.reporter.is_verbose(),
             level,
-            ..Invocation::new(CommandLine::Words(&server.command), workdir, MESSAGE_CAP, scope.deadline)
+            ..Invocation::new(CommandLine::Words(&server.entry.command), workdir, MESSAGE_CAP, scope.deadline)
         });
         let name = &server.name;
         let session = session.map_err(|fault| {
@@ -172,7 +169,7 @@ impl Server {
 fn listed(server: &McpServer, offered: Vec<(String, Offer)>) -> Result<Offers> {
     let name = &server.name;
     let mut offers = Offers::new();
-    for tool in &server.tools {
+    for tool in &server.entry.tools {
         let mut found = offered.iter().filter(|(offered, _)| offered == tool).map(|(_, offer)| offer);
         let shown = in_line(tool);
         let wrong = |why: &str| Err(Error::api(format!("MCP server \"{name}\": the tool \"{shown}\" {why}")));
@@ -188,12 +185,9 @@ fn listed(server: &McpServer, offered: Vec<(String, Offer)>) -> Result<Offers> {
                 offers.insert(tool.clone(), offer.clone());
             }
             (None, _) => {
-                let names = offered.iter().take(MOST_NAMED).map(|(name, _)| one_line(&in_line(name), 64));
-                let mut names = names.collect::<Vec<_>>().join(", ");
-                if offered.len() > MOST_NAMED {
-                    names += &format!(" and {} more", offered.len() - MOST_NAMED);
-                }
-                let offers = if names.is_empty() { "nothing".to_owned() } else { names };
+                let names: Vec<_> = offered.iter().map(|(name, _)| in_line(name)).collect();
+                let names = one_line(&names.join(", "), SHOWN_CAP);
+                let offers = if names.is_empty() { "nothing" } else { &names };
                 let message = format!("MCP server \"{name}\" does not offer the tool \"{shown}\"");
                 return Err(
                     Error::config(message).hint(format!("correct mcp.{name}.tools; it offers: {offers}"))
@@ -210,15 +204,10 @@ impl Connection {
         let client = json!({ "name": "axe", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": client });
         let begun = self.ask("initialize", params, deadline)?;
-        match begun.get("protocolVersion").and_then(Value::as_str) {
-            Some(version) if VERSIONS.contains(&version) => {}
-            Some(version) => {
-                return Err(format!(
-                    "speaks version {} of the protocol, which is not known here",
-                    one_line(&in_line(version), 40)
-                ));
-            }
-            None => return Err("does not say which version of the protocol it speaks".to_owned()),
+        let version = begun.get("protocolVersion").and_then(Value::as_str).unwrap_or("(none)");
+        if !VERSIONS.contains(&version) {
+            let version = one_line(&in_line(version), 40);
+            return Err(format!("speaks version {version} of the protocol, which is not known here"));
         }
         self.send(json!({ "method": "notifications/initialized" }));
         let (mut tools, mut params) = (Vec::new(), json!({}));
@@ -276,9 +265,6 @@ impl Connection {
 
     /// We offer nothing.
     fn answer(&mut self, id: Value, method: &str) {
-        if id.to_string().len() > ID_CAP {
-            return;
-        }
         self.send(match method {
             "ping" => json!({ "id": id, "result": {} }),
             _ => json!({ "id": id, "error": { "code": -32601, "message": "Method not found" } }),
@@ -294,8 +280,8 @@ impl Connection {
     fn end(&mut self, why: &str) -> String {
         let (status, stderr) = self.session.end();
         let stderr = String::from_utf8_lossy(&stderr);
-        let start = border(&stderr, stderr.len().saturating_sub(STDERR_CAP));
-        let stderr = one_line(&stderr[start..], STDERR_CAP);
+        let start = border(&stderr, stderr.len().saturating_sub(SHOWN_CAP));
+        let stderr = one_line(&stderr[start..], SHOWN_CAP);
         let colon = if stderr.is_empty() { "" } else { ": " };
         let why = match status {
             Some(status) if why.is_empty() => format!("has ended ({})", how_it_ended(status)),

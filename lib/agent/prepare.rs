@@ -20,7 +20,7 @@ use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats, Request};
 use crate::store::accepted;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
@@ -106,17 +106,16 @@ impl PreparedAgent {
         };
         let mut tools = agent.tools.iter().map(declared).collect::<Result<Vec<_>>>()?;
         let mcp = accepted_servers(&name, &agent, scope)?;
-        let of = |(server, offers): &(McpServer, Offers)| {
-            offers.iter().map(|(tool, offer)| server.tool(tool, offer)).collect::<Vec<_>>()
-        };
-        tools.extend(mcp.iter().flat_map(of));
-        let mut names = BTreeSet::new();
-        if let Some(twin) = tools.iter().find(|tool| !names.insert(&tool.name)) {
-            return Err(Error::config(format!(
-                "agent config \"{name}\": two tools have the name \"{}\"",
-                twin.name
-            ))
-            .hint("rename one of them, or its server"));
+        for (server, offers) in &mcp {
+            for (tool, offer) in offers {
+                let tool = server.tool(tool, offer)?;
+                if tools.iter().any(|known| known.name == tool.name) {
+                    let message =
+                        format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
+                    return Err(Error::config(message).hint("rename one of them, or its server"));
+                }
+                tools.push(tool);
+            }
         }
         let price = global.price(&model);
         Ok(PreparedAgent {
@@ -178,7 +177,7 @@ impl PreparedAgent {
         let tools = self.tools.iter().filter(|tool| tool.server.is_none());
         let tools = tools.map(|tool| (format!("tools.{}", tool.name), tool.program()));
         let servers = self.mcp.iter().map(|(server, _)| {
-            (format!("mcp.{}", server.name), server.command.first().cloned().unwrap_or_default())
+            (format!("mcp.{}", server.name), server.entry.command.first().cloned().unwrap_or_default())
         });
         for (key, program) in tools.chain(servers) {
             let path =
@@ -223,8 +222,8 @@ fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec
     };
     let with_offers = |server: McpServer| {
         let mut offers = accepted.servers.remove(&server.name).unwrap_or_default();
-        offers.retain(|tool, _| server.tools.contains(tool));
-        if let Some(tool) = server.tools.iter().find(|tool| !offers.contains_key(*tool)) {
+        offers.retain(|tool, _| server.entry.tools.contains(tool));
+        if let Some(tool) = server.entry.tools.iter().find(|tool| !offers.contains_key(*tool)) {
             let message = format!(
                 "what the MCP server \"{}\" says of its tool \"{}\" was not accepted yet",
                 server.name,

@@ -7,7 +7,7 @@ use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{excerpt, lossy, one_line};
-use crate::config::tool::{DeclaredTool, ServerTool, WordPart};
+use crate::config::tool::{DeclaredTool, WordPart};
 use crate::provider::command::{LEVEL, level};
 use serde_json::{Map, Value};
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ pub(super) fn run(
     if tool.confirm {
         confirmed(&words, &input, scope).map_err(refused)?;
     }
-    if let Some(ServerTool { server, tool: called }) = &tool.server {
+    if let Some((server, called)) = &tool.server {
         let answer = match agent.servers.get(server) {
             Some(running) => running.call(called, &arguments, scope, tool.timeout_seconds),
             None => Err("does not run".to_owned()),
@@ -113,12 +113,9 @@ fn checked(
     arguments: &Map<String, Value>,
     workdir: &Path,
 ) -> Result<Map<String, Value>, String> {
-    // Models write null for what they leave out. A server may require it.
-    let required = tool.schema.value().get("required").filter(|_| tool.server.is_some());
-    let is_required =
-        |name: &str| required.and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name));
+    // Models write null for what they leave out.
     let mut arguments = arguments.clone();
-    arguments.retain(|name, value| !value.is_null() || is_required(name));
+    arguments.retain(|_, value| !value.is_null());
     let whole = Value::Object(arguments);
     let faults = tool.schema.faults(&whole);
     if !faults.is_empty() {

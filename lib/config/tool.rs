@@ -25,53 +25,22 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ToolEntry {
-    description: String,
-    command: Vec<String>,
+    pub description: String,
+    pub command: Vec<String>,
     /// Name to `TYPE[, required][: text]`.
-    parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, String>,
     /// A file with a JSON Schema, instead of `parameters`.
     pub schema: String,
-    stdin: String,
+    pub stdin: String,
     /// Seconds; 0: the default.
     #[serde(deserialize_with = "count")]
-    timeout: u64,
+    pub timeout: u64,
     /// The exit codes that are no failure; empty: 0 alone.
-    ok_exit: Vec<i32>,
+    pub ok_exit: Vec<i32>,
     /// Bytes; 0: the default.
     #[serde(deserialize_with = "count")]
-    max_output: usize,
-    confirm: bool,
-}
-
-/// Where a call of a declared tool goes, if it is not a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerTool {
-    pub server: String,
-    pub tool: String,
-}
-
-/// What one call may take.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    pub timeout_seconds: u64,
     pub max_output: usize,
-}
-
-impl Limits {
-    /// Those of a declaration, in which 0 stands for the default.
-    pub fn new(timeout: u64, max_output: usize) -> Result<Limits> {
-        if max_output > MOST_OUTPUT {
-            return Err(Error::config(format!("max_output is more than {MOST_OUTPUT} bytes")));
-        }
-        let timeout_seconds = if timeout == 0 { TIMEOUT } else { timeout };
-        Ok(Limits { timeout_seconds, max_output: if max_output == 0 { OUTPUT } else { max_output } })
-    }
-}
-
-/// Whether all APIs take it as a tool's name.
-pub fn is_tool_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_plain)
+    pub confirm: bool,
 }
 
 /// A tool that is ready to be offered.
@@ -95,8 +64,8 @@ pub struct DeclaredTool {
     pub confirm: bool,
     /// The command as it was declared, for people.
     pub shown: String,
-    /// `None`: the tool is a program.
-    pub server: Option<ServerTool>,
+    /// The server that it is called at, and its name there; `None`: it is a program.
+    pub server: Option<(String, String)>,
 }
 
 /// One word of a command.
@@ -121,7 +90,8 @@ impl ToolEntry {
     /// Checks the declaration. `schema` is that of the file which it names.
     pub fn declared(&self, name: &str, schema: Option<Schema>) -> Result<DeclaredTool> {
         let wrong = |why: String| Err(Error::config(format!("tools.{name}: {why}")));
-        if !is_tool_name(name) {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
             return wrong(format!(
                 "a tool's name has 1 to {LONGEST_NAME} letters without accents, digits, _ and -"
             ));
@@ -166,9 +136,9 @@ impl ToolEntry {
         if let Some(code) = self.ok_exit.iter().find(|code| !(0..=255).contains(*code)) {
             return wrong(format!("ok_exit has {code}; exit codes are 0 to 255"));
         }
-        let limits = Limits::new(self.timeout, self.max_output);
-        let Limits { timeout_seconds, max_output } =
-            limits.map_err(|error| error.context(format!("tools.{name}")))?;
+        if self.max_output > MOST_OUTPUT {
+            return wrong(format!("max_output is more than {MOST_OUTPUT} bytes"));
+        }
         let uses_arguments =
             words.iter().any(|word| word.0.iter().any(|part| matches!(part, WordPart::Argument(_))));
         let stdin_json = match self.stdin.as_str() {
@@ -177,6 +147,7 @@ impl ToolEntry {
             "none" => false,
             other => return wrong(format!("stdin is \"{other}\"; use \"json\" or \"none\"")),
         };
+        let timeout_seconds = if self.timeout == 0 { TIMEOUT } else { self.timeout };
         let Ok(shown) = shlex::try_join(self.command.iter().map(String::as_str)) else {
             return wrong("a word of command contains a NUL".to_owned());
         };
@@ -189,7 +160,7 @@ impl ToolEntry {
             stdin_json,
             timeout_seconds,
             ok_exit: if self.ok_exit.is_empty() { vec![0] } else { self.ok_exit.clone() },
-            max_output,
+            max_output: if self.max_output == 0 { OUTPUT } else { self.max_output },
             confirm: self.confirm,
             shown,
             server: None,

@@ -80,7 +80,6 @@ impl Session {
     /// Ends it with its process group. How it ended, and the end of its stderr; nothing the second time.
     pub fn end(&mut self) -> (Option<ExitStatus>, Vec<u8>) {
         let Some(mut streams) = self.streams.take() else { return (None, Vec::new()) };
-        streams.close();
         let status = self.group.end(&mut self.child);
         // What is left on stdout is not read.
         let _ = streams.drain(Err(ExecError::Deadline), Deadline::after(GRACE));

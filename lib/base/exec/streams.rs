@@ -156,9 +156,4 @@ impl Streams {
             self.stdin = None;
         }
     }
-
-    /// Nothing more is written.
-    pub(super) fn close(&mut self) {
-        self.stdin = None;
-    }
 }
