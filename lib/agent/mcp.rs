@@ -53,6 +53,9 @@ pub enum Message {
     Other,
 }
 
+/// Tools with their names, in a server's order.
+type Offered = Vec<(String, Offer)>;
+
 /// Reads a line. The error is about a message that cannot be used.
 pub fn parse(line: &[u8]) -> Result<Message, String> {
     // Some programs print a greeting.
@@ -80,7 +83,7 @@ pub fn parse(line: &[u8]) -> Result<Message, String> {
 }
 
 /// A page of a list of tools, and the cursor of the next one.
-pub fn page(result: &Value) -> Result<(Vec<(String, Offer)>, Option<String>), String> {
+pub fn page(result: &Value) -> Result<(Offered, Option<String>), String> {
     let tools = result.get("tools").and_then(Value::as_array);
     let tools = tools.ok_or("sent a list of tools that is none")?;
     let offer = |tool: &Value| {
@@ -166,7 +169,7 @@ impl Server {
 }
 
 /// What the server offers of the tools that the agent's file lists.
-fn listed(server: &McpServer, offered: Vec<(String, Offer)>) -> Result<Offers> {
+fn listed(server: &McpServer, offered: Offered) -> Result<Offers> {
     let name = &server.name;
     let mut offers = Offers::new();
     for tool in &server.entry.tools {
@@ -200,7 +203,7 @@ fn listed(server: &McpServer, offered: Vec<(String, Offer)>) -> Result<Offers> {
 
 impl Connection {
     /// Begins the conversation, and returns all that the server offers. The error follows the server's name.
-    fn hello(&mut self, deadline: Deadline) -> Result<Vec<(String, Offer)>, String> {
+    fn hello(&mut self, deadline: Deadline) -> Result<Offered, String> {
         let client = json!({ "name": "axe", "version": env!("CARGO_PKG_VERSION") });
         let params = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": client });
         let begun = self.ask("initialize", params, deadline)?;
