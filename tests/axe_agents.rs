@@ -132,13 +132,16 @@ fn show_leaves_out_what_is_not_set() {
 fn wrong_words_are_named() {
     let sandbox = Sandbox::new();
     sandbox.agent("a", "cat", "");
-    let cases: [(&[&str], i32, &str); 16] = [
-        (&[], 1, "a command is required: list, show, init or edit"),
+    let cases: [(&[&str], i32, &str); 19] = [
+        (&[], 1, "a command is required: list, show, init, edit or accept"),
         (&["lst"], 1, "unknown command \"lst\"; "),
         (&["list", "x"], 1, "unexpected argument \"x\""),
         (&["show"], 1, "agent name is required"),
         (&["init"], 1, "agent name is required"),
         (&["edit"], 1, "agent name is required"),
+        (&["accept"], 1, "agent name is required"),
+        (&["accept", "zebra"], 2, "agent config not found: zebra"),
+        (&["accept", "a"], 1, "agent \"a\" has no MCP servers"),
         (&["show", "a", "b"], 1, "unexpected argument \"b\""),
         (&["--jsom", "list"], 1, "unknown option \"--jsom\"; did you mean \"--json\"?"),
         (&["edit", "a"], 1, "$EDITOR environment variable is not set"),

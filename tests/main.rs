@@ -82,6 +82,7 @@ mod kept_notes;
 mod landing;
 mod layers;
 mod manuals;
+mod mcp;
 mod memory_capture;
 mod memory_config;
 mod memory_dispatcher;

@@ -1,13 +1,11 @@
 //! What only a person does: refused in the shell of an agent, asked for at the terminal where there is one.
 
 use crate::memory_review::propose;
+use crate::support::said;
 use crate::support::store::{Store, name, note};
-use crate::support::terminal::Terminal;
-use crate::support::{eventually, said};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,6 +20,7 @@ const ACTS: &[(&str, &str, &[&str])] = &[
     ("change the tier of a note that is theirs", "memory-update", &["AAAAAA", "--tier", "cold"]),
     ("change the tier of a note that is theirs", "memory-update", &["AAAAAA", "--status", "promoted"]),
     ("delete a note that is theirs", "memory-remove", &["BBBBBB", "AAAAAA", "--purge"]),
+    ("accept what an MCP server offers", "axe-agents", &["accept", "a"]),
     ("accept or reject a change", "memory-review", &["--accept", "p__a1B2c3"]),
     ("accept or reject a change", "memory-review", &["--reject", "p__a1B2c3"]),
     ("accept or reject a change", "memory-review", &["--reject-session", "T-7"]),
@@ -125,25 +124,7 @@ fn a_remote_of_another_configuration_is_set_by_a_person_alone_and_then_an_agent_
 
 /// Runs the program on a terminal of its own, in an agent's shell, and answers the question.
 fn asked(store: &Store, program: &str, args: &[&str], typed: &str) -> Option<(Option<i32>, String)> {
-    let plain = store.sandbox.std_command(program);
-    let mut terminal = Terminal::open();
-    // It makes its stdin the terminal of a session of its own.
-    let mut command = Command::new("setsid");
-    command.args(["--ctty", "--wait"]).arg(plain.get_program()).args(args).env_clear();
-    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(plain.get_current_dir().unwrap()).env("CLAUDECODE", "1");
-    let Ok(mut child) =
-        command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio()).spawn()
-    else {
-        assert!(std::env::var_os("AXE_CI").is_none(), "there is no setsid");
-        crate::support::say("skipped: there is no setsid");
-        return None;
-    };
-    drop(command);
-    eventually("a question", || terminal.shown().contains("[y/N] "));
-    terminal.keyboard.write_all(typed.as_bytes()).unwrap();
-    let code = child.wait().unwrap().code();
-    Some((code, terminal.all().replace("\r\n", "\n")))
+    store.sandbox.asked(program, args, &[("CLAUDECODE", "1")], typed)
 }
 
 #[test]

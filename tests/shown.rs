@@ -23,6 +23,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs a nightly compiler",
     ),
     (".ci/run", "would run this test"),
+    ("axe-agents accept reviewer", "starts servers and asks a person; mcp.rs does that"),
     (".ci/check-macos", "fetches a compiler and takes minutes"),
     (".ci/real-programs", "fetches the agents from npm"),
     (".ci/release", "the same"),

@@ -12,6 +12,7 @@ mod global_file;
 mod hook;
 mod http;
 mod ledger;
+mod mcp;
 mod memory_config;
 mod note;
 mod prompt;
@@ -43,6 +44,7 @@ const TARGETS: &[(&str, Holds)] = &[
     ("hook", hook::holds),
     ("http", http::holds),
     ("ledger", ledger::holds),
+    ("mcp", mcp::holds),
     ("memory_config", memory_config::holds),
     ("note", note::holds),
     ("prompt", prompt::holds),

@@ -339,9 +339,8 @@ fn answer(
         (_, Some(tool), Ok(arguments)) => {
             let words = one_line(&Value::Object(arguments.clone()).to_string(), 200);
             scope.reporter.verbose(&format!("[tool] Calling \"{}\" with {words}", tool.name));
-            let ran = run
-                .budget
-                .run_tool(scope.deadline, || tools::run(tool, arguments, &caller.workdir, scope, &mut exit));
+            let ran =
+                run.budget.run_tool(scope.deadline, || tools::run(tool, arguments, caller, scope, &mut exit));
             let shown = exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit {code}"));
             match ran {
                 Ok(told) => {
@@ -445,7 +444,8 @@ fn run_sub_agent(
     let model = Model::parse(&agent.model)
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
     let scope = scope.within(agent.timeout);
-    let prepared = PreparedAgent::new(agent_name, agent, model, Overrides::default(), run.global, scope)?;
+    let mut prepared = PreparedAgent::new(agent_name, agent, model, Overrides::default(), run.global, scope)?;
+    prepared.start_servers(scope)?;
     let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
     let request = prepared.request(&log, ChatTurn::User(message.clone()));
     let reply = converse(run, &prepared, request, scope, &mut |_| {}, stats)?;

@@ -4,6 +4,7 @@ mod account;
 pub mod conversation;
 pub mod gc;
 pub mod log;
+pub mod mcp;
 pub mod named;
 pub mod prepare;
 pub mod record;

@@ -1,12 +1,15 @@
 //! From an agent's name to everything a call needs: file, overrides, model, directories, files, skill.
 
 use crate::agent::log::AgentLog;
-use crate::agent::tree::{Providers, Scope};
+use crate::agent::mcp::Server;
+use crate::agent::tree::{MOST_AT_ONCE, Providers, Scope};
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
+use crate::base::parallel;
 use crate::config::agent::{self, Agent, AgentName, if_set};
 use crate::config::global::{Api, Endpoint, Global, HttpEndpoint};
+use crate::config::mcp::{McpServer, Offers};
 use crate::config::model::Model;
 use crate::config::prices::Price;
 use crate::config::scaffold;
@@ -16,6 +19,8 @@ use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats, Request};
+use crate::store::accepted;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Values from the command line that replace those of the agent file.
@@ -26,8 +31,7 @@ pub struct Overrides<'a> {
     pub workdir: Option<&'a str>,
 }
 
-/// An agent that is ready to run, except for its log.
-#[derive(Debug)]
+/// An agent that is ready to run, except for its log and its servers.
 pub struct PreparedAgent {
     pub name: AgentName,
     pub agent: Agent,
@@ -41,8 +45,12 @@ pub struct PreparedAgent {
     pub skill: String,
     /// What the answer must match.
     pub schema: Option<Schema>,
-    /// The programs that its model may call, by name.
+    /// What its model may call: programs, by name, and tools of its servers.
     pub tools: Vec<DeclaredTool>,
+    /// Its MCP servers, with what was accepted of each.
+    pub mcp: Vec<(McpServer, Offers)>,
+    /// Those that run, by name.
+    pub(super) servers: BTreeMap<String, Server>,
 }
 
 impl PreparedAgent {
@@ -62,11 +70,12 @@ impl PreparedAgent {
             }
             _ => error,
         })?;
-        let callable = match (agent.sub_agents.is_empty(), agent.tools.is_empty()) {
-            (false, _) => Some("sub_agents"),
-            (true, false) => Some("tools"),
-            (true, true) => None,
-        };
+        let callable = [
+            ("sub_agents", agent.sub_agents.is_empty()),
+            ("tools", agent.tools.is_empty()),
+            ("mcp", agent.mcp.is_empty()),
+        ];
+        let callable = callable.into_iter().find_map(|(what, is_empty)| (!is_empty).then_some(what));
         if let Some(what) = callable.filter(|_| matches!(endpoint, Endpoint::Command { .. })) {
             return Err(Error::config(format!(
                 "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
@@ -95,7 +104,19 @@ impl PreparedAgent {
             };
             entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
         };
-        let tools = agent.tools.iter().map(declared).collect::<Result<_>>()?;
+        let mut tools = agent.tools.iter().map(declared).collect::<Result<Vec<_>>>()?;
+        let mcp = accepted_servers(&name, &agent, scope)?;
+        for (server, offers) in &mcp {
+            for (tool, offer) in offers {
+                let tool = server.tool(tool, offer)?;
+                if tools.iter().any(|known| known.name == tool.name) {
+                    let message =
+                        format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
+                    return Err(Error::config(message).hint("rename one of them, or its server"));
+                }
+                tools.push(tool);
+            }
+        }
         let price = global.price(&model);
         Ok(PreparedAgent {
             name,
@@ -109,6 +130,8 @@ impl PreparedAgent {
             skill,
             schema,
             tools,
+            mcp,
+            servers: BTreeMap::new(),
         })
     }
 
@@ -143,14 +166,39 @@ impl PreparedAgent {
         (request.tokens(), request.most_output(self.endpoint.api()))
     }
 
+    /// Starts its MCP servers, which end with it.
+    ///
+    /// # Errors
+    /// One cannot be used, or offers something else than what was accepted.
+    pub fn start_servers(&mut self, scope: Scope) -> Result<()> {
+        let start = |_, (server, _): &(McpServer, Offers)| Server::start(server, &self.workdir, scope);
+        let started = parallel::map_at_once(&self.mcp, MOST_AT_ONCE, start);
+        for ((server, accepted), started) in self.mcp.iter().zip(started) {
+            let (running, offers) = started?;
+            if let Some((tool, _)) = offers.iter().find(|(tool, offer)| accepted.get(*tool) != Some(*offer)) {
+                let message = format!(
+                    "MCP server \"{}\" has changed what it says of its tool \"{tool}\" since that was accepted",
+                    server.name
+                );
+                return Err(Error::config(message).hint(accepted::hint(&self.name, scope.env)));
+            }
+            self.servers.insert(server.name.clone(), running);
+        }
+        Ok(())
+    }
+
     /// Otherwise only the model would find out, in a paid call.
     pub fn warn_of_missing_programs(&self, scope: Scope) {
-        for tool in &self.tools {
-            let program = tool.program();
+        let tools = self.tools.iter().filter(|tool| tool.server.is_none());
+        let tools = tools.map(|tool| (format!("tools.{}", tool.name), tool.program()));
+        let servers = self.mcp.iter().map(|(server, _)| {
+            (format!("mcp.{}", server.name), server.entry.command.first().cloned().unwrap_or_default())
+        });
+        for (key, program) in tools.chain(servers) {
             let path =
                 if program.contains('/') { self.workdir.join(&program) } else { PathBuf::from(&program) };
             if lookup::on_path(path.as_os_str(), scope.env).is_none() {
-                scope.reporter.warn(&format!("tools.{}: the program \"{program}\" was not found", tool.name));
+                scope.reporter.warn(&format!("{key}: the program \"{program}\" was not found"));
             }
         }
     }
@@ -176,6 +224,31 @@ impl PreparedAgent {
             None => Ok(()),
         }
     }
+}
+
+/// The servers of an agent, with what was accepted of the tools that it lists.
+fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec<(McpServer, Offers)>> {
+    let of_agent = |error: Error| error.context(format!("agent config \"{name}\""));
+    let declared = agent.mcp.iter().map(|(server, entry)| entry.declared(server).map_err(of_agent));
+    let servers = declared.collect::<Result<Vec<_>>>()?;
+    let mut accepted = match servers.is_empty() {
+        true => return Ok(Vec::new()),
+        false => accepted::load(name, scope.env)?,
+    };
+    let with_offers = |server: McpServer| {
+        let mut offers = accepted.servers.remove(&server.name).unwrap_or_default();
+        offers.retain(|tool, _| server.entry.tools.contains(tool));
+        if let Some(tool) = server.entry.tools.iter().find(|tool| !offers.contains_key(*tool)) {
+            let message = format!(
+                "what the MCP server \"{}\" says of its tool \"{}\" was not accepted yet",
+                server.name,
+                tool.escape_debug()
+            );
+            return Err(Error::config(message).hint(accepted::hint(name, scope.env)));
+        }
+        Ok((server, offers))
+    };
+    servers.into_iter().map(with_offers).collect()
 }
 
 /// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.

@@ -1,10 +1,12 @@
-//! Declared programs as tools: arguments are checked, become words, and the program's output is the result.
+//! Declared tools: arguments are checked, and become the words of a program, whose output is the result, or a call of a
+//! server.
 
+use crate::agent::prepare::PreparedAgent;
 use crate::agent::tree::Scope;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::file;
 use crate::base::terminal;
-use crate::base::text::{lossy, one_line};
+use crate::base::text::{excerpt, lossy, one_line};
 use crate::config::tool::{DeclaredTool, WordPart};
 use crate::provider::command::{LEVEL, RUN, level};
 use serde_json::{Map, Value};
@@ -18,16 +20,16 @@ const STDERR_CAP: usize = 2 * 1024;
 /// A tool may be `axe-run`, whose agent has tools. This is the limit.
 const DEEPEST: u32 = 8;
 
-/// Runs `tool` in `workdir`, in its own process group, until the deadline or its own timeout. Returns what the model is
-/// told. `exit` stays as it is if the program did not run, or was ended by a signal.
+/// Runs a tool of `agent` in its working directory, in its own process group, until the deadline or its own timeout, or
+/// has its server do it. Returns what the model is told. `exit` stays as it is if no program ran, or if a signal ended it.
 pub(super) fn run(
     tool: &DeclaredTool,
     arguments: &Map<String, Value>,
-    workdir: &Path,
+    agent: &PreparedAgent,
     scope: Scope,
     exit: &mut Option<i32>,
 ) -> Result<String, String> {
-    let name = &tool.name;
+    let (name, workdir) = (&tool.name, agent.workdir.as_path());
     let refused = |why: String| format!("{name} error: {why}");
     let arguments = checked(tool, arguments, workdir).map_err(refused)?;
     let words = words(tool, &arguments).map_err(refused)?;
@@ -36,9 +38,20 @@ pub(super) fn run(
         let why = format!("it was not run: {DEEPEST} commands of axe already run inside one another");
         return Err(refused(why));
     }
-    let input = if tool.stdin_json { Value::Object(arguments).to_string() } else { String::new() };
+    let input = if tool.stdin_json { Value::Object(arguments.clone()).to_string() } else { String::new() };
     if tool.confirm {
         confirmed(&words, &input, scope).map_err(refused)?;
+    }
+    if let Some((server, called)) = &tool.server {
+        let answer = match agent.servers.get(server) {
+            Some(running) => running.call(called, &arguments, scope, tool.timeout_seconds),
+            None => Err("does not run".to_owned()),
+        };
+        let half = tool.max_output / 2;
+        let within = |text: String| excerpt(&text, half, half).0.into_owned();
+        return answer
+            .map(within)
+            .map_err(|why| within(format!("Error: tool \"{name}\": the MCP server {why}")));
     }
     let mut vars = vec![(LEVEL, OsString::from((level + 1).to_string()))];
     vars.extend(scope.env.os(RUN).map(|run| (RUN, run.to_owned())));

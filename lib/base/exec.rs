@@ -9,6 +9,8 @@ mod group;
 #[cfg(unix)]
 mod pipe;
 #[cfg(unix)]
+mod session;
+#[cfg(unix)]
 mod streams;
 
 use crate::base::deadline::Deadline;
@@ -119,6 +121,8 @@ impl fmt::Display for ExecError {
 
 #[cfg(unix)]
 pub use child::{end_all, private_dir, run};
+#[cfg(unix)]
+pub use session::Session;
 
 #[cfg(not(unix))]
 pub fn end_all() {}
@@ -132,6 +136,30 @@ pub fn private_dir() -> io::Result<tempfile::TempDir> {
 #[cfg(not(unix))]
 pub fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
     Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
+}
+
+#[cfg(not(unix))]
+pub enum Session {}
+
+#[cfg(not(unix))]
+impl Session {
+    pub fn start(_invocation: Invocation) -> Result<Session, ExecError> {
+        Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
+    }
+
+    pub fn send(&mut self, _line: &[u8]) {}
+
+    pub fn is_behind(&self) -> bool {
+        false
+    }
+
+    pub fn line(&mut self, _deadline: Deadline) -> Result<Option<Vec<u8>>, ExecError> {
+        Ok(None)
+    }
+
+    pub fn end(&mut self) -> (Option<ExitStatus>, Vec<u8>) {
+        (None, Vec::new())
+    }
 }
 
 /// `exit N` or `signal N`, for messages.

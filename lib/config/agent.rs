@@ -5,6 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
+use crate::config::mcp::McpEntry;
 use crate::config::toml_file::{self, ANY, Keys, count};
 use crate::config::tool::ToolEntry;
 use fs_err as fs;
@@ -76,6 +77,7 @@ pub struct Agent {
     pub sub_agents: Vec<String>,
     pub sub_agents_config: SubAgents,
     pub tools: BTreeMap<String, ToolEntry>,
+    pub mcp: BTreeMap<String, McpEntry>,
     /// Seconds for a whole run; 0: the default.
     #[serde(deserialize_with = "count")]
     pub timeout: u64,
@@ -210,7 +212,8 @@ pub const KEYS: Keys = &[
         "",
         &[
             "name", "description", "model", "system_prompt", "skill", "schema", "files", "workdir",
-            "sub_agents", "sub_agents_config", "tools", "timeout", "cache", "memory", "limits", "params",
+            "sub_agents", "sub_agents_config", "tools", "mcp", "timeout", "cache", "memory", "limits",
+            "params",
         ],
     ),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),
@@ -223,6 +226,8 @@ pub const KEYS: Keys = &[
         ],
     ),
     ("tools.*.parameters", &["*"]),
+    ("mcp", &["*"]),
+    ("mcp.*", &["command", "tools", "timeout", "start_timeout", "max_output", "confirm"]),
     ("memory", &["enabled", "path", "last_n", "max_entries", "max_task_chars"]),
     ("limits", &["max_tokens_total"]),
     ("params", &["temperature", "max_tokens", ANY]),
@@ -393,10 +398,13 @@ fn check(file: &toml::Table) -> Result<()> {
     if temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
         return wrong("params.temperature must be a non-negative number".to_owned());
     }
-    let tools = value("tools").and_then(toml::Value::as_table).into_iter().flatten();
-    for (name, tool) in tools {
-        if tool.get("timeout").and_then(toml::Value::as_integer).is_some_and(|seconds| seconds < 0) {
-            return wrong(format!("tools.{name}.timeout must be non-negative"));
+    for (table, keys) in [("tools", &["timeout"][..]), ("mcp", &["timeout", "start_timeout"])] {
+        for (name, tool) in value(table).and_then(toml::Value::as_table).into_iter().flatten() {
+            let negative =
+                |key: &&&str| tool.get(**key).and_then(toml::Value::as_integer).is_some_and(|n| n < 0);
+            if let Some(key) = keys.iter().find(negative) {
+                return wrong(format!("{table}.{name}.{key} must be non-negative"));
+            }
         }
     }
     Ok(())

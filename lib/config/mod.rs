@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod global;
 pub mod json_file;
+pub mod mcp;
 pub mod memory;
 pub mod model;
 pub mod preset;

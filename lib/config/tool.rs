@@ -25,22 +25,22 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ToolEntry {
-    description: String,
-    command: Vec<String>,
+    pub description: String,
+    pub command: Vec<String>,
     /// Name to `TYPE[, required][: text]`.
-    parameters: BTreeMap<String, String>,
+    pub parameters: BTreeMap<String, String>,
     /// A file with a JSON Schema, instead of `parameters`.
     pub schema: String,
-    stdin: String,
+    pub stdin: String,
     /// Seconds; 0: the default.
     #[serde(deserialize_with = "count")]
-    timeout: u64,
+    pub timeout: u64,
     /// The exit codes that are no failure; empty: 0 alone.
-    ok_exit: Vec<i32>,
+    pub ok_exit: Vec<i32>,
     /// Bytes; 0: the default.
     #[serde(deserialize_with = "count")]
-    max_output: usize,
-    confirm: bool,
+    pub max_output: usize,
+    pub confirm: bool,
 }
 
 /// A tool that is ready to be offered.
@@ -64,6 +64,8 @@ pub struct DeclaredTool {
     pub confirm: bool,
     /// The command as it was declared, for people.
     pub shown: String,
+    /// The server that it is called at, and its name there; `None`: it is a program.
+    pub server: Option<(String, String)>,
 }
 
 /// One word of a command.
@@ -161,6 +163,7 @@ impl ToolEntry {
             max_output: if self.max_output == 0 { OUTPUT } else { self.max_output },
             confirm: self.confirm,
             shown,
+            server: None,
         })
     }
 

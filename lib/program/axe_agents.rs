@@ -1,24 +1,37 @@
-//! `axe-agents`: list, show, create and edit the files that define agents.
+//! `axe-agents`: list, show, create and edit the files that define agents, and accept what their MCP servers offer.
 
+use crate::agent::mcp::Server;
+use crate::agent::tree::Scope;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::one_line;
+use crate::base::terminal;
+use crate::base::text::{disarmed, in_line, one_line};
 use crate::config::agent::{self, Agent, AgentName, if_set, with_agents_dir};
+use crate::config::mcp::Offer;
 use crate::config::scaffold;
+use crate::memory::review::diff_lines;
 use crate::program::editor;
+use crate::program::person::{self, PATIENCE, only_a_person};
+use crate::store::accepted::{self, Accepted};
 use crate::store::run_log;
 use std::io;
 
 pub(super) const ABOUT: About = About {
     name: "axe-agents",
     caption: "list, show, create and edit agents",
-    usage: &["axe-agents list [--json]", "axe-agents show [--json] AGENT", "axe-agents init|edit AGENT"],
+    usage: &[
+        "axe-agents list [--json]",
+        "axe-agents show [--json] AGENT",
+        "axe-agents init|edit|accept AGENT",
+    ],
     commands: &[
         ("list", "list every agent with its description, by name"),
         ("show", "show what an agent's file sets"),
         ("init", "write a commented agents/AGENT.toml and print its path"),
         ("edit", "open the file in $VISUAL, else $EDITOR"),
+        ("accept", "show what the agent's MCP servers offer, and ask whether its model may use it"),
     ],
     flags: &[
         flag("json", "list: one JSON object per line; show: one JSON object"),
@@ -45,6 +58,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
             match command {
                 "init" => init(&name, cx)?,
                 "edit" => return edit(&name, cx),
+                "accept" => accept(&name, cx)?,
                 _ => show(&name, cx)?,
             }
         }
@@ -91,6 +105,7 @@ fn show(name: &AgentName, cx: &mut Context) -> Result<()> {
         ("Workdir", agent.workdir.clone()),
         ("Sub-Agents", agent.sub_agents.join(", ")),
         ("Tools", agent.tools.keys().cloned().collect::<Vec<_>>().join(", ")),
+        ("MCP", agent.mcp.keys().cloned().collect::<Vec<_>>().join(", ")),
         ("Max Depth", or_empty(calls.max_depth != 0, calls.max_depth.to_string())),
         ("Parallel", or_empty(!agent.sub_agents.is_empty(), parallel.to_owned())),
         ("Timeout", or_empty(calls.timeout != 0, format!("{}s", calls.timeout))),
@@ -153,4 +168,63 @@ fn edit(name: &AgentName, cx: &Context) -> Result<ExitCode> {
         cx.reporter.warn(error.message());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the agent's servers, shows what they offer, and writes it down if a person accepts it.
+fn accept(name: &AgentName, cx: &mut Context) -> Result<()> {
+    only_a_person(person::ACCEPT, cx)?;
+    cx.watch_signals();
+    let agent = agent::load(name, &cx.env, &cx.reporter)?;
+    if agent.mcp.is_empty() {
+        return Err(Error::usage(format!("agent \"{name}\" has no MCP servers")));
+    }
+    let workdir = agent::workdir(None, &agent, &cx.env)?;
+    let deadline = Deadline::after_seconds(LONGEST_SECONDS);
+    let scope = Scope { env: &cx.env, depth: 0, deadline, reporter: cx.reporter };
+    let mut new = Accepted::default();
+    for (server, entry) in &agent.mcp {
+        let declared = entry.declared(server)?;
+        cx.say(&format!("starting the MCP server \"{server}\""));
+        // It has ended again before anybody is asked: a program that runs could type the answer.
+        let (_, offers) = Server::start(&declared, &workdir, scope)?;
+        new.servers.insert(server.clone(), offers);
+    }
+    let old = accepted::load(name, &cx.env).unwrap_or_else(|error| {
+        cx.reporter.warn(error.message());
+        Accepted::default()
+    });
+    if new == old {
+        return cx.stdout.line("nothing has changed since it was accepted");
+    }
+    for (server, offers) in &new.servers {
+        for (tool, offer) in offers {
+            let known = old.servers.get(server).and_then(|offers| offers.get(tool));
+            let what = match known {
+                None => "new",
+                Some(known) if known == offer => "as it was accepted",
+                Some(_) => "CHANGED",
+            };
+            cx.stdout.line(&format!("{server}: {} ({what})", in_line(tool)))?;
+            if known != Some(offer) {
+                for line in diff_lines(&known.map(shown).unwrap_or_default(), &shown(offer)) {
+                    cx.stdout.line(&disarmed(&line))?;
+                }
+            }
+        }
+    }
+    cx.stdout.flush()?;
+    let question = format!("May the model of agent \"{name}\" be told this, and call these tools? [y/N] ");
+    let typed = terminal::ask(&question, Deadline::after_seconds(PATIENCE))?;
+    let typed = typed.ok_or_else(|| {
+        Error::refused("nothing was accepted: there is no terminal to ask on").hint("run it in a terminal")
+    })?;
+    if !matches!(typed.trim().to_lowercase().as_str(), "y" | "yes") {
+        return Err(Error::refused("nothing was accepted"));
+    }
+    accepted::save(&new, name, &cx.env)
+}
+
+/// What a model is told of a tool, for a person who reads all of it.
+fn shown(offer: &Offer) -> String {
+    format!("{}\n{:#}\n", offer.description, offer.schema)
 }

@@ -87,7 +87,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let scope = Scope { env, depth: 0, deadline, reporter: *reporter };
     // Lines are no entries of the log, and do not know of each other.
     let log = AgentLog::load(&prepared.name, &Memory::default(), scope);
-    let task = Task {
+    let mut task = Task {
         prompt: prompt.map(str::to_owned),
         max_tokens: prepared.max_tokens_total(&global),
         budget: Arc::new(TokenLimit::new(
@@ -115,6 +115,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     task.agent.warn_of_missing_programs(scope);
     // A key that is missing is missing for every line.
     task.connect(scope)?;
+    // All lines share them.
+    task.agent.start_servers(scope)?;
     let sink = match args.path("resume") {
         Some(path) => Sink::File(Answers::open(path, keeps_errors)?),
         None => Sink::Stdout(stdout),

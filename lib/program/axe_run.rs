@@ -130,7 +130,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let conversation = args.parsed("conversation", ConversationName::parse)?;
     let name = agent_name(args)?;
-    let Loaded { global, prepared, timeout, deadline } = load(args, name, env, *reporter)?;
+    let Loaded { global, mut prepared, timeout, deadline } = load(args, name, env, *reporter)?;
     let scope = Scope { env, depth: 0, deadline, reporter: *reporter };
     let attached = args.texts("attach");
     let from_stdin = attached.contains(&"-");
@@ -178,6 +178,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let preview = Preview { request: &request, log: &log, conversation, prompt: typed, piped, timeout };
         return dry_run(&prepared, preview, stdout);
     }
+    prepared.start_servers(scope)?;
     log.weigh(request.system.len() + message.len(), reporter);
     if let Some(conversation) = &conversation {
         request.turns.splice(0..0, conversation.turns());

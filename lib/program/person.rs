@@ -17,10 +17,11 @@ use crate::store::persistence::Persistence;
 use std::io::IsTerminal;
 
 /// How long a person may think about a question, in seconds. An agent waits, too.
-const PATIENCE: u64 = 5 * 60;
+pub(super) const PATIENCE: u64 = 5 * 60;
 
 // All that only a person does, in words that follow "only a person may". axe-security(7) has the same list.
 pub(super) const CONFIGURE: &str = "write a configuration";
+pub(super) const ACCEPT: &str = "accept what an MCP server offers";
 pub(super) const DECIDE: &str = "accept or reject a change";
 pub(super) const PIN: &str = "pin or unpin a note";
 pub(super) const TIER: &str = "change the tier of a note that is theirs";
@@ -83,8 +84,10 @@ mod tests {
         let listed =
             page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
         let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
-        let acts =
-            [CONFIGURE, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, HOOKS, TIMERS];
+        let acts = [
+            CONFIGURE, ACCEPT, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, HOOKS,
+            TIMERS,
+        ];
         assert_eq!(listed, acts);
     }
 }

@@ -1,5 +1,6 @@
 //! What we wrote: logs of runs, conversations, the queue and the notes.
 
+pub mod accepted;
 pub mod answers;
 pub mod apply;
 pub mod batch;

@@ -103,7 +103,7 @@ pub(crate) fn without_earlier(prompt: &str) -> String {
 }
 
 /// The interpreter itself, as a wrapper may need variables that a sandbox does not set.
-fn python() -> &'static str {
+pub(crate) fn python() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
         let said =

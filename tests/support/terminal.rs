@@ -1,12 +1,13 @@
 //! A pseudo-terminal.
 
+use crate::support::{Sandbox, eventually, say};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::Winsize;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -67,5 +68,37 @@ impl Terminal {
         drop(self.end);
         self.reader.take().unwrap().join().unwrap();
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+}
+
+impl Sandbox {
+    /// Runs the program on a terminal of its own, answers its question, and returns the exit code and what was shown;
+    /// `None` if this machine has no setsid.
+    pub(crate) fn asked(
+        &self,
+        program: &str,
+        args: &[&str],
+        vars: &[(&str, &str)],
+        typed: &str,
+    ) -> Option<(Option<i32>, String)> {
+        let plain = self.std_command(program);
+        let mut terminal = Terminal::open();
+        // It makes its stdin the terminal of a session of its own.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]).arg(plain.get_program()).args(args).env_clear();
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(plain.get_current_dir().unwrap()).envs(vars.iter().copied());
+        let Ok(mut child) =
+            command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio()).spawn()
+        else {
+            assert!(std::env::var_os("AXE_CI").is_none(), "there is no setsid");
+            say("skipped: there is no setsid");
+            return None;
+        };
+        drop(command);
+        eventually("a question", || terminal.shown().contains("[y/N] "));
+        terminal.keyboard.write_all(typed.as_bytes()).unwrap();
+        let code = child.wait().unwrap().code();
+        Some((code, terminal.all().replace("\r\n", "\n")))
     }
 }

@@ -32,11 +32,12 @@ const TICK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// It could not be started, printed too much, or was not at its end, or not read to its end, by the deadline.
-pub fn run(invocation: Invocation) -> Result<Finished, ExecError> {
+pub fn run(mut invocation: Invocation) -> Result<Finished, ExecError> {
+    let input = std::mem::take(&mut invocation.input);
     let invocation = &invocation;
     let (mut child, group, exit) =
         ProcessGroup::start(invocation.level, || start(invocation)).map_err(ExecError::NotStarted)?;
-    let mut streams = match Streams::of(&mut child, exit, invocation) {
+    let mut streams = match Streams::of(&mut child, exit, invocation, input, false) {
         Ok(streams) => streams,
         Err(e) => {
             group.end(&mut child);
@@ -163,7 +164,7 @@ pub fn end_all() {
 }
 
 /// Starts the command directly if its line needs no shell, else with the shell.
-fn start(invocation: &Invocation) -> io::Result<Child> {
+pub(super) fn start(invocation: &Invocation) -> io::Result<Child> {
     let line = match invocation.command {
         CommandLine::Shell(line) => line,
         CommandLine::Words([program, arguments @ ..]) => {

@@ -53,6 +53,13 @@ impl Output {
         self.left_out += surplus;
     }
 
+    /// The whole lines in it, which are no longer kept; `None` if there are none.
+    pub(super) fn take_lines(&mut self) -> Option<Vec<u8>> {
+        let end = memchr::memrchr(b'\n', &self.bytes)? + 1;
+        let rest = self.bytes.split_off(end);
+        Some(std::mem::replace(&mut self.bytes, rest))
+    }
+
     /// All of it, with a mark where it was cut.
     pub(super) fn take(mut self) -> Vec<u8> {
         if self.bytes.len() > self.cap {

@@ -19,13 +19,15 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LITTLE_PATIENCE: Duration = Duration::from_millis(40);
 
 /// None of our ends of the pipes blocks. Each is `None` once it has ended.
-pub(super) struct Streams<'a> {
+pub(super) struct Streams {
     /// Ends when the command has exited.
     exit: OutputPipe,
-    /// Ends when all of the input is written, or the command has closed it.
+    /// Ends when all of the input is written, unless it stays open, or when the command has closed it.
     stdin: Option<PipeWriter>,
-    /// What is not written yet.
-    input: &'a [u8],
+    stays_open: bool,
+    input: Vec<u8>,
+    /// How much of it is written.
+    written: usize,
     stdout: OutputPipe,
     /// Has no pipe if the forwarder has it.
     stderr: OutputPipe,
@@ -33,14 +35,16 @@ pub(super) struct Streams<'a> {
     buffer: Vec<u8>,
 }
 
-impl Streams<'_> {
+impl Streams {
     /// Takes the child's streams. stdout may be a file of the caller's, and then is none of them. `exit` ends when the
-    /// command has exited.
-    pub(super) fn of<'a>(
+    /// command has exited. `input` is all of it, unless it `stays_open`.
+    pub(super) fn of(
         child: &mut Child,
         exit: PipeReader,
-        invocation: &'a Invocation,
-    ) -> io::Result<Streams<'a>> {
+        invocation: &Invocation,
+        input: Vec<u8>,
+        stays_open: bool,
+    ) -> io::Result<Streams> {
         let stdin = child.stdin.take().map(|stdin| PipeWriter::from(OwnedFd::from(stdin)));
         stdin.as_ref().map_or(Ok(()), |stdin| ioctl_fionbio(stdin, true))?;
         let excess = if invocation.is_cut { Excess::CutsMiddle } else { Excess::Error };
@@ -49,7 +53,9 @@ impl Streams<'_> {
         let mut streams = Streams {
             exit: OutputPipe::new(Some(exit), Output::new(0, Excess::CutsStart))?,
             stdin,
-            input: &invocation.input,
+            stays_open,
+            input,
+            written: 0,
             stdout: OutputPipe::new(child.stdout.take(), Output::new(invocation.stdout_cap, excess))?,
             stderr,
             forwarder: heard.map(Forwarder::start).transpose()?,
@@ -81,7 +87,8 @@ impl Streams<'_> {
         let readers =
             [self.exit.pipe.as_ref(), self.stdout.pipe.as_ref(), self.stderr.pipe.as_ref(), speaking];
         let readers = readers.into_iter().flatten().map(|pipe| PollFd::new(pipe, PollFlags::IN));
-        let stdin = self.stdin.iter().map(|stdin| PollFd::new(stdin, PollFlags::OUT));
+        let stdin =
+            self.stdin.iter().filter(|_| self.is_behind()).map(|stdin| PollFd::new(stdin, PollFlags::OUT));
         poll(&mut readers.chain(stdin).collect::<Vec<_>>(), until).map_err(ExecError::Reading)?;
         self.exit.read(&mut self.buffer)?;
         self.feed();
@@ -114,15 +121,38 @@ impl Streams<'_> {
         (self.stdout.kept.take(), stderr.take())
     }
 
+    /// Adds to the input of a command whose stdin stays open.
+    pub(super) fn send(&mut self, more: &[u8]) {
+        self.input.drain(..std::mem::take(&mut self.written));
+        self.input.extend_from_slice(more);
+        self.feed();
+    }
+
+    /// Is a part of the input not written yet?
+    pub(super) fn is_behind(&self) -> bool {
+        self.stdin.is_some() && (self.written < self.input.len() || !self.stays_open)
+    }
+
+    /// The whole lines that stdout has by now; `None` if there are none.
+    pub(super) fn lines(&mut self) -> Option<Vec<u8>> {
+        self.stdout.kept.take_lines()
+    }
+
+    /// Has stdout ended?
+    pub(super) fn is_at_end(&self) -> bool {
+        self.stdout.pipe.is_none()
+    }
+
     fn feed(&mut self) {
         let Some(stdin) = &mut self.stdin else { return };
-        match stdin.write(self.input) {
-            Ok(n) => self.input = &self.input[n..],
+        let left = &self.input[self.written..];
+        match if left.is_empty() { Ok(0) } else { stdin.write(left) } {
+            Ok(n) => self.written += n,
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             // The command's choice not to read; its exit status decides.
-            Err(_) => self.input = &[],
+            Err(_) => (self.stdin, self.written) = (None, self.input.len()),
         }
-        if self.input.is_empty() {
+        if self.written == self.input.len() && !self.stays_open {
             self.stdin = None;
         }
     }
