@@ -30,6 +30,7 @@ mod capture_agents;
 mod capture_faults;
 mod capture_hooks;
 mod capture_past;
+mod carry_on;
 mod commands;
 mod compatible;
 mod config_file;

@@ -8,3 +8,4 @@ pub mod prepare;
 pub mod stats;
 mod tools;
 pub mod tree;
+pub mod turn_file;

@@ -1,5 +1,6 @@
 //! What the whole tree of agents of one run shares, and the place of each of them.
 
+use crate::agent::turn_file::TurnFile;
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -48,6 +49,8 @@ pub struct RunContext<'a> {
     pub providers: Providers,
     /// Whether replies are asked for in pieces, whatever the provider.
     pub stream: bool,
+    /// Where the main agent's turns are kept.
+    pub turns: TurnFile,
 }
 
 /// The services that the tree has used so far, by name: a key is fetched once, and what a model rejects is learned
@@ -91,6 +94,8 @@ struct Spent {
     spare: u32,
     running: usize,
     tokens: u64,
+    /// Tokens for which there was another limit.
+    before: u64,
     /// What the running calls may take.
     reserved: u64,
 }
@@ -98,8 +103,22 @@ struct Spent {
 impl RunBudget {
     /// One call is set aside for the main agent's answer.
     pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
-        let state = Spent { spare: max_calls.saturating_sub(1), running: 0, tokens: 0, reserved: 0 };
+        let state =
+            Spent { spare: max_calls.saturating_sub(1), running: 0, tokens: 0, before: 0, reserved: 0 };
         RunBudget { max_calls, max_tokens, state: Mutex::new(state), freed: Condvar::new() }
+    }
+
+    /// How many tokens were used so far.
+    pub(super) fn used(&self) -> u64 {
+        let spent = lock(&self.state);
+        spent.before.saturating_add(spent.tokens)
+    }
+
+    /// Counts tokens that were used before this run; `is_limited`: the limit is for them, too.
+    pub fn count_on(&self, tokens: u64, is_limited: bool) {
+        let mut spent = lock(&self.state);
+        let count = if is_limited { &mut spent.tokens } else { &mut spent.before };
+        *count = count.saturating_add(tokens);
     }
 
     /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.

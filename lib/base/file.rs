@@ -134,6 +134,11 @@ pub fn append_within(path: &Path, bytes: &[u8], wait: Duration) -> io::Result<()
     append_with(path, bytes, 0o644, wait, |_| Ok(()))
 }
 
+/// The same for a file that is the user's alone: a new one has mode 0600.
+pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    append_with(path, bytes, 0o600, Duration::MAX, |_| Ok(()))
+}
+
 /// The same, and it is on disk when this returns. A new file has this mode less the umask.
 pub fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();

@@ -8,6 +8,12 @@ use std::sync::{Mutex, MutexGuard};
 const LAST_LINE: std::time::Duration = std::time::Duration::from_millis(50);
 
 static SHIELD: Mutex<()> = Mutex::new(());
+/// What the line about a signal says to do next.
+static NEXT_STEP: Mutex<Option<String>> = Mutex::new(None);
+
+pub fn set_next_step(step: Option<String>) {
+    *lock(&NEXT_STEP) = step;
+}
 
 /// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
 /// entry, longer only for a trim that keeps gigabytes.
@@ -41,12 +47,15 @@ pub fn watch(program: &'static str, json: bool) {
             let name = signal_hook::low_level::signal_name(signal).unwrap_or_default();
             let said = format!("ended by {name}");
             let code = 128 + signal;
+            let next = lock(&NEXT_STEP).take();
             let line = match json {
                 true => {
-                    json!({"error": {"kind": "signal", "message": said, "hint": null}, "exit_code": code})
+                    json!({"error": {"kind": "signal", "message": said, "hint": next}, "exit_code": code})
                         .to_string()
                 }
-                false => format!("{program}: {said}"),
+                false => {
+                    format!("{program}: {said}{}", next.map_or(String::new(), |next| format!("; {next}")))
+                }
             };
             stderr::last_line(&line, LAST_LINE);
             leave(code);

@@ -8,7 +8,7 @@ use crate::config::model::Model;
 use crate::config::preset::{preset, presets};
 use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ enum ProviderKind {
 }
 
 /// The API of a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Api {
     Anthropic,
     OpenAi,

@@ -92,7 +92,7 @@ fn messages(request: &Request) -> Vec<Box<RawValue>> {
 fn with_files(text: &str, files: &[Attachment]) -> Vec<Value> {
     let part = |file: &Attachment| {
         let source = json!({ "type": "base64", "media_type": file.media, "data": file.data });
-        match file.media {
+        match file.media.as_ref() {
             PDF => json!({ "type": "document", "title": file.name, "source": source }),
             _ => json!({ "type": "image", "source": source }),
         }

@@ -59,7 +59,7 @@ fn result(result: &ToolResult) -> Value {
 
 /// The files first: models read the question better after what it is about.
 fn with_files(text: &str, files: &[Attachment]) -> Value {
-    let part = |file: &Attachment| match file.media {
+    let part = |file: &Attachment| match file.media.as_ref() {
         PDF => json!({ "type": "file", "file": { "filename": file.name, "file_data": file.url() } }),
         _ => json!({ "type": "image_url", "image_url": { "url": file.url() } }),
     };

@@ -19,5 +19,6 @@ pub mod projects;
 pub mod proposal;
 pub mod removed;
 pub mod revision;
+pub mod run_id;
 pub mod run_log;
 pub mod topics;
