@@ -116,6 +116,7 @@ mod run_log_faults;
 mod run_settings;
 mod secrets;
 mod server_faults;
+mod server_mutations;
 mod shown;
 mod signals;
 mod skill;

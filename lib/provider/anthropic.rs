@@ -6,8 +6,8 @@ use crate::provider::message::{
     ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, message, outer, raw, read, system, text_at, with,
-    wrong_content,
+    self, StreamPiece, answer_text, arguments, count, if_text, message, outer, raw, read, system, text_at,
+    with, wrong_content,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -113,7 +113,9 @@ fn result(result: &ToolResult) -> Value {
 struct MessagesReply<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "if_text")]
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "if_text")]
     model: Option<String>,
     #[serde(default)]
     usage: Value,
@@ -142,6 +144,10 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
             // Thinking is not part of the answer; it goes back with the raw turn, as do other blocks.
             _ => {}
         }
+    }
+    if text.is_empty() && calls.is_empty() {
+        // Text in blocks of a type that nobody knows is an answer, where there is no other.
+        text = blocks.iter().map(|block| text_at(block, "text")).collect();
     }
     let stop_reason = answer.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {
