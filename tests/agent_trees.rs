@@ -187,8 +187,9 @@ fn after_fifty_turns_the_run_ends() {
     sandbox.agent("b", "cat", "");
     let server = Server::answering(|_| Anthropic.calls(&[json!({})]));
     let output = sandbox.asking("parent", &server.url()).output().unwrap();
-    let line = "axe-run: agent exceeded maximum conversation turns (50)\n";
-    assert_eq!((output.code(), output.out().as_str(), output.err().as_str()), (Some(1), "", line));
+    let line = "axe-run: agent exceeded maximum conversation turns (50); continue with: axe run --continue ";
+    assert_eq!((output.code(), output.out().as_str()), (Some(1), ""));
+    assert!(output.err().starts_with(line) && output.err().lines().count() == 1, "{}", output.err());
     assert_eq!(server.requests().len(), 50);
     assert!(!sandbox.log_path("parent").exists());
 }

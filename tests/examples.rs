@@ -129,9 +129,10 @@ fn every_program_and_flag_that_a_page_names_exists() {
     let agents = ["amp", "claude_code", "codex", "gemini", "opencode"];
     let agents: String = agents.iter().map(|name| read(&format!("lib/harness/{name}.rs"))).collect();
     let presets = read("lib/config/preset.rs") + &agents;
-    // Flags of cargo, codex, gh, git, jq, nix, systemctl, tar and the presets, in commands that are not ours.
+    // Flags of cargo, claude, codex, gh, git, jq, nix, systemctl, tar and the presets, in commands that are not ours.
     let others = [
         "--arg",
+        "--bare",
         "--body-file",
         "--cached",
         "--dangerously-bypass-hook-trust",

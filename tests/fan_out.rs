@@ -92,8 +92,9 @@ fn a_signal_during_a_fan_out_leaves_nothing_running_and_logs_whole() {
         eventually("five commands", || running(&wait) >= 5);
 
         let output = end(child, signal);
-        let line = format!("axe-run: ended by {name}\n");
-        assert_eq!((output.code(), output.out().as_str(), output.err()), (Some(code), "", line));
+        let line = format!("axe-run: ended by {name}; continue with: axe run --continue ");
+        assert_eq!((output.code(), output.out().as_str()), (Some(code), ""));
+        assert!(output.err().starts_with(&line) && output.err().lines().count() == 1, "{}", output.err());
         eventually("the end of all commands", || !is_running(&wait));
         assert_eq!(sandbox.log("quick"), entry);
         for name in names[1..].iter().chain(&["parent"]) {

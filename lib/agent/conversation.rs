@@ -9,6 +9,7 @@ use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
 use crate::agent::tree::{MOST_AT_ONCE, RunContext, Scope};
+use crate::agent::turn_file::TurnFile;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::json_schema::Schema;
 use crate::base::parallel;
@@ -20,6 +21,7 @@ use crate::provider::Provider;
 use crate::provider::message::{
     ChatTurn, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,6 +42,8 @@ struct Conversation<'a> {
     /// Whether an earlier turn had any.
     has_text: bool,
     stats: &'a mut RunStats,
+    /// Where the main agent's turns are kept.
+    kept: Option<&'a TurnFile>,
 }
 
 /// Runs an agent's conversation, which begins with `request`, to its last reply, which has the warnings of all turns. Adds
@@ -55,9 +59,14 @@ pub fn converse(
     let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
     let is_streamed = run.stream || agent.endpoint.is_streamed();
     let request = Request { tools: offered(agent, scope.depth, run), is_streamed, ..request };
-    let warnings = Vec::new();
+    let kept = run.turns.as_ref().filter(|_| scope.depth == 0);
+    let (warnings, has_text) = (Vec::new(), false);
     let mut conversation =
-        Conversation { run, scope, agent, provider, request, warnings, on_text, has_text: false, stats };
+        Conversation { run, scope, agent, provider, request, warnings, on_text, has_text, stats, kept };
+    if let Some((newest, said)) = kept.map(TurnFile::take_newest) {
+        conversation.stats.so_far.extend(said.into_iter().filter(|text| !text.trim().is_empty()));
+        newest.into_iter().for_each(|turn| conversation.add(turn.raw, &turn.calls, turn.results));
+    }
     let mut reply = conversation.talk()?;
     if let Some(schema) = &agent.schema {
         reply = conversation.matching_answer(schema, reply)?;
@@ -98,6 +107,9 @@ impl Conversation<'_> {
             if reply.calls.is_empty() {
                 return Ok(reply);
             }
+            if let Some(kept) = self.kept.filter(|_| turn < MOST_TURNS) {
+                kept.turn(&self.request, &reply, self.run.budget.used());
+            }
             if !reply.text.trim().is_empty() {
                 self.stats.so_far.push(reply.text);
             }
@@ -105,25 +117,44 @@ impl Conversation<'_> {
                 // The answers would not be used.
                 break;
             }
-            let results = self.answered(&reply.calls);
-            self.request.turns.push(ChatTurn::Assistant(reply.raw));
-            self.request.turns.push(ChatTurn::ToolResults(results));
+            self.add(reply.raw, &reply.calls, Vec::new());
         }
         Err(Error::refused(format!("agent exceeded maximum conversation turns ({MOST_TURNS})")))
     }
 
-    /// The answers to a turn's calls. Those that the budget allows are handed out before the first begins.
-    fn answered(&mut self, calls: &[ToolCall]) -> Vec<ToolResult> {
-        let (run, scope, caller) = (self.run, self.scope, self.agent);
-        let mut judged: Vec<_> = calls.iter().map(|call| (call, refusal(run, caller, call, scope))).collect();
-        let mut accepted: Vec<_> = judged.iter_mut().filter(|(_, refused)| refused.is_none()).collect();
+    /// Adds a turn to the conversation, and the results of its calls, of which some may be known.
+    fn add(&mut self, raw: Box<RawValue>, calls: &[ToolCall], mut results: Vec<Option<ToolResult>>) {
+        results.resize(calls.len(), None);
+        let open = calls.iter().enumerate().filter(|(n, _)| results[*n].is_none());
+        let answers = self.answered(&open.collect::<Vec<_>>()).into_iter();
+        results
+            .iter_mut()
+            .filter(|result| result.is_none())
+            .zip(answers)
+            .for_each(|(to, new)| *to = Some(new));
+        self.request.turns.push(ChatTurn::Assistant(raw));
+        self.request.turns.push(ChatTurn::ToolResults(results.into_iter().flatten().collect()));
+    }
+
+    /// The answers to a turn's calls, which come with their places. Those that the budget allows are handed out before the
+    /// first begins.
+    fn answered(&mut self, calls: &[(usize, &ToolCall)]) -> Vec<ToolResult> {
+        let (run, scope, caller, kept) = (self.run, self.scope, self.agent, self.kept);
+        let mut judged: Vec<_> =
+            calls.iter().map(|(n, call)| (*n, *call, refusal(run, caller, call, scope))).collect();
+        let mut accepted: Vec<_> = judged.iter_mut().filter(|(.., refused)| refused.is_none()).collect();
         let given = run.budget.hand_out(accepted.len() as u32) as usize;
-        for (call, refused) in accepted.iter_mut().skip(given) {
+        for (_, call, refused) in accepted.iter_mut().skip(given) {
             *refused = Some(not_run(call, run.budget.used_up().message()));
         }
         let most = if caller.agent.sub_agents_config.parallel { MOST_AT_ONCE } else { 1 };
-        let answers = parallel::map_at_once(&judged, most, |_, (call, refused)| {
-            answer(run, caller, call, refused.as_deref(), scope)
+        let answers = parallel::map_at_once(&judged, most, |_, (n, call, refused)| {
+            kept.filter(|_| refused.is_none()).iter().for_each(|kept| kept.begun(*n));
+            let answered = answer(run, caller, call, refused.as_deref(), scope);
+            // An agent that the deadline ended is asked again.
+            let is_over = answered.0.is_error && call.name == CALL_AGENT && scope.deadline.passed();
+            kept.filter(|_| !is_over).iter().for_each(|kept| kept.done(*n, &answered.0, run.budget.used()));
+            answered
         });
         let (results, costs): (Vec<ToolResult>, Vec<RunStats>) = answers.into_iter().unzip();
         self.stats.tool_calls += calls.len() as u64;
@@ -197,11 +228,15 @@ impl Conversation<'_> {
             return Err(mismatch(faults).context(flaw));
         }
         self.scope.reporter.verbose(&format!("The answer does not match the schema: {}", in_line(&faults)));
-        self.request.turns.push(ChatTurn::Assistant(reply.raw));
-        self.request.turns.push(ChatTurn::User(format!(
+        let told = format!(
             "This answer is not valid. Answer again, with nothing but the corrected JSON.\n\n{}",
             faults.iter().map(|fault| format!("- {fault}")).collect::<Vec<_>>().join("\n")
-        )));
+        );
+        if let Some(kept) = self.kept {
+            kept.repair(&reply, &told, self.run.budget.used());
+        }
+        self.request.turns.push(ChatTurn::Assistant(reply.raw));
+        self.request.turns.push(ChatTurn::User(told));
         let reply = self.ask(2, true)?;
         let repaired = accepted(schema, &reply.text);
         self.stats.rejected = repaired.is_err().then(|| reply.text.clone());

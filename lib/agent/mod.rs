@@ -11,3 +11,4 @@ pub mod record;
 pub mod stats;
 mod tools;
 pub mod tree;
+pub mod turn_file;

@@ -29,7 +29,11 @@ impl NamedConversation {
         let path = conversation::path(agent, name, env)?;
         let lock = match is_dry_run {
             true => None,
-            false => Some(conversation::hold(&path, name, env, deadline)?),
+            false => {
+                let what = format!("conversation \"{name}\"");
+                let next = "wait for that run, use a longer --timeout or another name";
+                Some(conversation::hold(&path, &env.data_dir()?, &what, next, deadline)?)
+            }
         };
         let earlier = conversation::read(&path)?;
         for warning in &earlier.warnings {

@@ -203,6 +203,14 @@ impl PreparedAgent {
         }
     }
 
+    /// The API of its model; a command has none.
+    pub fn api(&self) -> Option<Api> {
+        match &self.endpoint {
+            Endpoint::Http(HttpEndpoint { api, .. }) => Some(*api),
+            Endpoint::Command { .. } => None,
+        }
+    }
+
     /// Not every API takes files, or all kinds of them.
     pub fn check_files(&self, files: &[Attachment]) -> Result<()> {
         let refused = match &self.endpoint {

@@ -27,6 +27,8 @@ pub struct RunStats {
     pub(super) has_closed: bool,
     /// The answer that did not match the schema.
     pub rejected: Option<String>,
+    /// The id with which the run can be continued.
+    pub kept: Option<String>,
 }
 
 impl RunStats {

@@ -2,6 +2,7 @@
 
 use crate::agent::account::Account;
 use crate::agent::record::Tally;
+use crate::agent::turn_file::TurnFile;
 use crate::base::cli::Reporter;
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -48,6 +49,8 @@ pub struct RunContext<'a> {
     pub providers: Providers,
     /// Whether replies are asked for in pieces, whatever the provider.
     pub stream: bool,
+    /// Where the main agent's turns are kept, if they are.
+    pub turns: Option<TurnFile>,
 }
 
 impl<'a> RunContext<'a> {
@@ -59,7 +62,8 @@ impl<'a> RunContext<'a> {
         providers: Providers,
         env: &Env,
     ) -> Result<RunContext<'a>> {
-        Ok(RunContext { global, retries: global.retries(env)?, max_depth, budget, providers, stream: false })
+        let retries = global.retries(env)?;
+        Ok(RunContext { global, retries, max_depth, budget, providers, stream: false, turns: None })
     }
 }
 
@@ -114,6 +118,8 @@ pub struct TokenLimit {
 #[derive(Default)]
 struct Taken {
     used: u64,
+    /// For which there was another limit.
+    before: u64,
     /// What the running calls may take.
     reserved: u64,
     /// Whether a call was not made because of it.
@@ -170,6 +176,19 @@ impl RunBudget {
     /// Whether a call was not made because of this run's own token limit.
     pub fn has_refused(&self) -> bool {
         lock(&self.own.taken).has_refused
+    }
+
+    /// How many tokens were used so far.
+    pub(super) fn used(&self) -> u64 {
+        let taken = lock(&self.own.taken);
+        taken.before.saturating_add(taken.used)
+    }
+
+    /// Counts tokens that were used before this run; `is_limited`: the limit is for them, too.
+    pub fn count_on(&self, tokens: u64, is_limited: bool) {
+        let mut taken = lock(&self.own.taken);
+        let count = if is_limited { &mut taken.used } else { &mut taken.before };
+        *count = count.saturating_add(tokens);
     }
 
     /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.

@@ -134,7 +134,7 @@ pub fn append_within(path: &Path, bytes: &[u8], mode: u32, wait: Duration) -> io
     append_with(path, bytes, mode, wait, |_| Ok(()))
 }
 
-/// The same, and it is on disk when this returns.
+/// The same, and it is on disk when this returns. A new file has this mode less the umask.
 pub fn append_durably(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let is_new = path.symlink_metadata().is_err();
     append_with(path, bytes, mode, Duration::MAX, |file| file.sync_data())?;

@@ -11,6 +11,12 @@ type LastAct = Box<dyn FnOnce(&mut Ending) + Send>;
 
 static LAST_ACTS: Mutex<Vec<LastAct>> = Mutex::new(Vec::new());
 static SHIELD: Mutex<()> = Mutex::new(());
+/// What the line about a signal says to do next.
+static NEXT_STEP: Mutex<Option<String>> = Mutex::new(None);
+
+pub fn set_next_step(step: Option<String>) {
+    *lock(&NEXT_STEP) = step;
+}
 
 /// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
 /// entry, longer only for a trim that keeps gigabytes.
@@ -68,12 +74,15 @@ pub fn watch(program: &'static str, json: bool) {
             acts.into_iter().rev().for_each(|act| act(&mut ending));
             exec::end_all();
             let _finish_the_write = shield();
+            let next = lock(&NEXT_STEP).take();
             let line = match json {
                 true => {
-                    json!({"error": {"kind": "signal", "message": said, "hint": null}, "exit_code": code})
+                    json!({"error": {"kind": "signal", "message": said, "hint": next}, "exit_code": code})
                         .to_string()
                 }
-                false => format!("{program}: {said}"),
+                false => {
+                    format!("{program}: {said}{}", next.map_or(String::new(), |next| format!("; {next}")))
+                }
             };
             stderr::last_line(&line, LAST_LINE);
             leave(code);

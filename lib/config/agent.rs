@@ -237,10 +237,9 @@ pub const KEYS: Keys = &[
 /// name is never searched: its agents could be anybody's.
 fn dirs(env: &Env) -> Result<Vec<PathBuf>> {
     let mut dirs = Vec::new();
-    if let Some(named) = env.os(AGENTS_DIR) {
-        let dir = env.current_dir()?.join(named);
+    if let Some(dir) = agents_dir(env)? {
         if !dir.is_dir() {
-            let named = named.to_string_lossy();
+            let named = env.os(AGENTS_DIR).unwrap_or_default().to_string_lossy();
             return Err(Error::config(format!("the agents directory \"{named}\" does not exist"))
                 .hint("correct --agents-dir or AXE_AGENTS_DIR"));
         }
@@ -253,6 +252,11 @@ fn dirs(env: &Env) -> Result<Vec<PathBuf>> {
 /// The environment in which `dir`, from the command line, is searched first.
 pub fn with_agents_dir(env: &Env, dir: Option<&Path>) -> Env {
     dir.map_or_else(|| env.clone(), |dir| env.with(AGENTS_DIR, dir.as_os_str()))
+}
+
+/// The directory that is searched first, if the user named one.
+pub fn agents_dir(env: &Env) -> Result<Option<PathBuf>> {
+    env.os(AGENTS_DIR).map(|named| Ok(env.current_dir()?.join(named))).transpose()
 }
 
 /// The variable that names another directory with agents.

@@ -8,7 +8,7 @@ use crate::config::model::Model;
 use crate::config::preset::{preset, presets};
 use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, Keys};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -24,7 +24,7 @@ enum ProviderKind {
 }
 
 /// The API of a service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Api {
     Anthropic,
     OpenAi,

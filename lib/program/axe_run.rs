@@ -12,16 +12,18 @@ use crate::agent::prepare::{Overrides, PreparedAgent};
 use crate::agent::record::{Recorder, begun};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
+use crate::agent::turn_file::{Continued, RunStart, TurnFile};
 use crate::base::cli::{
     self, About, Args, Context, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds, value,
 };
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::json_schema::Schema;
 use crate::base::stderr::line;
 use crate::base::stdin;
 use crate::base::text::disarmed;
-use crate::config::agent::{self, AgentName, if_set, with_agents_dir};
+use crate::config::agent::{self, AgentName, agents_dir, if_set, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::memory::redact::Redactor;
@@ -29,19 +31,22 @@ use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments};
 use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
+use crate::store::run_id::RunId;
 use crate::store::runs::Run;
 use std::borrow::Cow;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 pub(super) const ABOUT: About = About {
     name: "axe-run",
     caption: "run an agent: prompt in, answer out",
-    usage: &["axe-run [OPTIONS] AGENT [< CONTEXT]"],
+    usage: &["axe-run [OPTIONS] (AGENT [< CONTEXT] | --continue RUN)"],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
         value("attach", "FILE", "show the model an image or a PDF; - is stdin; repeatable"),
         value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
+        value("continue", "RUN", "go on with a run that failed after calls of tools"),
         value("model", "P/M", "use this model instead of the agent's"),
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
@@ -58,11 +63,19 @@ pub(super) const ABOUT: About = About {
         flag("json", "print a JSON object with the answer and its token counts"),
         flag("verbose", "describe every step on stderr").short('v'),
     ],
-    words: Words::Needed(usize::MAX, "agent name is required", "see them with: axe agents list"),
-    rules: &[Rule::Apart("--skip-empty", &["--no-stdin"], "")],
+    words: Words::AtMost(usize::MAX),
+    rules: &[
+        Rule::Apart("--skip-empty", &["--no-stdin"], ""),
+        Rule::Apart("--continue", CONTINUED_AS_IT_WAS, "the run goes on as it began"),
+    ],
     text: include_str!("axe_run.md"),
     ..About::BLANK
 };
+
+/// What a run that is continued has from its beginning.
+const CONTINUED_AS_IT_WAS: &[&str] = &[
+    "--prompt", "--attach", "--conversation", "--skill", "--schema", "--workdir", "--skip-empty", "--dry-run",
+];
 
 /// Seconds, unless `--timeout` is given.
 const TIMEOUT: u64 = 120;
@@ -74,7 +87,13 @@ pub fn main() -> ExitCode {
 /// The one agent that is named.
 fn agent_name(args: &Args) -> Result<AgentName> {
     let words = args.words();
-    let [name, more, ..] = words[..] else { return AgentName::parse(words.first().unwrap_or(&"")) };
+    let (name, more) = match words[..] {
+        [] => {
+            return Err(Error::usage("agent name is required").hint("see them with: axe agents list"));
+        }
+        [name] => return AgentName::parse(name),
+        [name, more, ..] => (name, more),
+    };
     Err(Error::unexpected(more).hint(match args.has("prompt") {
         false => format!("a prompt needs -p: axe-run -p \"…\" {name}"),
         true => "a run takes one agent".to_owned(),
@@ -120,6 +139,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let started = Instant::now();
     cx.reporter = Reporter::keeping(args.has("verbose"), args.has("json") && !args.has("verbose"));
+    if let Some(id) = args.parsed("continue", RunId::parse)? {
+        return carry_on(id, args, cx, started);
+    }
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
     let begun = begun(cx)?;
     let Context { env, stdout, reporter, .. } = cx;
@@ -184,20 +206,90 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         request.turns.splice(0..0, conversation.turns());
         request.repeats = Repeats::Everything;
     }
-    let max_tokens = args.number("max-tokens-total").or(prepared.max_tokens_total(&global));
+    let start = RunStart {
+        agent: prepared.name.to_string(),
+        agents_dir: agents_dir(env)?,
+        model: prepared.model.to_string(),
+        api: prepared.api(),
+        workdir: prepared.workdir.clone(),
+        conversation: args.text("conversation").map(str::to_owned),
+        prompt: typed.map(str::to_owned),
+        message,
+        attached: names,
+        max_tokens: args.number("max-tokens-total"),
+        schema: prepared.schema.as_ref().map(|schema| schema.value().clone()),
+    };
+    let start = Arc::new(start);
+    let turns = TurnFile::new(RunId::parse(&begun.id)?, Arc::clone(&start), env, *reporter);
+    let run = context(&prepared, &global, start.max_tokens, args, env, turns)?;
+    let task = Task { args, scope, started, prepared, log, conversation, start };
+    task.recorded(&run, begun, request, stdout)
+}
+
+/// Carries on a run whose turns are on disk. Its prompt, files and answer's schema are those with which it began; its tools,
+/// sub-agents and limits are those of the agent's file as it is now.
+fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Result<()> {
+    if let Some(word) = args.words().first() {
+        return Err(Error::unexpected(word).hint("--continue needs no agent"));
+    }
+    let (turns, continued) = TurnFile::reopen(id.clone(), &cx.env, cx.reporter)?;
+    let Continued { start, mut request, used } = continued;
+    cx.env = with_agents_dir(&cx.env, args.path("agents-dir").or(start.agents_dir.as_deref()));
+    let begun = Run { parent: Some(id.to_string()), ..begun(cx)? };
+    let Context { env, stdout, reporter, .. } = cx;
+    let name = AgentName::parse(&start.agent)?;
+    let mut agent = agent::load(&name, env, reporter)?;
+    // They are in the first request.
+    agent.files.clear();
+    (agent.skill, agent.schema) = (String::new(), String::new());
+    let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
+    let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
+    let model = Model::parse(args.text("model").unwrap_or(&start.model))?;
+    let global = Global::load(env, reporter)?;
+    let overrides = Overrides { workdir: start.workdir.to_str(), ..Overrides::default() };
+    let mut prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    if prepared.api() != start.api {
+        return Err(Error::usage(format!(
+            "the model \"{}\" cannot read the turns of \"{}\": their services have different APIs",
+            prepared.model, start.model
+        ))
+        .hint("use a model of the same API"));
+    }
+    prepared.schema = start.schema.clone().map(Schema::new).transpose()?;
+    request.model.clone_from(&prepared.model.name);
+    request.schema.clone_from(&prepared.schema);
+    if reporter.is_verbose() {
+        describe(&prepared, false, start.attached.len(), timeout, reporter);
+    }
+    let conversation = start.conversation.as_deref().map(ConversationName::parse).transpose()?;
+    let conversation = match &conversation {
+        Some(name) => Some(NamedConversation::open(&prepared.name, name, false, scope)?),
+        None => None,
+    };
+    prepared.start_servers(scope)?;
+    let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
+    let run =
+        context(&prepared, &global, args.number("max-tokens-total").or(start.max_tokens), args, env, turns)?;
+    // A new limit is for what comes now.
+    run.budget.count_on(used, !args.has("max-tokens-total"));
+    let task = Task { args, scope, started, prepared, log, conversation, start };
+    task.recorded(&run, begun, request, stdout)
+}
+
+/// What the run's agents share. `max_tokens` comes from the command line.
+fn context<'a>(
+    prepared: &PreparedAgent,
+    global: &'a Global,
+    max_tokens: Option<u64>,
+    args: &Args,
+    env: &Env,
+    turns: TurnFile,
+) -> Result<RunContext<'a>> {
+    let max_tokens = max_tokens.or(prepared.max_tokens_total(global));
     let budget = RunBudget::new(global.max_calls(), max_tokens);
     let max_depth = prepared.agent.sub_agents_config.depth();
-    let run = RunContext {
-        stream: args.has("stream"),
-        ..RunContext::new(&global, max_depth, budget, Providers::default(), env)?
-    };
-    let this = Run { agent: prepared.name.to_string(), model: prepared.model.to_string(), ..begun };
-    let task = Task { args, scope, started, prepared, log, conversation, message, names };
-    let recorder =
-        Recorder::begin(&run.budget.tally, this, &global, env, |text| Redactor::default().cleaned(text));
-    let result = task.carry_out(&run, request, stdout);
-    recorder.end(&result, reporter);
-    result
+    let run = RunContext::new(global, max_depth, budget, Providers::default(), env)?;
+    Ok(RunContext { stream: args.has("stream"), turns: Some(turns), ..run })
 }
 
 /// A run whose prompt is complete.
@@ -208,12 +300,22 @@ struct Task<'a> {
     prepared: PreparedAgent,
     log: AgentLog,
     conversation: Option<NamedConversation>,
-    message: String,
-    /// Those of the attached files.
-    names: Vec<String>,
+    start: Arc<RunStart>,
 }
 
 impl Task<'_> {
+    /// The run, and its line in the ledger.
+    fn recorded(&self, run: &RunContext, begun: Run, request: Request, stdout: &mut Stdout) -> Result<()> {
+        let Scope { env, reporter, .. } = &self.scope;
+        let (agent, model) = (self.prepared.name.to_string(), self.prepared.model.to_string());
+        let clean = |text: &str| Redactor::default().cleaned(text);
+        let recorder =
+            Recorder::begin(&run.budget.tally, Run { agent, model, ..begun }, run.global, env, clean);
+        let result = self.carry_out(run, request, stdout);
+        recorder.end(&result, reporter);
+        result
+    }
+
     /// Asks, prints the answer, and keeps it.
     fn carry_out(&self, run: &RunContext, request: Request, stdout: &mut Stdout) -> Result<()> {
         let Task { args, scope, prepared, .. } = self;
@@ -239,7 +341,14 @@ impl Task<'_> {
         let Live { stdout, ended: streamed, .. } = live;
         let reply = match reply {
             Ok(reply) => reply,
-            Err(error) => return self.keep(error, &stats, is_live, stdout),
+            Err(error) => {
+                stats.kept = run.turns.as_ref().and_then(TurnFile::kept).map(RunId::to_string);
+                let error = match &run.turns {
+                    Some(turns) => turns.explain(error),
+                    None => error,
+                };
+                return self.keep(error, &stats, is_live, stdout);
+            }
         };
         for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
             reporter.warn(warning);
@@ -249,12 +358,14 @@ impl Task<'_> {
         // What was printed is in it, whatever happens to this program next.
         let added = match &self.conversation {
             Some(conversation) if !is_strict || flaw.is_none() => {
-                conversation.append(&self.message, self.names.clone(), &reply, &prepared.model, *scope)
+                let RunStart { message, attached, .. } = &*self.start;
+                conversation.append(message, attached.clone(), &reply, &prepared.model, *scope)
             }
             _ => Ok(()),
         };
         let printed =
             if is_live && reply.was_streamed { streamed } else { self.print(&reply, &stats, stdout) };
+        run.turns.iter().for_each(TurnFile::remove);
         report(&reply, &stats, self.started, reporter);
         match flaw {
             // Not logged: with --strict the task counts as failed.
@@ -262,7 +373,8 @@ impl Task<'_> {
             Some(flaw) => reporter.warn(&flaw),
             None => {}
         }
-        let task = with_names(args.text("prompt").unwrap_or(&self.message), &self.names);
+        let RunStart { prompt, message, attached, .. } = &*self.start;
+        let task = with_names(prompt.as_ref().unwrap_or(message), attached);
         self.log.append(&task, &reply.text, *scope);
         printed.and(added)
     }
@@ -345,6 +457,9 @@ struct Envelope<'a> {
     cache_write_tokens: u64,
     tool_details: &'a [ToolDetail],
     cost: Option<f64>,
+    /// The id with which a failed run can be continued.
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    kept: Option<&'a str>,
 }
 
 impl<'a> Envelope<'a> {
@@ -365,6 +480,7 @@ impl<'a> Envelope<'a> {
             cache_write_tokens: stats.tokens.cache_write,
             tool_details: &stats.tool_details,
             cost: stats.cost.amount(),
+            kept: stats.kept.as_deref(),
         }
     }
 }

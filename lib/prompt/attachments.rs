@@ -36,7 +36,7 @@ pub fn read(paths: &[&str], stdin: &mut Option<Vec<u8>>, env: &Env) -> Result<Ve
         let name =
             whole.file_name().map_or_else(|| (*path).to_owned(), |name| name.to_string_lossy().into_owned());
         let data = BASE64_STANDARD.encode(&bytes);
-        attachments.push(Attachment { name, media, length: bytes.len(), data });
+        attachments.push(Attachment { name, media: media.into(), length: bytes.len(), data });
     }
     Ok(attachments)
 }

@@ -6,8 +6,8 @@ use crate::provider::message::{
     ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, message, outer, raw, read, system, text_at, with,
-    wrong_content,
+    self, StreamPiece, answer_text, arguments, count, if_text, message, outer, raw, read, system, text_at,
+    with, wrong_content,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -90,7 +90,7 @@ fn messages(request: &Request) -> Vec<Box<RawValue>> {
 fn with_files(text: &str, files: &[Attachment]) -> Vec<Value> {
     let part = |file: &Attachment| {
         let source = json!({ "type": "base64", "media_type": file.media, "data": file.data });
-        match file.media {
+        match file.media.as_ref() {
             PDF => json!({ "type": "document", "title": file.name, "source": source }),
             _ => json!({ "type": "image", "source": source }),
         }
@@ -111,7 +111,9 @@ fn result(result: &ToolResult) -> Value {
 struct MessagesReply<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "if_text")]
     stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "if_text")]
     model: Option<String>,
     #[serde(default)]
     usage: Value,
@@ -140,6 +142,10 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
             // Thinking is not part of the answer; it goes back with the raw turn, as do other blocks.
             _ => {}
         }
+    }
+    if text.is_empty() && calls.is_empty() {
+        // Text in blocks of a type that nobody knows is an answer, where there is no other.
+        text = blocks.iter().map(|block| text_at(block, "text")).collect();
     }
     let stop_reason = answer.stop_reason.unwrap_or_default();
     let stop = match stop_reason.as_str() {

@@ -3,8 +3,10 @@
 use crate::base::json_schema::Schema;
 use crate::base::text::one_line;
 use crate::config::global::Api;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// How long a token is, where nobody counts.
@@ -13,7 +15,7 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 pub(super) const MAX_TOKENS: u64 = 4096;
 
 /// One request: the whole conversation so far.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Request {
     /// The model's name as its provider knows it.
     pub model: String,
@@ -23,18 +25,23 @@ pub struct Request {
     pub volatile: usize,
     pub repeats: Repeats,
     pub turns: Vec<ChatTurn>,
+    #[serde(skip)]
     pub tools: Vec<Tool>,
     /// No further tool call can be answered: the model is asked for its answer.
+    #[serde(skip)]
     pub is_closing: bool,
     pub temperature: Option<f64>,
     pub max_tokens: Option<u64>,
     /// Further parameters, as the API names them.
     pub extra: Map<String, Value>,
     /// What the answer must match.
+    #[serde(skip)]
     pub schema: Option<Schema>,
     /// Whether the reply shall come in pieces.
+    #[serde(skip)]
     pub is_streamed: bool,
     /// Whether it was waited for until the model may be asked.
+    #[serde(skip)]
     pub has_turn: bool,
 }
 
@@ -104,7 +111,7 @@ pub enum Unsupported {
     StreamOptions,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub enum ChatTurn {
     User(String),
     /// A message with files.
@@ -117,7 +124,7 @@ pub enum ChatTurn {
 }
 
 /// What will probably be sent again soon, for APIs whose cache needs marks. A loop of tools always repeats.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Repeats {
     #[default]
     Nothing,
@@ -128,12 +135,12 @@ pub enum Repeats {
 }
 
 /// A file that the model is shown.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Attachment {
     /// Without its directory.
     pub name: String,
     /// The media type.
-    pub media: &'static str,
+    pub media: Cow<'static, str>,
     /// In bytes.
     pub length: usize,
     /// The file in base64.
@@ -165,7 +172,7 @@ pub struct Tool {
 }
 
 /// The model asks for a function to be called.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     pub id: String,
     pub name: String,
@@ -173,7 +180,7 @@ pub struct ToolCall {
     pub arguments: Result<Map<String, Value>, String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     pub id: String,
     pub name: String,

@@ -7,8 +7,8 @@ use crate::provider::message::{
 };
 use crate::provider::openai::{self, merge};
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, message_in, messages, outer, system, text_at,
-    tool_calls, with, wrong_content, wrong_message,
+    self, StreamPiece, answer_text, arguments, count, if_text, message_in, messages, outer, raw, system,
+    text_at, tool_calls, with, with_role, wrong_content, wrong_message,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -60,8 +60,10 @@ struct ChatReply<'a> {
     #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(default)]
-    done: bool,
+    done: Value,
+    #[serde(default, deserialize_with = "if_text")]
     done_reason: Option<String>,
+    #[serde(default, deserialize_with = "if_text")]
     model: Option<String>,
     #[serde(default)]
     prompt_eval_count: Value,
@@ -72,8 +74,9 @@ struct ChatReply<'a> {
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer: ChatReply = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
-    let raw = answer.message.ok_or_else(nothing)?;
-    let message = message_in(raw)?;
+    let sent = answer.message.ok_or_else(nothing)?;
+    let mut message = message_in(sent)?;
+    let raw = if with_role(&mut message) { raw(&message) } else { sent.to_owned() };
     let text = answer_text(message.get("content"))?;
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before = request.results();
@@ -81,7 +84,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
     let reason = answer.done_reason.as_deref();
-    if text.is_empty() && calls.is_empty() && (!answer.done || reason == Some("load")) {
+    if text.is_empty() && calls.is_empty() && (answer.done != true || reason == Some("load")) {
         return Err(nothing());
     }
     let stop = if reason == Some("length") { StopReason::Cut } else { StopReason::Complete };
@@ -93,7 +96,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let warnings = truncated(request, tokens.input).into_iter().collect();
     let model = answer.model.as_deref().unwrap_or(&request.model);
     let reply = Reply::new(text, stop, reason.unwrap_or("stop"), model);
-    Ok(Reply { calls, raw: raw.to_owned(), tokens, warnings, ..reply }.judged())
+    Ok(Reply { calls, raw, tokens, warnings, ..reply }.judged())
 }
 
 /// Adds a line of a stream to the reply so far, which has the form of one that comes whole.

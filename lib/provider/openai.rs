@@ -5,8 +5,8 @@ use crate::provider::message::{
     Attachment, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, message_in, messages, outer, raw, system, text_at,
-    tool_calls, with, wrong_content, wrong_message,
+    self, StreamPiece, answer_text, arguments, count, if_text, message_in, messages, outer, raw, system,
+    text_at, tool_calls, with, with_role, wrong_content, wrong_message,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -59,7 +59,7 @@ fn result(result: &ToolResult) -> Value {
 
 /// The files first: models read the question better after what it is about.
 fn with_files(text: &str, files: &[Attachment]) -> Value {
-    let part = |file: &Attachment| match file.media {
+    let part = |file: &Attachment| match file.media.as_ref() {
         PDF => json!({ "type": "file", "file": { "filename": file.name, "file_data": file.url() } }),
         _ => json!({ "type": "image_url", "image_url": { "url": file.url() } }),
     };
@@ -105,6 +105,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
 struct CompletionReply<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
+    #[serde(default, deserialize_with = "if_text")]
     model: Option<String>,
     #[serde(default)]
     usage: Value,
@@ -114,6 +115,7 @@ struct CompletionReply<'a> {
 struct Choice<'a> {
     #[serde(borrow)]
     message: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "if_text")]
     finish_reason: Option<String>,
     /// OpenRouter's, if the service behind it failed.
     error: Option<Value>,
@@ -129,7 +131,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let nothing = || CallError::server("response contains no content");
     let sent = choice.message.ok_or_else(nothing)?;
     let mut message = message_in(sent)?;
-    let raw = if name_calls(&mut message, request) { raw(&message) } else { sent.to_owned() };
+    let is_changed = name_calls(&mut message, request) | with_role(&mut message);
+    let raw = if is_changed { raw(&message) } else { sent.to_owned() };
     let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
     let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();

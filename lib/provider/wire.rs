@@ -4,7 +4,7 @@ use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::{CallError, MARK};
 use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -110,6 +110,15 @@ pub(super) fn message_in(raw: &RawValue) -> Result<Value, CallError> {
     }
 }
 
+/// Makes sure that a message names its role, as some servers' do not: it is sent back. Returns whether it was changed.
+pub(super) fn with_role(message: &mut Value) -> bool {
+    let is_named = message["role"] == "assistant";
+    if !is_named {
+        message["role"] = "assistant".into();
+    }
+    !is_named
+}
+
 pub(super) fn wrong_message(message: &Value) -> CallError {
     CallError::server(format!("the reply's message is {}, not an object", kind(message)))
 }
@@ -181,6 +190,14 @@ fn escaped_unit(text: &[u8]) -> Option<u16> {
 /// A count. One that is missing or not a whole number is 0: that must not cost a valid answer.
 pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// A text beside the answer. One of another type is none: that must not cost a valid answer.
+pub(super) fn if_text<'de, D: Deserializer<'de>>(found: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(found)? {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
 }
 
 pub(super) fn text_at(value: &Value, name: &str) -> String {

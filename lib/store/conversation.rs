@@ -66,9 +66,10 @@ pub fn path(agent: &AgentName, name: &ConversationName, env: &Env) -> Result<Pat
     Ok(env.data_dir()?.join("conversations").join(agent.as_str()).join(format!("{name}.jsonl")))
 }
 
-/// Waits until no other run has the conversation, then takes it until the result is dropped.
-pub fn hold(path: &Path, name: &ConversationName, env: &Env, deadline: Deadline) -> Result<RunLock> {
-    file::make_dir(&env.data_dir()?)?;
+/// Waits until no other run has the file, then takes it until the result is dropped. An error says `what` is in use, and
+/// the `next` step.
+pub fn hold(path: &Path, data_dir: &Path, what: &str, next: &str, deadline: Deadline) -> Result<RunLock> {
+    file::make_dir(data_dir)?;
     if let Some(dir) = path.parent() {
         file::make_private_dir(dir)?;
     }
@@ -83,8 +84,7 @@ pub fn hold(path: &Path, name: &ConversationName, env: &Env, deadline: Deadline)
         if deadline.passed() {
             // The holder may be about to write its name.
             let who = if holder.is_empty() { "another run" } else { &holder };
-            return Err(Error::busy(format!("conversation \"{name}\" is in use by {}", one_line(who, 100)))
-                .hint("wait for that run, use a longer --timeout or another name"));
+            return Err(Error::busy(format!("{what} is in use by {}", one_line(who, 100))).hint(next));
         }
         std::thread::sleep(pause.min(deadline.remaining()));
         pause = (pause * 2).min(Duration::from_millis(50));

@@ -5,6 +5,7 @@ use crate::support::api::{Anthropic, OpenAi};
 use crate::support::server::Server;
 use crate::support::store::note;
 use crate::support::{NOW, Said, Sandbox, binary, root, set_mode, symlink, tools};
+use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -62,10 +63,16 @@ impl Stage {
         sandbox.write(&home.join(".claude/CLAUDE.md"), "Be brief.\n");
         sandbox.write(&home.join(".gitconfig"), "[user]\nname = Ann\nemail = ann@example.org\n");
         let server = Server::answering(|request| {
+            let has_schema =
+                ["output_config", "response_format"].iter().any(|key| request.body.get(key).is_some());
             let text = match request.user().starts_with("batch: ") {
                 true => answer_of_the_librarian(request.user()),
+                false if has_schema => r#"{"title": "No test", "severity": 2}"#.to_owned(),
                 false => "All is well.".to_owned(),
             };
+            if request.text.contains(r#""name":"search""#) && request.results().is_empty() {
+                return Anthropic.calls_tools(&[("search", json!({ "text": "one" }))]);
+            }
             if request.path == Anthropic.path() { Anthropic.says(&text) } else { OpenAi.says(&text) }
         });
         let stage = Stage { sandbox, server };
