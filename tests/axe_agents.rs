@@ -133,7 +133,7 @@ fn wrong_words_are_named() {
     let sandbox = Sandbox::new();
     sandbox.agent("a", "cat", "");
     let cases: [(&[&str], i32, &str); 16] = [
-        (&[], 1, "a command is required: list, show, init or edit"),
+        (&[], 1, "a command is required: list, show, check, init or edit"),
         (&["lst"], 1, "unknown command \"lst\"; "),
         (&["list", "x"], 1, "unexpected argument \"x\""),
         (&["show"], 1, "agent name is required"),

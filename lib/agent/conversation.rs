@@ -4,7 +4,7 @@
 //! that call.
 
 use crate::agent::log::AgentLog;
-use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::prepare::{ModelRoute, Overrides, PreparedAgent};
 use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
 use crate::agent::tree::{BYTES_PER_TOKEN, MOST_AT_ONCE, RunContext, Scope};
@@ -13,10 +13,12 @@ use crate::base::json_schema::Schema;
 use crate::base::parallel;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
-use crate::config::model::Model;
+use crate::config::global::Api;
 use crate::config::tool::CALL_AGENT;
-use crate::provider::Provider;
+use crate::prompt::vars;
+use crate::provider::error::CallError;
 use crate::provider::message::{ChatTurn, Reply, Request, StopReason, Tool, ToolCall, ToolResult};
+use crate::provider::{Provider, most_output, openai};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,7 +31,7 @@ struct Conversation<'a> {
     run: &'a RunContext<'a>,
     scope: Scope<'a>,
     agent: &'a PreparedAgent,
-    provider: Arc<Provider>,
+    model: AskedModel<'a>,
     request: Request,
     warnings: Vec<String>,
     /// Gets the text of each turn as it comes.
@@ -37,6 +39,14 @@ struct Conversation<'a> {
     /// Whether an earlier turn had any.
     has_text: bool,
     stats: &'a mut RunStats,
+}
+
+/// The model that is asked.
+struct AskedModel<'a> {
+    route: &'a ModelRoute,
+    provider: Arc<Provider>,
+    /// Those that are asked next, if it cannot be reached.
+    next: &'a [ModelRoute],
 }
 
 /// Runs an agent's conversation, which begins with `request`, to its last reply, which has the warnings of all turns. Adds
@@ -49,12 +59,16 @@ pub fn converse(
     on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
-    let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
-    let is_streamed = run.stream || agent.endpoint.is_streamed();
+    let Some((route, next)) = agent.routes.split_first() else {
+        return Err(Error::config(format!("agent \"{}\" has no model", agent.name)));
+    };
+    let provider = run.providers.of(&route.endpoint, &agent.workdir, scope)?;
+    let model = AskedModel { route, provider, next };
+    let is_streamed = run.stream || route.endpoint.is_streamed();
     let request = Request { tools: offered(agent, scope.depth, run), is_streamed, ..request };
     let warnings = Vec::new();
     let mut conversation =
-        Conversation { run, scope, agent, provider, request, warnings, on_text, has_text: false, stats };
+        Conversation { run, scope, agent, model, request, warnings, on_text, has_text: false, stats };
     let mut reply = conversation.talk()?;
     if let Some(schema) = &agent.schema {
         reply = conversation.matching_answer(schema, reply)?;
@@ -114,7 +128,7 @@ impl Conversation<'_> {
 
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
     fn ask(&mut self, turn: u32, closes: bool) -> Result<Reply> {
-        let Conversation { run, scope, agent, provider, request, on_text, has_text, stats, .. } = self;
+        let Conversation { run, scope, agent, model, request, on_text, has_text, stats, .. } = self;
         let reporter = scope.reporter;
         let with_tools = !request.tools.is_empty();
         if with_tools {
@@ -127,7 +141,9 @@ impl Conversation<'_> {
                 request.turns.len()
             ));
         }
-        let size = (request.bytes() / BYTES_PER_TOKEN, provider.most_output(request));
+        let routes = std::iter::once(model.route).chain(model.next);
+        let most = routes.map(|route| most_output(&route.endpoint, request)).max().unwrap_or(0);
+        let size = (request.bytes() / BYTES_PER_TOKEN, most);
         // The text of two turns is kept apart.
         let mut gap = if *has_text { "\n\n" } else { "" };
         let mut on_piece = |piece: &str| {
@@ -138,7 +154,22 @@ impl Conversation<'_> {
         let answers = (closes || !with_tools, &mut stats.has_closed);
         let asked = run.budget.spend(scope.deadline, size, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
-            provider.ask(request, scope.deadline, run.retries, &mut on_piece)
+            loop {
+                let mut has_begun = false;
+                let mut on_piece = |piece: &str| {
+                    has_begun = true;
+                    on_piece(piece);
+                };
+                let asked = model.provider.ask(request, scope.deadline, run.retries, &mut on_piece);
+                let Err(failure) = &asked else { return asked };
+                // Text that somebody may have seen cannot be taken back.
+                let is_over = has_begun || !failure.is_outage || scope.deadline.passed();
+                if is_over || !model.give_way(failure, request, run, agent, *scope) {
+                    return asked;
+                }
+                stats.retries += failure.retries;
+                stats.fallback = Some(model.route.model.clone());
+            }
         })?;
         let mut reply = asked.inspect_err(|failure| stats.retries += failure.retries)?;
         if with_tools {
@@ -149,7 +180,7 @@ impl Conversation<'_> {
             ));
         }
         stats.tokens += reply.tokens;
-        stats.cost += Cost::of(reply.tokens, agent.price);
+        stats.cost += Cost::of(reply.tokens, model.route.price);
         stats.retries += reply.retries;
         self.warnings.append(&mut reply.warnings);
         Ok(reply)
@@ -176,6 +207,50 @@ impl Conversation<'_> {
         let repaired = accepted(schema, &reply.text);
         self.stats.rejected = repaired.is_err().then(|| reply.text.clone());
         repaired.map(|text| Reply { text, ..reply }).map_err(mismatch)
+    }
+}
+
+impl AskedModel<'_> {
+    /// Lets the next model that can take the request have it; `false` if there is none.
+    fn give_way(
+        &mut self,
+        failure: &CallError,
+        request: &mut Request,
+        run: &RunContext,
+        agent: &PreparedAgent,
+        scope: Scope,
+    ) -> bool {
+        while let Some((route, next)) = self.next.split_first() {
+            self.next = next;
+            let provider = match route.unfit(request, self.route) {
+                Some(why) => Err(why),
+                None => {
+                    let connected = run.providers.of(&route.endpoint, &agent.workdir, scope);
+                    connected.map_err(|error| error.message().to_owned())
+                }
+            };
+            let (model, failed) = (&route.model, &self.route.model);
+            match provider {
+                Ok(provider) => {
+                    scope
+                        .reporter
+                        .warn(&format!("\"{failed}\" failed ({failure}); asking \"{model}\" instead"));
+                    if model.provider != failed.provider && route.endpoint.api() == Some(Api::OpenAi) {
+                        request.turns.iter_mut().for_each(|turn| {
+                            if let ChatTurn::Assistant(raw) = turn {
+                                *raw = openai::portable(raw);
+                            }
+                        });
+                    }
+                    request.model.clone_from(&model.name);
+                    request.is_streamed = run.stream || route.endpoint.is_streamed();
+                    (self.route, self.provider) = (route, provider);
+                    return true;
+                }
+                Err(why) => scope.reporter.warn(&format!("\"{model}\" cannot be asked instead: {why}")),
+            }
+        }
+        false
     }
 }
 
@@ -406,9 +481,13 @@ fn run_sub_agent(
     let Scope { env, reporter, .. } = scope;
     let not_loaded = |error: Error| error.context(format!("failed to load agent \"{name}\""));
     let agent_name = AgentName::parse(name).map_err(not_loaded)?;
-    let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
-    let model = Model::parse(&agent.model)
+    let mut agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
+    let model = run
+        .global
+        .model(&agent.model)
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
+    let texts = [&mut agent.system_prompt].into_iter().chain(&mut agent.files);
+    vars::fill(&agent.vars, &[], texts).map_err(not_loaded)?;
     let scope = scope.within(agent.timeout);
     let prepared = PreparedAgent::new(agent_name, agent, model, Overrides::default(), run.global, scope)?;
     let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);

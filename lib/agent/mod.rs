@@ -1,5 +1,6 @@
 //! Running an agent: preparation, conversation, log.
 
+pub mod check;
 pub mod conversation;
 pub mod gc;
 pub mod log;

@@ -2,11 +2,12 @@
 
 use crate::agent::log::AgentLog;
 use crate::agent::tree::Scope;
+use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
 use crate::config::agent::{self, Agent, AgentName};
-use crate::config::global::{Api, Endpoint, Global, HttpEndpoint};
+use crate::config::global::{Api, Endpoint, Global};
 use crate::config::model::Model;
 use crate::config::prices::Price;
 use crate::config::scaffold;
@@ -16,7 +17,7 @@ use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
 use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats, Request};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Values from the command line that replace those of the agent file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,14 +27,78 @@ pub struct Overrides<'a> {
     pub workdir: Option<&'a str>,
 }
 
+/// A model, how it is reached, and what it costs.
+#[derive(Debug, Clone)]
+pub struct ModelRoute {
+    pub model: Model,
+    pub(super) endpoint: Endpoint,
+    pub(super) price: Option<Price>,
+}
+
+impl ModelRoute {
+    /// The way to the model of the agent `name`, whatever it is called there.
+    pub(super) fn of(
+        name: &AgentName,
+        agent: &Agent,
+        model: Model,
+        global: &Global,
+        env: &Env,
+    ) -> Result<ModelRoute> {
+        let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(name, env) {
+            Ok(path) if model.to_string() == scaffold::MODEL => {
+                error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
+            }
+            _ => error,
+        })?;
+        let callable = match (agent.sub_agents.is_empty(), agent.tools.is_empty()) {
+            (false, _) => Some("sub_agents"),
+            (true, false) => Some("tools"),
+            (true, true) => None,
+        };
+        if let Some(what) = callable.filter(|_| endpoint.api().is_none()) {
+            return Err(Error::config(format!(
+                "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
+            ))
+            .hint(format!("use a model with tools, or remove {what}")));
+        }
+        let price = global.price(&model);
+        Ok(ModelRoute { model, endpoint, price })
+    }
+
+    /// The first file that the model does not take, and why. Not every API takes files, or all kinds of them.
+    fn refuses<'a>(&self, files: &'a [Attachment]) -> Option<(&'a Attachment, &'static str)> {
+        match self.endpoint.api() {
+            None => Some((files.first()?, "is a command, which takes no files")),
+            Some(Api::Ollama) => {
+                let pdf = files.iter().find(|file| file.media == PDF)?;
+                Some((pdf, "is served by Ollama, which takes images only"))
+            }
+            Some(Api::Anthropic | Api::OpenAi) => None,
+        }
+    }
+
+    /// Why the model cannot take over from a conversation that was held with `other` so far.
+    pub(super) fn unfit(&self, request: &Request, other: &ModelRoute) -> Option<String> {
+        let has_raw_turns = request.turns.iter().any(|turn| matches!(turn, ChatTurn::Assistant(_)));
+        if has_raw_turns && self.endpoint.api() != other.endpoint.api() {
+            return Some("the conversation so far has the form of another API".to_owned());
+        }
+        let refused = request.turns.iter().find_map(|turn| match turn {
+            ChatTurn::Attached(_, files) => self.refuses(files),
+            _ => None,
+        });
+        refused.map(|(file, why)| format!("it {why} (\"{}\")", file.name))
+    }
+}
+
 /// An agent that is ready to run, except for its log.
 #[derive(Debug)]
 pub struct PreparedAgent {
     pub name: AgentName,
     pub agent: Agent,
     pub model: Model,
-    pub(super) endpoint: Endpoint,
-    pub(super) price: Option<Price>,
+    /// The way to its model, and those to the models that are asked if that one cannot be reached.
+    pub(super) routes: Vec<ModelRoute>,
     pub workdir: PathBuf,
     pub files: Vec<ContextFile>,
     /// The skill's path as it was given, for messages.
@@ -56,60 +121,25 @@ impl PreparedAgent {
         scope: Scope,
     ) -> Result<PreparedAgent> {
         let Scope { env, reporter, .. } = scope;
-        let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(&name, env) {
-            Ok(path) if model.to_string() == scaffold::MODEL => {
-                error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
+        let mut routes = vec![ModelRoute::of(&name, &agent, model.clone(), global, env)?];
+        for text in &agent.fallback {
+            let failed = |error: Error| error.context(format!("fallback \"{text}\" of agent \"{name}\""));
+            let model = global.model(text).map_err(failed)?;
+            if routes.iter().all(|route| route.model != model) {
+                routes.push(ModelRoute::of(&name, &agent, model, global, env).map_err(failed)?);
             }
-            _ => error,
-        })?;
-        let callable = match (agent.sub_agents.is_empty(), agent.tools.is_empty()) {
-            (false, _) => Some("sub_agents"),
-            (true, false) => Some("tools"),
-            (true, true) => None,
-        };
-        if let Some(what) = callable.filter(|_| matches!(endpoint, Endpoint::Command { .. })) {
-            return Err(Error::config(format!(
-                "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
-            ))
-            .hint(format!("use a model with tools, or remove {what}")));
         }
         warn_of_missing(&name, &agent, scope);
         let workdir = agent::workdir(overrides.workdir, &agent, env)?;
         let files = files::collect(&agent.files, &workdir, &reporter)?;
-        let (skill_path, skill) = match (overrides.skill, agent.skill.as_str()) {
-            (Some(typed), _) => {
-                (typed.to_owned(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
-            }
-            (None, "") => (String::new(), String::new()),
-            (None, path) => (path.to_owned(), skill::load(path, None, env, &reporter)?),
+        let (skill_path, skill) = skill_of(&agent, overrides.skill, scope)?;
+        let schema = match overrides.schema {
+            Some(typed) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
+            None => schema_of(&agent.schema, env)?,
         };
-        let schema = match (overrides.schema, agent.schema.as_str()) {
-            (Some(typed), _) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
-            (None, "") => None,
-            (None, path) => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
-        };
-        let declared = |(tool, entry): (&String, &ToolEntry)| {
-            let schema = match entry.schema.as_str() {
-                "" => None,
-                path => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
-            };
-            entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
-        };
-        let tools = agent.tools.iter().map(declared).collect::<Result<_>>()?;
-        let price = global.price(&model);
-        Ok(PreparedAgent {
-            name,
-            agent,
-            model,
-            endpoint,
-            price,
-            workdir,
-            files,
-            skill_path,
-            skill,
-            schema,
-            tools,
-        })
+        let tools = agent.tools.iter().map(|(tool, entry)| declared(&name, tool, entry, env));
+        let tools = tools.collect::<Result<_>>()?;
+        Ok(PreparedAgent { name, agent, model, routes, workdir, files, skill_path, skill, schema, tools })
     }
 
     /// The first request of a conversation: the complete system prompt, with the log, and a message.
@@ -130,29 +160,11 @@ impl PreparedAgent {
 
     /// Otherwise only the model would find out, in a paid call.
     pub fn warn_of_missing_programs(&self, scope: Scope) {
-        for tool in &self.tools {
-            let program = tool.program();
-            let path =
-                if program.contains('/') { self.workdir.join(&program) } else { PathBuf::from(&program) };
-            if lookup::on_path(path.as_os_str(), scope.env).is_none() {
-                scope.reporter.warn(&format!("tools.{}: the program \"{program}\" was not found", tool.name));
-            }
-        }
+        self.tools.iter().for_each(|tool| warn_of_missing_program(tool, &self.workdir, scope));
     }
 
-    /// Not every API takes files, or all kinds of them.
     pub fn check_files(&self, files: &[Attachment]) -> Result<()> {
-        let refused = match &self.endpoint {
-            Endpoint::Command { .. } => {
-                files.first().map(|file| (file, "is a command, which takes no files"))
-            }
-            Endpoint::Http(HttpEndpoint { api: Api::Ollama, .. }) => {
-                let pdf = files.iter().find(|file| file.media == PDF);
-                pdf.map(|file| (file, "is served by Ollama, which takes images only"))
-            }
-            Endpoint::Http(_) => None,
-        };
-        match refused {
+        match self.routes.first().and_then(|route| route.refuses(files)) {
             Some((file, why)) => Err(Error::usage(format!(
                 "cannot attach \"{}\": the model \"{}\" {why}",
                 file.name, self.model
@@ -163,12 +175,43 @@ impl PreparedAgent {
     }
 }
 
+/// The skill of an agent, and its path as it was given.
+pub(super) fn skill_of(agent: &Agent, typed: Option<&str>, scope: Scope) -> Result<(String, String)> {
+    let Scope { env, reporter, .. } = scope;
+    Ok(match (typed, agent.skill.as_str()) {
+        (Some(typed), _) => {
+            (typed.to_owned(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
+        }
+        (None, "") => (String::new(), String::new()),
+        (None, path) => (path.to_owned(), skill::load(path, None, env, &reporter)?),
+    })
+}
+
+/// The schema that an agent's file names, if it names one.
+pub(super) fn schema_of(path: &str, env: &Env) -> Result<Option<Schema>> {
+    match path {
+        "" => Ok(None),
+        path => schema_file::load(&env.config_dir()?.join(env.expand(path)), path).map(Some),
+    }
+}
+
+pub(super) fn declared(name: &AgentName, tool: &str, entry: &ToolEntry, env: &Env) -> Result<DeclaredTool> {
+    let schema = schema_of(&entry.schema, env)?;
+    entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
+}
+
+pub(super) fn warn_of_missing_program(tool: &DeclaredTool, workdir: &Path, scope: Scope) {
+    let program = tool.program();
+    let path = if program.contains('/') { workdir.join(&program) } else { PathBuf::from(&program) };
+    if lookup::on_path(path.as_os_str(), scope.env).is_none() {
+        scope.reporter.warn(&format!("tools.{}: the program \"{program}\" was not found", tool.name));
+    }
+}
+
 /// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.
-fn warn_of_missing(name: &AgentName, agent: &Agent, scope: Scope) {
+pub(super) fn warn_of_missing(name: &AgentName, agent: &Agent, scope: Scope) {
     for callee in &agent.sub_agents {
-        let exists =
-            AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, scope.env)?.exists()));
-        if !exists.unwrap_or(false) {
+        if !AgentName::parse(callee).is_ok_and(|callee| agent::exists(&callee, scope.env)) {
             scope.reporter.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
         }
     }

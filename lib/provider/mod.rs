@@ -27,6 +27,12 @@ pub enum Provider {
     Command(ShellCommand),
 }
 
+/// The most output tokens that an answer to `request` may have, as far as that is known.
+pub fn most_output(endpoint: &Endpoint, request: &Request) -> u64 {
+    let default = if endpoint.api() == Some(Api::Anthropic) { anthropic::MAX_TOKENS } else { 0 };
+    request.max_tokens.unwrap_or(default)
+}
+
 impl Provider {
     /// Everything that a call needs: the address checked, the key fetched. A shell command runs in `dir`; `is_heard`
     /// passes its stderr on.
@@ -48,15 +54,6 @@ impl Provider {
                 home: LlmHome::of(line, env)?,
             }),
         })
-    }
-
-    /// The most output tokens that an answer to `request` may have, as far as that is known.
-    pub fn most_output(&self, request: &Request) -> u64 {
-        let default = match self {
-            Provider::Http(client) if client.api() == Api::Anthropic => anthropic::MAX_TOKENS,
-            Provider::Http(_) | Provider::Command(_) => 0,
-        };
-        request.max_tokens.unwrap_or(default)
     }
 
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
