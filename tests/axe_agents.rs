@@ -133,7 +133,7 @@ fn wrong_words_are_named() {
     let sandbox = Sandbox::new();
     sandbox.agent("a", "cat", "");
     let cases: [(&[&str], i32, &str); 19] = [
-        (&[], 1, "a command is required: list, show, init, edit or accept"),
+        (&[], 1, "a command is required: list, show, check, init, edit or accept"),
         (&["lst"], 1, "unknown command \"lst\"; "),
         (&["list", "x"], 1, "unexpected argument \"x\""),
         (&["show"], 1, "agent name is required"),

@@ -169,7 +169,8 @@ fn wrong_arguments_are_refused_before_anything_is_done() {
         assert_eq!((output.out().as_str(), output.code()), ("", Some(1)), "{args:?}");
     }
     sandbox.agent_file("plain", "name = 'plain'\nmodel = 'gpt'\n[memory]\nenabled = true");
-    let expected = "axe-gc: invalid model format \"gpt\": expected provider/model-name\n";
+    let expected = "axe-gc: invalid model format \"gpt\": expected provider/model-name; define it under [models] in \
+                    config.toml: \"gpt\" = \"provider/model-name\"\n";
     sandbox.write_log("plain", &entries(3));
     assert_said(&run(&sandbox, &["plain"]), 1, "", expected);
     let unsupported = run(&sandbox, &["a", "--model", "nope/m"]);

@@ -21,6 +21,7 @@ mod attacks;
 mod axe;
 mod axe_agents;
 mod axe_config;
+mod axe_everyday;
 mod axe_faults;
 mod axe_gc;
 mod axe_gc_all;

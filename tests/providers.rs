@@ -248,7 +248,11 @@ fn a_base_url_needs_no_scheme() {
 fn an_unknown_provider_and_a_bad_model_are_told() {
     for (model, line) in [
         ("foo/x", "unsupported provider \"foo\": supported providers are anthropic, openai, ollama, command"),
-        ("gpt", "invalid model format \"gpt\": expected provider/model-name"),
+        (
+            "gpt",
+            "invalid model format \"gpt\": expected provider/model-name; define it under [models] in config.toml: \
+             \"gpt\" = \"provider/model-name\"",
+        ),
         ("/x", "invalid model format \"/x\": empty provider"),
         ("openai/", "invalid model format \"openai/\": empty model name"),
     ] {

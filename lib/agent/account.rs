@@ -8,11 +8,13 @@ use crate::config::model::Model;
 use crate::config::prices::Price;
 use crate::provider::message::TokenUsage;
 use crate::store::spent::{self, Amount, Reservation};
+use std::cell::Cell;
 
 pub(super) struct Account<'a> {
     pub(super) limits: &'a CallLimits,
     pub(super) model: &'a Model,
-    pub(super) price: Option<Price>,
+    /// That of the model that is asked at last.
+    pub(super) price: Cell<Option<Price>>,
     pub(super) env: &'a Env,
     pub(super) reporter: Reporter,
 }
@@ -20,18 +22,18 @@ pub(super) struct Account<'a> {
 impl Account<'_> {
     /// Reserves what a call may take: the tokens of its prompt, and of the longest answer.
     pub(super) fn reserve(&self, (input, output): (u64, u64)) -> Result<Reservation> {
-        if self.limits.needs_prices() && self.price.is_none() {
+        if self.limits.needs_prices() && self.price.get().is_none() {
             let message = format!("the limits in money need a price for the model \"{}\"", self.model);
             return Err(Error::config(message)
                 .hint(format!("add [prices.\"{}\"] to config.toml, with input and output", self.model)));
         }
         let usage = TokenUsage { input, output, ..TokenUsage::default() };
-        spent::reserve(self.env, self.limits, amount(usage, self.price))
+        spent::reserve(self.env, self.limits, amount(usage, self.price.get()))
     }
 
     /// Replaces the reservation by what the call took. Otherwise it stays, which is the safe side.
     pub(super) fn settle(&self, reservation: Reservation, used: TokenUsage) {
-        if let Err(error) = spent::settle(self.env, reservation, amount(used, self.price)) {
+        if let Err(error) = spent::settle(self.env, reservation, amount(used, self.price.get())) {
             self.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
         }
     }

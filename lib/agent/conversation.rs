@@ -5,7 +5,7 @@
 
 use crate::agent::account::Account;
 use crate::agent::log::AgentLog;
-use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::prepare::{ModelRoute, Overrides, PreparedAgent};
 use crate::agent::stats::{Cost, RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tools;
 use crate::agent::tree::{MOST_AT_ONCE, RunContext, Scope};
@@ -15,14 +15,17 @@ use crate::base::json_schema::Schema;
 use crate::base::parallel;
 use crate::base::text::one_line;
 use crate::config::agent::{self, AgentName};
-use crate::config::model::Model;
+use crate::config::global::Api;
 use crate::config::tool::CALL_AGENT;
-use crate::provider::Provider;
+use crate::prompt::vars;
+use crate::provider::error::CallError;
 use crate::provider::message::{
     ChatTurn, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult,
 };
+use crate::provider::{Provider, openai};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -34,7 +37,7 @@ struct Conversation<'a> {
     run: &'a RunContext<'a>,
     scope: Scope<'a>,
     agent: &'a PreparedAgent,
-    provider: Arc<Provider>,
+    model: AskedModel<'a>,
     request: Request,
     warnings: Vec<String>,
     /// Gets the text of each turn as it comes.
@@ -44,6 +47,14 @@ struct Conversation<'a> {
     stats: &'a mut RunStats,
     /// Where the main agent's turns are kept.
     kept: Option<&'a TurnFile>,
+}
+
+/// The model that is asked.
+struct AskedModel<'a> {
+    route: &'a ModelRoute,
+    provider: Arc<Provider>,
+    /// Those that are asked next, if it cannot be reached.
+    next: &'a [ModelRoute],
 }
 
 /// Runs an agent's conversation, which begins with `request`, to its last reply, which has the warnings of all turns. Adds
@@ -56,13 +67,15 @@ pub fn converse(
     on_text: &mut dyn FnMut(&str),
     stats: &mut RunStats,
 ) -> Result<Reply> {
-    let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
-    let is_streamed = run.stream || agent.endpoint.is_streamed();
+    let route = &agent.route;
+    let provider = run.providers.of(&route.endpoint, &agent.workdir, scope)?;
+    let model = AskedModel { route, provider, next: &agent.fallback };
+    let is_streamed = run.stream || route.endpoint.is_streamed();
     let request = Request { tools: offered(agent, scope.depth, run), is_streamed, ..request };
     let kept = run.turns.as_ref().filter(|_| scope.depth == 0);
     let (warnings, has_text) = (Vec::new(), false);
     let mut conversation =
-        Conversation { run, scope, agent, provider, request, warnings, on_text, has_text, stats, kept };
+        Conversation { run, scope, agent, model, request, warnings, on_text, has_text, stats, kept };
     if let Some((newest, said)) = kept.map(TurnFile::take_newest) {
         conversation.stats.so_far.extend(said.into_iter().filter(|text| !text.trim().is_empty()));
         newest.into_iter().for_each(|turn| conversation.add(turn.raw, &turn.calls, turn.results));
@@ -82,8 +95,8 @@ pub fn await_turn(
     request: &mut Request,
     scope: Scope,
 ) -> Result<()> {
-    if agent.endpoint.api().is_some() {
-        let provider = run.providers.of(&agent.endpoint, &agent.workdir, scope)?;
+    if agent.api().is_some() {
+        let provider = run.providers.of(&agent.route.endpoint, &agent.workdir, scope)?;
         provider.await_turn(request, scope.deadline.remaining())?;
         request.has_turn = true;
     }
@@ -164,7 +177,7 @@ impl Conversation<'_> {
 
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
     fn ask(&mut self, turn: u32, closes: bool) -> Result<Reply> {
-        let Conversation { run, scope, agent, provider, request, on_text, has_text, stats, .. } = self;
+        let Conversation { run, scope, agent, model, request, on_text, has_text, stats, kept, .. } = self;
         let reporter = scope.reporter;
         let with_tools = !request.tools.is_empty();
         if with_tools {
@@ -187,20 +200,43 @@ impl Conversation<'_> {
         };
         let answers = (closes || !with_tools, &mut stats.has_closed);
         let (limits, tally) = (run.global.limits(), &run.budget.tally);
-        let account = Account { limits, model: &agent.model, price: agent.price, env: scope.env, reporter };
-        let account = limits.has_periods().then_some(&account);
-        let asked = run.budget.spend(scope.deadline, size, account, answers, |is_last| {
+        let price = Cell::new(model.route.price);
+        let account = Account { limits, model: &model.route.model.clone(), price, env: scope.env, reporter };
+        let charged = limits.has_periods().then_some(&account);
+        let asked = run.budget.spend(scope.deadline, size, charged, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);
             tally.call_begins();
-            let asked = provider.ask(request, scope.deadline, run.retries, &mut on_piece);
-            request.has_turn = false;
-            asked
+            loop {
+                let mut has_begun = false;
+                let mut on_piece = |piece: &str| {
+                    has_begun = true;
+                    on_piece(piece);
+                };
+                let asked = model.provider.ask(request, scope.deadline, run.retries, &mut on_piece);
+                request.has_turn = false;
+                let Err(failure) = &asked else { return asked };
+                // Text that somebody may have seen cannot be taken back.
+                let is_over = has_begun || !failure.is_outage || scope.deadline.passed();
+                if is_over || !model.give_way(failure, request, run, agent, *scope) {
+                    return asked;
+                }
+                stats.retries += failure.retries;
+                stats.fallback = Some(model.route.model.clone());
+                account.price.set(model.route.price);
+                if model.route.endpoint.api() != agent.api() {
+                    // The file says that its turns have the form of the first model.
+                    *kept = None;
+                }
+                if scope.depth == 0 {
+                    tally.answers(&model.route.model);
+                }
+            }
         })?;
         let mut reply = asked.inspect_err(|failure| {
             stats.retries += failure.retries;
             tally.call_ended(TokenUsage::default(), Cost::default(), failure.retries);
         })?;
-        let cost = Cost::of(reply.tokens, agent.price);
+        let cost = Cost::of(reply.tokens, model.route.price);
         tally.call_ended(reply.tokens, cost, reply.retries);
         if with_tools {
             reporter.verbose(&format!(
@@ -241,6 +277,53 @@ impl Conversation<'_> {
         let repaired = accepted(schema, &reply.text);
         self.stats.rejected = repaired.is_err().then(|| reply.text.clone());
         repaired.map(|text| Reply { text, ..reply }).map_err(mismatch)
+    }
+}
+
+impl AskedModel<'_> {
+    /// Lets the next model that can take the request have it; `false` if there is none.
+    fn give_way(
+        &mut self,
+        failure: &CallError,
+        request: &mut Request,
+        run: &RunContext,
+        agent: &PreparedAgent,
+        scope: Scope,
+    ) -> bool {
+        while let Some((route, next)) = self.next.split_first() {
+            self.next = next;
+            let needs_price = run.global.limits().needs_prices() && route.price.is_none();
+            let no_price =
+                || needs_price.then(|| "it has no price, and there is a limit in money".to_owned());
+            let provider = match route.unfit(request, self.route).or_else(no_price) {
+                Some(why) => Err(why),
+                None => {
+                    let connected = run.providers.of(&route.endpoint, &agent.workdir, scope);
+                    connected.map_err(|error| error.message().to_owned())
+                }
+            };
+            let (model, failed) = (&route.model, &self.route.model);
+            match provider {
+                Ok(provider) => {
+                    scope
+                        .reporter
+                        .warn(&format!("\"{failed}\" failed ({failure}); asking \"{model}\" instead"));
+                    if model.provider != failed.provider && route.endpoint.api() == Some(Api::OpenAi) {
+                        request.turns.iter_mut().for_each(|turn| {
+                            if let ChatTurn::Assistant(raw) = turn {
+                                *raw = openai::portable(raw);
+                            }
+                        });
+                    }
+                    request.model.clone_from(&model.name);
+                    request.is_streamed = run.stream || route.endpoint.is_streamed();
+                    (self.route, self.provider) = (route, provider);
+                    return true;
+                }
+                Err(why) => scope.reporter.warn(&format!("\"{model}\" cannot be asked instead: {why}")),
+            }
+        }
+        false
     }
 }
 
@@ -475,9 +558,13 @@ fn run_sub_agent(
     let Scope { env, reporter, .. } = scope;
     let not_loaded = |error: Error| error.context(format!("failed to load agent \"{name}\""));
     let agent_name = AgentName::parse(name).map_err(not_loaded)?;
-    let agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
-    let model = Model::parse(&agent.model)
+    let mut agent = agent::load(&agent_name, env, &reporter).map_err(not_loaded)?;
+    let model = run
+        .global
+        .model(&agent.model)
         .map_err(|error| error.context(format!("invalid model for agent \"{name}\"")))?;
+    let texts = [&mut agent.system_prompt].into_iter().chain(&mut agent.files);
+    vars::fill(&agent.vars, &[], texts).map_err(not_loaded)?;
     let scope = scope.within(agent.timeout);
     let mut prepared = PreparedAgent::new(agent_name, agent, model, Overrides::default(), run.global, scope)?;
     prepared.start_servers(scope)?;

@@ -1,6 +1,7 @@
 //! Running an agent: preparation, conversation, log.
 
 mod account;
+pub mod check;
 pub mod conversation;
 pub mod gc;
 pub mod log;

@@ -3,12 +3,13 @@
 use crate::agent::log::AgentLog;
 use crate::agent::mcp::Server;
 use crate::agent::tree::{MOST_AT_ONCE, Providers, Scope};
+use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
 use crate::base::parallel;
 use crate::config::agent::{self, Agent, AgentName, if_set};
-use crate::config::global::{Api, Endpoint, Global, HttpEndpoint};
+use crate::config::global::{Api, Endpoint, Global};
 use crate::config::mcp::{McpServer, Offers};
 use crate::config::model::Model;
 use crate::config::prices::Price;
@@ -21,7 +22,7 @@ use crate::prompt::files::{self, ContextFile};
 use crate::provider::message::{Attachment, ChatTurn, PDF, Repeats, Request};
 use crate::store::accepted;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Values from the command line that replace those of the agent file.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,13 +32,80 @@ pub struct Overrides<'a> {
     pub workdir: Option<&'a str>,
 }
 
+/// A model, how it is reached, and what it costs.
+#[derive(Debug, Clone)]
+pub struct ModelRoute {
+    pub model: Model,
+    pub(super) endpoint: Endpoint,
+    pub(super) price: Option<Price>,
+}
+
+impl ModelRoute {
+    /// The way to the model of the agent `name`, whatever it is called there.
+    pub(super) fn of(
+        name: &AgentName,
+        agent: &Agent,
+        model: Model,
+        global: &Global,
+        env: &Env,
+    ) -> Result<ModelRoute> {
+        let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(name, env) {
+            Ok(path) if model.to_string() == scaffold::MODEL => {
+                error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
+            }
+            _ => error,
+        })?;
+        let callable = [
+            ("sub_agents", agent.sub_agents.is_empty()),
+            ("tools", agent.tools.is_empty()),
+            ("mcp", agent.mcp.is_empty()),
+        ];
+        let callable = callable.into_iter().find_map(|(what, is_empty)| (!is_empty).then_some(what));
+        if let Some(what) = callable.filter(|_| endpoint.api().is_none()) {
+            return Err(Error::config(format!(
+                "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
+            ))
+            .hint(format!("use a model with tools, or remove {what}")));
+        }
+        let price = global.price(&model);
+        Ok(ModelRoute { model, endpoint, price })
+    }
+
+    /// The first file that the model does not take, and why. Not every API takes files, or all kinds of them.
+    fn refuses<'a>(&self, files: &'a [Attachment]) -> Option<(&'a Attachment, &'static str)> {
+        match self.endpoint.api() {
+            None => Some((files.first()?, "is a command, which takes no files")),
+            Some(Api::Ollama) => {
+                let pdf = files.iter().find(|file| file.media == PDF)?;
+                Some((pdf, "is served by Ollama, which takes images only"))
+            }
+            Some(Api::Anthropic | Api::OpenAi) => None,
+        }
+    }
+
+    /// Why the model cannot take over from a conversation that was held with `other` so far.
+    pub(super) fn unfit(&self, request: &Request, other: &ModelRoute) -> Option<String> {
+        let has_raw_turns = request.turns.iter().any(|turn| matches!(turn, ChatTurn::Assistant(_)));
+        if has_raw_turns && self.endpoint.api() != other.endpoint.api() {
+            return Some("the conversation so far has the form of another API".to_owned());
+        }
+        let refused = request.turns.iter().find_map(|turn| match turn {
+            ChatTurn::Attached(_, files) => self.refuses(files),
+            _ => None,
+        });
+        refused.map(|(file, why)| format!("it {why} (\"{}\")", file.name))
+    }
+}
+
 /// An agent that is ready to run, except for its log and its servers.
 pub struct PreparedAgent {
     pub name: AgentName,
     pub agent: Agent,
     pub model: Model,
-    pub(super) endpoint: Endpoint,
-    pub(super) price: Option<Price>,
+    /// The way to its model, and those to the models that are asked if that one cannot be reached.
+    pub(super) route: ModelRoute,
+    /// The models that are asked if it cannot be reached, in this order.
+    pub(super) fallback: Vec<ModelRoute>,
     pub workdir: PathBuf,
     pub files: Vec<ContextFile>,
     /// The skill's path as it was given, for messages.
@@ -64,47 +132,25 @@ impl PreparedAgent {
         scope: Scope,
     ) -> Result<PreparedAgent> {
         let Scope { env, reporter, .. } = scope;
-        let endpoint = global.endpoint(&model, env).map_err(|error| match agent::path(&name, env) {
-            Ok(path) if model.to_string() == scaffold::MODEL => {
-                error.hint(format!("change the line model = \"{model}\" in \"{}\"", path.display()))
+        let route = ModelRoute::of(&name, &agent, model.clone(), global, env)?;
+        let mut fallback: Vec<ModelRoute> = Vec::new();
+        for text in &agent.fallback {
+            let failed = |error: Error| error.context(format!("fallback \"{text}\" of agent \"{name}\""));
+            let model = global.model(text).map_err(failed)?;
+            if std::iter::once(&route).chain(&fallback).all(|route| route.model != model) {
+                fallback.push(ModelRoute::of(&name, &agent, model, global, env).map_err(failed)?);
             }
-            _ => error,
-        })?;
-        let callable = [
-            ("sub_agents", agent.sub_agents.is_empty()),
-            ("tools", agent.tools.is_empty()),
-            ("mcp", agent.mcp.is_empty()),
-        ];
-        let callable = callable.into_iter().find_map(|(what, is_empty)| (!is_empty).then_some(what));
-        if let Some(what) = callable.filter(|_| matches!(endpoint, Endpoint::Command { .. })) {
-            return Err(Error::config(format!(
-                "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
-            ))
-            .hint(format!("use a model with tools, or remove {what}")));
         }
         warn_of_missing(&name, &agent, scope);
         let workdir = agent::workdir(overrides.workdir, &agent, env)?;
         let files = files::collect(&agent.files, &workdir, &reporter)?;
-        let (skill_path, skill) = match (overrides.skill, agent.skill.as_str()) {
-            (Some(typed), _) => {
-                (typed.to_owned(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
-            }
-            (None, "") => (String::new(), String::new()),
-            (None, path) => (path.to_owned(), skill::load(path, None, env, &reporter)?),
+        let (skill_path, skill) = skill_of(&agent, overrides.skill, scope)?;
+        let schema = match overrides.schema {
+            Some(typed) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
+            None => schema_of(&agent.schema, env)?,
         };
-        let schema = match (overrides.schema, agent.schema.as_str()) {
-            (Some(typed), _) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
-            (None, "") => None,
-            (None, path) => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
-        };
-        let declared = |(tool, entry): (&String, &ToolEntry)| {
-            let schema = match entry.schema.as_str() {
-                "" => None,
-                path => Some(schema_file::load(&env.config_dir()?.join(env.expand(path)), path)?),
-            };
-            entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
-        };
-        let mut tools = agent.tools.iter().map(declared).collect::<Result<Vec<_>>>()?;
+        let tools = agent.tools.iter().map(|(tool, entry)| declared(&name, tool, entry, env));
+        let mut tools = tools.collect::<Result<Vec<_>>>()?;
         let mcp = accepted_servers(&name, &agent, scope)?;
         for (server, offers) in &mcp {
             for (tool, offer) in offers {
@@ -117,13 +163,13 @@ impl PreparedAgent {
                 tools.push(tool);
             }
         }
-        let price = global.price(&model);
+        let servers = BTreeMap::new();
         Ok(PreparedAgent {
             name,
             agent,
             model,
-            endpoint,
-            price,
+            route,
+            fallback,
             workdir,
             files,
             skill_path,
@@ -131,7 +177,7 @@ impl PreparedAgent {
             schema,
             tools,
             mcp,
-            servers: BTreeMap::new(),
+            servers,
         })
     }
 
@@ -153,7 +199,7 @@ impl PreparedAgent {
 
     /// Fetches the key of its service, which is an error if there is none.
     pub fn connect(&self, providers: &Providers, scope: Scope) -> Result<()> {
-        providers.of(&self.endpoint, &self.workdir, scope).map(|_| ())
+        providers.of(&self.route.endpoint, &self.workdir, scope).map(|_| ())
     }
 
     /// How many tokens one run may take; `None`: no limit.
@@ -163,7 +209,9 @@ impl PreparedAgent {
 
     /// How many tokens the next call may take, about: those of its prompt, and of the longest answer as far as it is known.
     pub fn size(&self, request: &Request) -> (u64, u64) {
-        (request.tokens(), request.most_output(self.endpoint.api()))
+        let most = |route: &ModelRoute| request.most_output(route.endpoint.api());
+        let fallback = self.fallback.iter().map(most).max().unwrap_or(0);
+        (request.tokens(), most(&self.route).max(fallback))
     }
 
     /// Starts its MCP servers, which end with it.
@@ -195,35 +243,17 @@ impl PreparedAgent {
             (format!("mcp.{}", server.name), server.entry.command.first().cloned().unwrap_or_default())
         });
         for (key, program) in tools.chain(servers) {
-            let path =
-                if program.contains('/') { self.workdir.join(&program) } else { PathBuf::from(&program) };
-            if lookup::on_path(path.as_os_str(), scope.env).is_none() {
-                scope.reporter.warn(&format!("{key}: the program \"{program}\" was not found"));
-            }
+            warn_of_missing_program(&key, &program, &self.workdir, scope);
         }
     }
 
     /// The API of its model; a command has none.
     pub fn api(&self) -> Option<Api> {
-        match &self.endpoint {
-            Endpoint::Http(HttpEndpoint { api, .. }) => Some(*api),
-            Endpoint::Command { .. } => None,
-        }
+        self.route.endpoint.api()
     }
 
-    /// Not every API takes files, or all kinds of them.
     pub fn check_files(&self, files: &[Attachment]) -> Result<()> {
-        let refused = match &self.endpoint {
-            Endpoint::Command { .. } => {
-                files.first().map(|file| (file, "is a command, which takes no files"))
-            }
-            Endpoint::Http(HttpEndpoint { api: Api::Ollama, .. }) => {
-                let pdf = files.iter().find(|file| file.media == PDF);
-                pdf.map(|file| (file, "is served by Ollama, which takes images only"))
-            }
-            Endpoint::Http(_) => None,
-        };
-        match refused {
+        match self.route.refuses(files) {
             Some((file, why)) => Err(Error::usage(format!(
                 "cannot attach \"{}\": the model \"{}\" {why}",
                 file.name, self.model
@@ -259,12 +289,43 @@ fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec
     servers.into_iter().map(with_offers).collect()
 }
 
+/// The skill of an agent, and its path as it was given.
+pub(super) fn skill_of(agent: &Agent, typed: Option<&str>, scope: Scope) -> Result<(String, String)> {
+    let Scope { env, reporter, .. } = scope;
+    Ok(match (typed, agent.skill.as_str()) {
+        (Some(typed), _) => {
+            (typed.to_owned(), skill::load(typed, Some(&env.current_dir()?), env, &reporter)?)
+        }
+        (None, "") => (String::new(), String::new()),
+        (None, path) => (path.to_owned(), skill::load(path, None, env, &reporter)?),
+    })
+}
+
+/// The schema that an agent's file names, if it names one.
+pub(super) fn schema_of(path: &str, env: &Env) -> Result<Option<Schema>> {
+    match path {
+        "" => Ok(None),
+        path => schema_file::load(&env.config_dir()?.join(env.expand(path)), path).map(Some),
+    }
+}
+
+pub(super) fn declared(name: &AgentName, tool: &str, entry: &ToolEntry, env: &Env) -> Result<DeclaredTool> {
+    let schema = schema_of(&entry.schema, env)?;
+    entry.declared(tool, schema).map_err(|error| error.context(format!("agent config \"{name}\"")))
+}
+
+/// `key` is where the agent's file names it.
+pub(super) fn warn_of_missing_program(key: &str, program: &str, workdir: &Path, scope: Scope) {
+    let path = if program.contains('/') { workdir.join(program) } else { PathBuf::from(program) };
+    if lookup::on_path(path.as_os_str(), scope.env).is_none() {
+        scope.reporter.warn(&format!("{key}: the program \"{program}\" was not found"));
+    }
+}
+
 /// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.
-fn warn_of_missing(name: &AgentName, agent: &Agent, scope: Scope) {
+pub(super) fn warn_of_missing(name: &AgentName, agent: &Agent, scope: Scope) {
     for callee in &agent.sub_agents {
-        let exists =
-            AgentName::parse(callee).and_then(|callee| Ok(agent::path(&callee, scope.env)?.exists()));
-        if !exists.unwrap_or(false) {
+        if !AgentName::parse(callee).is_ok_and(|callee| agent::exists(&callee, scope.env)) {
             scope.reporter.warn(&format!("agent \"{name}\" may call \"{callee}\", which does not exist"));
         }
     }

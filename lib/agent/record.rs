@@ -9,6 +9,7 @@ use crate::base::signal;
 use crate::base::sync::lock;
 use crate::base::text::{cut, one_line};
 use crate::config::global::{CallLimits, Global};
+use crate::config::model::Model;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::command::RUN;
 use crate::provider::message::TokenUsage;
@@ -57,6 +58,11 @@ impl Tally {
     pub(super) fn call_begins(&self) {
         self.running.fetch_add(1, SeqCst);
         lock(&self.taken).0.calls += 1;
+    }
+
+    /// Another model than the agent's own takes over.
+    pub(super) fn answers(&self, model: &Model) {
+        lock(&self.taken).0.model = model.to_string();
     }
 
     pub(super) fn call_ended(&self, tokens: TokenUsage, more: Cost, retries: u32) {

@@ -1,5 +1,6 @@
 //! What a conversation costs, for this agent and those below it.
 
+use crate::config::model::Model;
 use crate::config::prices::Price;
 use crate::provider::message::TokenUsage;
 use serde_json::Value;
@@ -23,6 +24,8 @@ pub struct RunStats {
     pub so_far: Vec<String>,
     /// What the agents that it called have answered, each under its name.
     pub answers: Vec<String>,
+    /// The model that took over from the agent's own.
+    pub fallback: Option<Model>,
     /// Whether the call that is set aside for its answer is used.
     pub(super) has_closed: bool,
     /// The answer that did not match the schema.

@@ -375,10 +375,10 @@ mod tests {
     #[test]
     fn a_limit_for_several_runs_stops_each_of_them() {
         let whole = Arc::new(TokenLimit::new(Some(30), "raise --budget"));
-        let make = |own| RunBudget::new(9, own).within(Arc::clone(&whole));
+        let make = |own| RunBudget::new(9, own).within(Arc::clone(&whole), Arc::default());
         let spend = |budget: &RunBudget, size| {
             let deadline = Deadline::after_seconds(EVER);
-            budget.spend(deadline, (size, 0), (false, &mut false), reply).map(|reply| reply.unwrap())
+            budget.spend(deadline, (size, 0), None, (false, &mut false), reply).map(|reply| reply.unwrap())
         };
         let (one, other, small) = (make(None), make(None), make(Some(4)));
         // A reply without a count is as large as its prompt.

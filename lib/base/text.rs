@@ -1,11 +1,18 @@
 //! Words and lines: cuts at character boundaries, text that is safe on a terminal, similar names.
 
+pub mod fences;
 mod invisible;
 
 pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible};
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+/// Whether `text` can be a name that stands in braces: `{name}`.
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
 
 /// The first `limit` characters (Unicode scalar values) of `text`, followed by `...` if any were cut.
 pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {

@@ -4,7 +4,7 @@ use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::nearest;
+use crate::base::text::{is_name, nearest};
 use crate::config::mcp::McpEntry;
 use crate::config::toml_file::{self, ANY, Keys, count};
 use crate::config::tool::ToolEntry;
@@ -68,7 +68,11 @@ pub struct Agent {
     pub name: String,
     pub description: String,
     pub model: String,
+    /// The models that are asked, one after another, if that one cannot be reached.
+    pub fallback: Vec<String>,
     pub system_prompt: String,
+    /// What `{{name}}` stands for, by name. An empty value must be set on the command line.
+    pub vars: BTreeMap<String, String>,
     pub skill: String,
     /// A file with a JSON Schema that the answer must match.
     pub schema: String,
@@ -211,11 +215,12 @@ pub const KEYS: Keys = &[
     (
         "",
         &[
-            "name", "description", "model", "system_prompt", "skill", "schema", "files", "workdir",
-            "sub_agents", "sub_agents_config", "tools", "mcp", "timeout", "cache", "memory", "limits",
-            "params",
+            "name", "description", "model", "fallback", "system_prompt", "vars", "skill", "schema", "files",
+            "workdir", "sub_agents", "sub_agents_config", "tools", "mcp", "timeout", "cache", "memory",
+            "limits", "params",
         ],
     ),
+    ("vars", &["*"]),
     ("sub_agents_config", &["max_depth", "parallel", "timeout"]),
     ("tools", &["*"]),
     (
@@ -278,37 +283,114 @@ pub fn new_path(name: &AgentName, env: &Env) -> Result<PathBuf> {
     Ok(dirs(env)?.swap_remove(0).join(format!("{name}.toml")))
 }
 
-/// Reads and checks `agents/<name>.toml`; unknown keys and a differing `name` are warnings.
+/// The agent that runs if none is named, and the table of config.toml that defines it.
+pub const DEFAULT: &str = "default";
+
+/// config.toml, as far as it defines an agent.
+#[derive(Deserialize)]
+struct DefaultPart {
+    default: Option<Agent>,
+}
+
+/// Where an agent is defined.
+struct Source {
+    bytes: Vec<u8>,
+    path: PathBuf,
+    /// For messages.
+    what: String,
+    /// Whether it is a table of config.toml.
+    is_default: bool,
+}
+
+/// The definition of an agent: its file, or `[default]` of config.toml for the one of this name.
+fn find(name: &AgentName, env: &Env) -> Result<Option<Source>> {
+    let (path, what) = (path(name, env)?, format!("agent config \"{name}\""));
+    let file = toml_file::read(&path, &what)?;
+    if name.0 == DEFAULT {
+        let config = env.config_dir()?.join("config.toml");
+        let bytes = toml_file::read(&config, "config file")?.unwrap_or_default();
+        let part = toml_file::text(&bytes).ok().and_then(|text| toml::from_str::<toml::Table>(text).ok());
+        match (&file, part.is_some_and(|file| file.contains_key(DEFAULT))) {
+            (Some(_), true) => {
+                let (path, config) = (path.display(), config.display());
+                return Err(Error::config(format!(
+                    "the agent \"{name}\" is defined twice: in \"{path}\", and by [{DEFAULT}] in \"{config}\""
+                ))
+                .hint("remove one of them, or rename the file"));
+            }
+            (None, true) => {
+                let what = format!("[{DEFAULT}] in config.toml");
+                return Ok(Some(Source { bytes, path: config, what, is_default: true }));
+            }
+            (_, false) => {}
+        }
+    }
+    Ok(file.map(|bytes| Source { bytes, path, what, is_default: false }))
+}
+
+/// The file that defines an agent.
+pub fn file_of(name: &AgentName, env: &Env) -> Result<Option<PathBuf>> {
+    Ok(find(name, env)?.map(|source| source.path))
+}
+
+/// Whether an agent of this name is defined.
+pub fn exists(name: &AgentName, env: &Env) -> bool {
+    find(name, env).is_ok_and(|source| source.is_some())
+}
+
+/// Reads and checks an agent's definition; unknown keys and a differing `name` are warnings.
 pub fn load(name: &AgentName, env: &Env, reporter: &Reporter) -> Result<Agent> {
-    let path = path(name, env)?;
-    let read = toml_file::read(&path, &format!("agent config \"{name}\""))?;
-    let Some(bytes) = read else { return Err(not_found(name, &path, env)) };
+    match find(name, env)? {
+        Some(source) => read(name, &source, reporter),
+        None => Err(not_found(name, &path(name, env)?, env)),
+    }
+}
+
+/// The agent that runs if none is named. If nothing defines it, it has not even a model.
+pub fn load_default(env: &Env, reporter: &Reporter) -> Result<(AgentName, Agent)> {
+    let name = AgentName(DEFAULT.to_owned());
+    let agent = find(&name, env)?.map(|source| read(&name, &source, reporter)).transpose()?;
+    Ok((name, agent.unwrap_or_default()))
+}
+
+fn read(name: &AgentName, source: &Source, reporter: &Reporter) -> Result<Agent> {
+    let Source { bytes, path, what, is_default } = source;
     let correct = format!("correct \"{}\"", path.display());
-    let failed = |error: Error| {
-        error.context(format!("failed to parse agent config \"{name}\"")).hint(correct.as_str())
+    let failed = |error: Error| error.context(format!("failed to parse {what}")).hint(correct.as_str());
+    let parsed = match is_default {
+        false => toml_file::parse::<Agent>(bytes, KEYS),
+        true => toml_file::parse_part::<DefaultPart>(bytes, Some(DEFAULT), KEYS)
+            .map(|(part, unknown)| (part.default.unwrap_or_default(), unknown)),
     };
-    let (mut agent, unknown) = toml_file::parse::<Agent>(&bytes, KEYS).map_err(failed)?;
-    let file = toml_file::text(&bytes).map(toml::from_str)?.unwrap_or_default();
+    let (mut agent, unknown) = parsed.map_err(failed)?;
+    let mut file: toml::Table = toml_file::text(bytes).map(toml::from_str)?.unwrap_or_default();
+    if *is_default {
+        file = file.remove(DEFAULT).and_then(|part| part.try_into().ok()).unwrap_or_default();
+        // The model may come from the command line.
+        file.entry("model").or_insert_with(|| "any".into());
+        file.insert("name".to_owned(), DEFAULT.into());
+        agent.name = if agent.name.is_empty() { DEFAULT.to_owned() } else { agent.name };
+    }
     // Before the check, because a missing key may only be misspelt.
-    for what in unknown {
-        reporter.warn(&format!("agent config \"{name}\": {what}"));
+    for fault in unknown {
+        reporter.warn(&format!("{what}: {fault}"));
     }
     check(&file).map_err(|e| e.hint(correct.as_str()))?;
     agent.params.extra = further_params(file).map_err(failed)?;
     for key in agent.params.extra.keys() {
         if let Some(near) = nearest(key, ["temperature", "max_tokens"]) {
-            reporter.warn(&format!(
-                "agent config \"{name}\": params.{key} goes to the API as it is; did you mean \"{near}\"?"
-            ));
+            reporter
+                .warn(&format!("{what}: params.{key} goes to the API as it is; did you mean \"{near}\"?"));
         }
     }
     if agent.memory.path.starts_with("~/") {
-        reporter.warn(&format!("agent config \"{name}\": memory.path is used as written; ~ is not expanded"));
+        reporter.warn(&format!("{what}: memory.path is used as written; ~ is not expanded"));
     }
     if agent.name != name.0 {
         reporter.warn(&format!(
-            "agent config \"{name}\" has name = \"{}\", but the name of the file is used",
-            agent.name.escape_debug()
+            "{what} has name = \"{}\", but the name of the {} is used",
+            agent.name.escape_debug(),
+            if *is_default { "table" } else { "file" }
         ));
     }
     Ok(agent)
@@ -333,8 +415,8 @@ fn as_argument(name: &str) -> String {
     if name.starts_with('-') { format!("-- {quoted}") } else { quoted }
 }
 
-/// The stems of all agent files, sorted, including those that are not valid names.
-fn names(env: &Env) -> Result<Vec<String>> {
+/// The names of all agents, sorted, including those of files that are not valid names.
+pub fn names(env: &Env) -> Result<Vec<String>> {
     let failed = |e: io::Error| Error::config(format!("failed to list agents: {e}")).because(e);
     let dirs = dirs(env)?.into_iter().map(|dir| file::if_exists(fs::read_dir(dir)));
     let entries = dirs.collect::<io::Result<Vec<_>>>().map_err(failed)?;
@@ -346,6 +428,9 @@ fn names(env: &Env) -> Result<Vec<String>> {
         {
             names.push(stem.to_string_lossy().into_owned());
         }
+    }
+    if exists(&AgentName(DEFAULT.to_owned()), env) {
+        names.push(DEFAULT.to_owned());
     }
     names.sort();
     names.dedup();
@@ -402,12 +487,19 @@ fn check(file: &toml::Table) -> Result<()> {
     if temperature.is_some_and(|t| !t.is_finite() || t < 0.0) {
         return wrong("params.temperature must be a non-negative number".to_owned());
     }
-    for (table, keys) in [("tools", &["timeout"][..]), ("mcp", &["timeout", "start_timeout"])] {
-        for (name, tool) in value(table).and_then(toml::Value::as_table).into_iter().flatten() {
+    let table = |key| value(key).and_then(toml::Value::as_table).into_iter().flatten();
+    if let Some((name, _)) = table("vars").find(|(name, _)| !is_name(name)) {
+        return wrong(format!(
+            "vars.\"{}\" is no name: use letters, digits, _ and -, and begin with a letter",
+            name.escape_debug()
+        ));
+    }
+    for (key, keys) in [("tools", &["timeout"][..]), ("mcp", &["timeout", "start_timeout"])] {
+        for (name, tool) in table(key) {
             let negative =
                 |key: &&&str| tool.get(**key).and_then(toml::Value::as_integer).is_some_and(|n| n < 0);
-            if let Some(key) = keys.iter().find(negative) {
-                return wrong(format!("{table}.{name}.{key} must be non-negative"));
+            if let Some(wrong_key) = keys.iter().find(negative) {
+                return wrong(format!("{key}.{name}.{wrong_key} must be non-negative"));
             }
         }
     }

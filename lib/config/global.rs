@@ -4,10 +4,11 @@ use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::secret::Secret;
+use crate::base::text::nearest;
 use crate::config::model::Model;
 use crate::config::preset::{preset, presets};
 use crate::config::prices::{self, Price};
-use crate::config::toml_file::{self, Keys};
+use crate::config::toml_file::{self, ANY, Keys};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -42,6 +43,8 @@ pub struct Global {
     prices: BTreeMap<Model, Price>,
     /// Likewise.
     rates: BTreeMap<Model, Rate>,
+    /// Models by their short names.
+    pub models: BTreeMap<String, Model>,
 }
 
 /// How often a model may be asked by all programs of this machine together. An entry without a number shares only what a
@@ -136,7 +139,10 @@ impl ProviderEntry {
 }
 
 pub const KEYS: Keys = &[
-    ("", &["providers", "retry", "limits", "ledger", "prices", "rates"]),
+    ("", &["providers", "models", "default", "retry", "limits", "ledger", "prices", "rates"]),
+    ("models", &["*"]),
+    // An agent's keys; they are checked where it is loaded.
+    ("default", &[ANY]),
     ("limits", &["max_calls", "max_tokens_total", "per_day", "per_month", "per_day_cost", "per_month_cost"]),
     ("ledger", &["enabled"]),
     ("retry", &["max"]),
@@ -216,9 +222,14 @@ impl Global {
             }
             return Ok(Global::default());
         };
-        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(|error| {
+        let failed = |error: Error| {
             error.context("failed to parse config file").hint(format!("correct \"{}\"", path.display()))
-        })?;
+        };
+        let (global, unknown) = toml_file::parse::<Global>(&bytes, KEYS).map_err(failed)?;
+        if let Some(alias) = global.models.keys().find(|alias| alias.is_empty() || alias.contains('/')) {
+            let alias = alias.escape_debug();
+            return Err(failed(Error::config(format!("models.\"{alias}\": a short name has no slash"))));
+        }
         for what in unknown {
             reporter.warn(&format!("config file \"{}\": {what}", path.display()));
         }
@@ -264,6 +275,25 @@ impl Global {
     /// What the tokens of `model` cost, if config.toml says so.
     pub fn price(&self, model: &Model) -> Option<Price> {
         self.prices.get(model).copied()
+    }
+
+    /// The model that `text` names: PROVIDER/MODEL, or a short name from `[models]`.
+    pub fn model(&self, text: &str) -> Result<Model> {
+        if let Some(model) = self.models.get(text) {
+            return Ok(model.clone());
+        }
+        Model::parse(text).map_err(|error| {
+            if text.is_empty() || text.contains('/') {
+                return error;
+            }
+            let near = nearest(text, self.models.keys().map(String::as_str));
+            let near = near.map(|near| format!("did you mean \"{near}\"? Or ")).unwrap_or_default();
+            // A text of JSON is one of TOML, too.
+            let alias = serde_json::Value::from(text);
+            error.hint(format!(
+                "{near}define it under [models] in config.toml: {alias} = \"provider/model-name\""
+            ))
+        })
     }
 
     /// How to reach `model`: by the file's entry for its provider, or by a built-in one.

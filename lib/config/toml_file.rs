@@ -5,6 +5,7 @@ use crate::base::file;
 use crate::base::text::nearest;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use std::path::Path;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The largest configuration file that is read, in bytes.
@@ -27,6 +28,15 @@ pub(super) const ANY: &str = "**";
 
 /// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
+    parse_part(bytes, None, keys)
+}
+
+/// The same for a file in which only the table `part` is looked at: `keys` are those below it.
+pub(super) fn parse_part<T: DeserializeOwned>(
+    bytes: &[u8],
+    part: Option<&str>,
+    keys: Keys,
+) -> Result<(T, Vec<String>)> {
     let text = text(bytes)?;
     let value = toml::from_str(text).map_err(|e| {
         let message = without_value(e.message());
@@ -37,7 +47,13 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T,
     })?;
     let mut unknown = Vec::new();
     if let Ok(table) = DeTable::parse(text) {
-        find_unknown(table.get_ref(), &[], keys, text, &mut unknown);
+        match part.map(|part| (part, table.get_ref().get(part).map(Spanned::get_ref))) {
+            None => find_unknown(table.get_ref(), &[], 0, keys, text, &mut unknown),
+            Some((part, Some(DeValue::Table(table)))) => {
+                find_unknown(table, &[part], 1, keys, text, &mut unknown);
+            }
+            Some(_) => {}
+        }
     }
     if unknown.len() > MOST_UNKNOWN {
         unknown.truncate(MOST_UNKNOWN);
@@ -65,8 +81,10 @@ pub(super) fn error_after(before: &[u8], message: &str) -> Error {
     Error::config(format!("line {line}, column {column}: {message}"))
 }
 
-fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &mut Vec<String>) {
-    let known = keys.iter().find(|(name, _)| same_path(name, path)).map_or(&[][..], |(_, known)| *known);
+/// `keys` are those of a table that is `top` tables deep in the file.
+fn find_unknown(table: &DeTable, path: &[&str], top: usize, keys: Keys, text: &str, found: &mut Vec<String>) {
+    let entry = keys.iter().find(|(name, _)| same_path(name, &path[top..]));
+    let known = entry.map_or(&[][..], |(_, known)| *known);
     for (key, value) in table {
         // Finding the line takes time, and there may be a hundred thousand.
         if found.len() > MOST_UNKNOWN {
@@ -86,7 +104,7 @@ fn find_unknown(table: &DeTable, path: &[&str], keys: Keys, text: &str, found: &
             };
             found.push(format!("unknown key \"{}\" on line {line}{near}", whole.join(".")));
         } else if let DeValue::Table(inner) = value.get_ref() {
-            find_unknown(inner, &whole, keys, text, found);
+            find_unknown(inner, &whole, top, keys, text, found);
         }
     }
 }

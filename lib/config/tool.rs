@@ -5,7 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
-use crate::base::text::nearest;
+use crate::base::text::{is_name, nearest};
 use crate::config::toml_file::count;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -214,9 +214,7 @@ fn unknown_placeholder<'a>(word: &'a str, known: &BTreeSet<&str>) -> Option<&'a 
     };
     word.match_indices('{').filter(|(at, _)| !is_other(&word[..*at])).find_map(|(at, _)| {
         let (name, _) = word[at + 1..].split_once('}')?;
-        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-        (is_name && !known.contains(name)).then(|| &word[at..at + name.len() + 2])
+        (is_name(name) && !known.contains(name)).then(|| &word[at..at + name.len() + 2])
     })
 }
 

@@ -1,8 +1,9 @@
-//! `axe-agents`: list, show, create and edit the files that define agents, and accept what their MCP servers offer.
+//! `axe-agents`: list, show, check, create and edit the files that define agents, and accept what their MCP servers offer.
 
+use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, Words, flag, path};
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -17,30 +18,41 @@ use crate::program::person::{self, PATIENCE, only_a_person};
 use crate::store::accepted::{self, Accepted};
 use crate::store::run_log;
 use std::io;
+use std::path::Path;
 
 pub(super) const ABOUT: About = About {
     name: "axe-agents",
-    caption: "list, show, create and edit agents",
+    caption: "list, show, check, create and edit agents",
     usage: &[
         "axe-agents list [--json]",
         "axe-agents show [--json] AGENT",
+        "axe-agents check [--json] [AGENT...]",
         "axe-agents init|edit|accept AGENT",
     ],
     commands: &[
         ("list", "list every agent with its description, by name"),
         ("show", "show what an agent's file sets"),
+        ("check", "say what is wrong with agents, without a call; exit 2 if a run would fail"),
         ("init", "write a commented agents/AGENT.toml and print its path"),
         ("edit", "open the file in $VISUAL, else $EDITOR"),
         ("accept", "show what the agent's MCP servers offer, and ask whether its model may use it"),
     ],
     flags: &[
-        flag("json", "list: one JSON object per line; show: one JSON object"),
+        flag("json", "list, check: one JSON object per line; show: one JSON object"),
         path("agents-dir", "DIR", "look for agents in DIR first, and create them there"),
     ],
-    words: Words::Command(1),
-    rules: &[Rule::Needs(&["--json"], &["list", "show"], "only works with list and show", "")],
+    words: Words::Command(usize::MAX),
+    rules: &[Rule::Needs(
+        &["--json"],
+        &["list", "show", "check"],
+        "only works with list, show and check",
+        "",
+    )],
     text: include_str!("axe_agents.md"),
 };
+
+/// Seconds for key files that do not answer.
+const TIMEOUT: u64 = 30;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -51,7 +63,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let words = args.words();
     match words[..] {
         ["list"] => list(cx)?,
-        ["list", extra] => return Err(Error::unexpected(extra)),
+        ["check", ref names @ ..] => return check(names, cx),
+        ["list", extra, ..] | [_, _, extra, ..] => return Err(Error::unexpected(extra)),
         [_] => return Err(Error::usage("agent name is required")),
         [command, name, ..] => {
             let name = AgentName::parse(name)?;
@@ -94,11 +107,14 @@ fn show(name: &AgentName, cx: &mut Context) -> Result<()> {
     let or_empty = |is_set: bool, value: String| if is_set { value } else { String::new() };
     let Agent { sub_agents_config: calls, memory, params, .. } = &agent;
     let parallel = if calls.parallel { "yes" } else { "no" };
+    let vars: Vec<_> = agent.vars.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let mut rows = vec![
         ("Name", name.to_string()),
         ("Description", agent.description.clone()),
         ("Model", agent.model.clone()),
+        ("Fallback", agent.fallback.join(", ")),
         ("System Prompt", agent.system_prompt.clone()),
+        ("Vars", vars.join("\n")),
         ("Skill", agent.skill.clone()),
         ("Schema", agent.schema.clone()),
         ("Files", agent.files.join(", ")),
@@ -138,27 +154,52 @@ fn show(name: &AgentName, cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
+/// A line for each problem.
+fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
+    let reporter = Reporter::keeping(false, true);
+    let scope = Scope { env: &cx.env, depth: 0, deadline: Deadline::after_seconds(TIMEOUT), reporter };
+    let problems = check::problems(names, scope)?;
+    let is_table = cx.stdout.is_terminal();
+    for problem in &problems {
+        let Problem { level, agent, what, hint } = problem;
+        if cx.json {
+            cx.stdout.json(problem)?;
+            continue;
+        }
+        let [agent, what, hint] = [agent, what, hint.as_deref().unwrap_or_default()].map(in_line);
+        cx.stdout.line(&match is_table {
+            true => format!("{level:7}  {agent}  {what}  {hint}"),
+            false => format!("{level}\t{agent}\t{what}\t{hint}"),
+        })?;
+    }
+    let fails = problems.iter().any(|problem| problem.level == "error");
+    Ok(if fails { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
 fn init(name: &AgentName, cx: &mut Context) -> Result<()> {
     let path = agent::new_path(name, &cx.env)?;
+    let exists = |path: &Path| Err(Error::usage(format!("agent config already exists: {}", path.display())));
+    if name.as_str() == agent::DEFAULT
+        && let Some(path) = agent::file_of(name, &cx.env)?
+    {
+        return exists(&path);
+    }
     if let Some(dir) = path.parent() {
         file::make_dir(dir)?;
     }
     match file::create(&path, scaffold::agent(name).as_bytes(), 0o644) {
         Ok(()) => cx.stdout.line(&path.display().to_string()),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Error::usage(format!("agent config already exists: {}", path.display())))
-        }
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => exists(&path),
         Err(e) => Err(e.into()),
     }
 }
 
 /// Exits with the editor's signal, if the editor was ended by one.
 fn edit(name: &AgentName, cx: &Context) -> Result<ExitCode> {
-    let path = agent::path(name, &cx.env)?;
-    if !path.exists() {
+    let Some(path) = agent::file_of(name, &cx.env)? else {
         return Err(Error::config(format!("agent config not found: {name}"))
             .hint(format!("create it with: axe agents init {name}")));
-    }
+    };
     let status = editor::edit(&path, &cx.env)?;
     if let Some(signal) = editor::signal_of(status) {
         return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));

@@ -108,14 +108,17 @@ fn collect(
         cx.reporter.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
         return Ok(());
     }
-    let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
+    // Without a call, nothing depends on config.toml.
+    let has_analysis = !args.has("no-analysis");
+    let global = if has_analysis { Global::load(&cx.env, &cx.reporter)? } else { Global::default() };
+    let named = args.text("model").unwrap_or(&agent.model);
+    let model = has_analysis.then(|| global.model(named)).transpose()?;
     let path = run_log::path(name, memory, &cx.env)?;
     let timeout = args.number("timeout").unwrap_or(TIMEOUT);
     let deadline = Deadline::after_seconds(timeout);
     let counted = run_log::count(&path, deadline).map_err(unreadable)?;
     let entries = counted.entries;
     // Without a call, only the number of entries is needed, however long the log is.
-    let has_analysis = !args.has("no-analysis");
     let log = if has_analysis || entries == 0 {
         Some(run_log::tail(&path, 0, deadline).map_err(unreadable)?)
     } else {
@@ -130,9 +133,10 @@ fn collect(
     cx.stdout.flush()?;
 
     let mut overview = None;
-    if let Some(log) = log.filter(|_| has_analysis) {
+    if let (Some(log), Some(model)) = (log, &model) {
         overview = run_log::overview(&log);
-        let analysis = analyse(name, agent, &model, log, Deadline::after_seconds(timeout), cx, recorder)?;
+        let deadline = Deadline::after_seconds(timeout);
+        let analysis = analyse(name, agent, (&global, model), log, deadline, cx, recorder)?;
         cx.stdout.line("--- Analysis ---")?;
         cx.stdout.line(analysis.trim_end_matches('\n'))?;
     }
@@ -164,7 +168,7 @@ fn outcome(name: &AgentName, path: &Path, counted: LogCount, agent: &Agent, args
 fn analyse(
     name: &AgentName,
     agent: &Agent,
-    model: &Model,
+    (global, model): (&Global, &Model),
     log: String,
     deadline: Deadline,
     cx: &mut Context,
@@ -172,12 +176,11 @@ fn analyse(
 ) -> Result<String> {
     let this = Run { agent: name.to_string(), model: model.to_string(), ..begun(cx)? };
     let env = &cx.env;
-    let global = Global::load(env, &cx.reporter)?;
     let endpoint = global.endpoint(model, env)?;
     let workdir = agent::workdir(None, agent, env)?;
     let progress = Progress::start(true, format!("{name}: {model}"));
     let (tally, price, retries) = (Arc::<Tally>::default(), global.price(model), global.retries(env)?);
-    *recorder = Some(Recorder::begin(&tally, this, &global, env, |text| Redactor::default().cleaned(text)));
+    *recorder = Some(Recorder::begin(&tally, this, global, env, |text| Redactor::default().cleaned(text)));
     let reply = gc::analyse((&endpoint, &model.name), (&tally, price), log, &workdir, retries, deadline, env);
     drop(progress);
     let reply = reply?;

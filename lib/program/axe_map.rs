@@ -38,6 +38,7 @@ pub(super) const ABOUT: About = About {
         count("max-errors", "stop after N failed lines in a row (default 10)"),
         flag("strict", "an answer that is cut off, refused or empty is an error"),
         value("model", "P/M", "use this model instead of the agent's"),
+        value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable"),
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("schema", "FILE", "each answer must be JSON that this JSON Schema accepts"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
@@ -75,12 +76,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if jobs > MOST_JOBS {
         return Err(Error::usage(format!("the value of \"--jobs\" is more than {MOST_JOBS}: \"{jobs}\"")));
     }
-    let prompt = args.text("prompt");
-    if prompt.is_some_and(|prompt| prompt.trim().is_empty()) {
+    let mut prompt = args.text("prompt").map(str::to_owned);
+    if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
         return Err(Error::usage("the value of \"--prompt\" is empty"));
     }
     let name = AgentName::parse(args.words().first().unwrap_or(&""))?;
-    let Loaded { global, prepared, timeout, deadline } = load(args, name, env, *reporter)?;
+    let Loaded { global, prepared, timeout, deadline } = load(args, Some(name), &mut prompt, env, *reporter)?;
     if stdin::is_terminal() {
         return Err(Error::usage("nothing is piped in").hint("pipe in lines: axe-map AGENT < FILE"));
     }
@@ -88,7 +89,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     // Lines are no entries of the log, and do not know of each other.
     let log = AgentLog::load(&prepared.name, &Memory::default(), scope);
     let mut task = Task {
-        prompt: prompt.map(str::to_owned),
+        prompt,
         max_tokens: prepared.max_tokens_total(&global),
         budget: Arc::new(TokenLimit::new(
             args.number("budget"),

@@ -23,12 +23,13 @@ use crate::base::json_schema::Schema;
 use crate::base::stderr::line;
 use crate::base::stdin;
 use crate::base::text::disarmed;
+use crate::base::text::fences::code_blocks;
 use crate::config::agent::{self, AgentName, agents_dir, if_set, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::memory::redact::Redactor;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
-use crate::prompt::{self, attachments};
+use crate::prompt::{self, attachments, vars};
 use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
 use crate::store::run_id::RunId;
@@ -41,13 +42,14 @@ use std::time::Instant;
 pub(super) const ABOUT: About = About {
     name: "axe-run",
     caption: "run an agent: prompt in, answer out",
-    usage: &["axe-run [OPTIONS] (AGENT [< CONTEXT] | --continue RUN)"],
+    usage: &["axe-run [OPTIONS] [AGENT] [< CONTEXT]", "axe-run [OPTIONS] --continue RUN"],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
-        value("attach", "FILE", "show the model an image or a PDF; - is stdin; repeatable"),
+        value("attach", "FILE", "show an image or a PDF; - is stdin; repeatable"),
         value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("continue", "RUN", "go on with a run that failed after calls of tools"),
         value("model", "P/M", "use this model instead of the agent's"),
+        value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable"),
         value("skill", "PATH", "use this skill instead of the agent's"),
         value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
         value("workdir", "DIR", "look for files and run commands in DIR"),
@@ -60,13 +62,15 @@ pub(super) const ABOUT: About = About {
         flag("stream", "print the answer as it comes"),
         flag("strict", "exit 1 if the answer is cut off, refused or empty"),
         flag("dry-run", "show the prompt and the settings, call nothing"),
-        flag("json", "print a JSON object with the answer and its token counts"),
+        flag("code", "print only what stands in the answer's code fences"),
+        flag("json", "print the answer and its token counts as JSON"),
         flag("verbose", "describe every step on stderr").short('v'),
     ],
     words: Words::AtMost(usize::MAX),
     rules: &[
         Rule::Apart("--skip-empty", &["--no-stdin"], ""),
         Rule::Apart("--continue", CONTINUED_AS_IT_WAS, "the run goes on as it began"),
+        Rule::Apart("--code", &["--stream", "--json", "--schema"], ""),
     ],
     text: include_str!("axe_run.md"),
     ..About::BLANK
@@ -74,7 +78,8 @@ pub(super) const ABOUT: About = About {
 
 /// What a run that is continued has from its beginning.
 const CONTINUED_AS_IT_WAS: &[&str] = &[
-    "--prompt", "--attach", "--conversation", "--skill", "--schema", "--workdir", "--skip-empty", "--dry-run",
+    "--prompt", "--set", "--attach", "--conversation", "--skill", "--schema", "--workdir", "--skip-empty",
+    "--dry-run",
 ];
 
 /// Seconds, unless `--timeout` is given.
@@ -84,20 +89,32 @@ pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
 }
 
-/// The one agent that is named.
-fn agent_name(args: &Args) -> Result<AgentName> {
+/// The one agent that is named, if one is.
+fn agent_name(args: &Args) -> Result<Option<AgentName>> {
     let words = args.words();
-    let (name, more) = match words[..] {
-        [] => {
-            return Err(Error::usage("agent name is required").hint("see them with: axe agents list"));
-        }
-        [name] => return AgentName::parse(name),
-        [name, more, ..] => (name, more),
+    let [name, more, ..] = words[..] else {
+        return words.first().map(|name| AgentName::parse(name)).transpose();
     };
     Err(Error::unexpected(more).hint(match args.has("prompt") {
         false => format!("a prompt needs -p: axe-run -p \"…\" {name}"),
         true => "a run takes one agent".to_owned(),
     }))
+}
+
+/// Without an agent, only a prompt says what to do.
+fn nothing_to_do() -> Error {
+    Error::usage("agent name is required")
+        .hint("see them with: axe agents list; or give a prompt: axe-run -p \"…\"")
+}
+
+fn without_model(needs_prompt: bool, env: &Env) -> Error {
+    let config = env.config_dir().unwrap_or_default().join("config.toml");
+    let next = format!("use --model, or set model under [default] in \"{}\"", config.display());
+    match needs_prompt {
+        // Not even that there is a prompt is known yet.
+        true => Error::usage("agent name is required").hint(format!("without an agent: {next}")),
+        false => Error::config("no agent is named, and the default has no model").hint(next),
+    }
 }
 
 fn piped_in(deadline: Deadline) -> stdin::StdinOptions {
@@ -122,12 +139,40 @@ pub(super) struct Loaded {
     pub(super) deadline: Deadline,
 }
 
-pub(super) fn load(args: &Args, name: AgentName, env: &Env, reporter: Reporter) -> Result<Loaded> {
-    let agent = agent::load(&name, env, &reporter)?;
+/// The agent `name`, or without a name the default one, with the variables of its texts and of `prompt` filled in.
+pub(super) fn load(
+    args: &Args,
+    name: Option<AgentName>,
+    prompt: &mut Option<String>,
+    env: &Env,
+    reporter: Reporter,
+) -> Result<Loaded> {
+    let is_named = name.is_some();
+    let (name, mut agent) = match name {
+        Some(name) => {
+            let agent =
+                agent::load(&name, env, &reporter).map_err(|error| match name.as_str().contains(' ') {
+                    true if !args.has("prompt") => error.hint("a prompt needs -p: axe-run -p \"…\""),
+                    _ => error,
+                })?;
+            (name, agent)
+        }
+        None => agent::load_default(env, &reporter)?,
+    };
     let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
     let deadline = Deadline::after_seconds(timeout);
-    let model = Model::parse(args.text("model").unwrap_or(&agent.model))?;
     let global = Global::load(env, &reporter)?;
+    let model = match args.text("model") {
+        Some(text) => global.model(text)?,
+        None if agent.model.is_empty() => return Err(without_model(!is_named && prompt.is_none(), env)),
+        None => global.model(&agent.model)?,
+    };
+    if args.has("model") {
+        // It alone is wanted.
+        agent.fallback.clear();
+    }
+    let texts = [&mut agent.system_prompt].into_iter().chain(&mut agent.files).chain(prompt);
+    vars::fill(&agent.vars, &args.texts("set"), texts)?;
     let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
     let overrides = Overrides { skill, schema, workdir };
     let scope = Scope { env, depth: 0, deadline, reporter };
@@ -151,9 +196,18 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage("the value of \"--prompt\" is empty"));
     }
     let conversation = args.parsed("conversation", ConversationName::parse)?;
-    let name = agent_name(args)?;
-    let Loaded { global, mut prepared, timeout, deadline } = load(args, name, env, *reporter)?;
+    let named = agent_name(args)?;
+    let needs_prompt = named.is_none() && typed.is_none();
+    if needs_prompt && (args.has("no-stdin") || stdin::is_terminal()) {
+        return Err(nothing_to_do());
+    }
+    let mut prompt = typed.map(str::to_owned);
+    let Loaded { global, mut prepared, timeout, deadline } = load(args, named, &mut prompt, env, *reporter)?;
+    let typed = prompt.as_deref();
     let scope = Scope { env, depth: 0, deadline, reporter: *reporter };
+    if args.has("code") && prepared.schema.is_some() {
+        return Err(Error::usage("option \"--code\" does not go together with the agent's schema"));
+    }
     let attached = args.texts("attach");
     let from_stdin = attached.contains(&"-");
     if from_stdin && args.has("no-stdin") {
@@ -174,6 +228,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         );
     }
     let piped = bytes.and_then(|bytes| stdin::text_of(bytes, reporter));
+    if needs_prompt && piped.is_none() && !args.has("skip-empty") {
+        return Err(nothing_to_do());
+    }
     if args.has("skip-empty") && !from_stdin && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(());
@@ -238,14 +295,18 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
     let begun = Run { parent: Some(id.to_string()), ..begun(cx)? };
     let Context { env, stdout, reporter, .. } = cx;
     let name = AgentName::parse(&start.agent)?;
-    let mut agent = agent::load(&name, env, reporter)?;
+    let mut agent = match name.as_str() {
+        agent::DEFAULT => agent::load_default(env, reporter)?.1,
+        _ => agent::load(&name, env, reporter)?,
+    };
+    agent.fallback.clear();
     // They are in the first request.
     agent.files.clear();
     (agent.skill, agent.schema) = (String::new(), String::new());
     let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
     let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
-    let model = Model::parse(args.text("model").unwrap_or(&start.model))?;
     let global = Global::load(env, reporter)?;
+    let model = global.model(args.text("model").unwrap_or(&start.model))?;
     let overrides = Overrides { workdir: start.workdir.to_str(), ..Overrides::default() };
     let mut prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
     if prepared.api() != start.api {
@@ -353,13 +414,14 @@ impl Task<'_> {
         for warning in reply.warnings.iter().chain(&Reply::tries(stats.retries)) {
             reporter.warn(warning);
         }
-        let flaw = reply.flaw();
-        let is_strict = args.has("strict");
+        let lacks_code = args.has("code") && code_blocks(&reply.text).is_empty();
+        let flaw = if lacks_code { Some("the answer has no code".to_owned()) } else { reply.flaw() };
+        let is_strict = args.has("strict") || lacks_code;
         // What was printed is in it, whatever happens to this program next.
         let added = match &self.conversation {
             Some(conversation) if !is_strict || flaw.is_none() => {
                 let RunStart { message, attached, .. } = &*self.start;
-                conversation.append(message, attached.clone(), &reply, &prepared.model, *scope)
+                conversation.append(message, attached.clone(), &reply, self.model(&stats), *scope)
             }
             _ => Ok(()),
         };
@@ -379,6 +441,11 @@ impl Task<'_> {
         printed.and(added)
     }
 
+    /// The model that was asked last.
+    fn model<'a>(&'a self, stats: &'a RunStats) -> &'a Model {
+        stats.fallback.as_ref().unwrap_or(&self.prepared.model)
+    }
+
     /// What a run that failed has said: it was paid for. Within a spent budget it is the output, otherwise stderr has it.
     fn keep(&self, error: Error, stats: &RunStats, is_live: bool, stdout: &mut Stdout) -> Result<()> {
         let text = stats.before_failure(is_live);
@@ -387,7 +454,7 @@ impl Task<'_> {
             ErrorKind::Limit => (true, "limit"),
             _ => (false, "error"),
         };
-        let reply = Reply::new(text, StopReason::Cut, reason, &self.prepared.model.name);
+        let reply = Reply::new(text, StopReason::Cut, reason, &self.model(stats).name);
         if is_budget {
             return self.print(&reply, stats, stdout).and(Err(error));
         }
@@ -406,9 +473,16 @@ impl Task<'_> {
             return stdout.flush();
         }
         let is_terminal = stdout.is_terminal();
-        stdout.text(&if is_terminal { disarmed(&reply.text) } else { Cow::Borrowed(reply.text.as_str()) })?;
+        let mut text = Cow::Borrowed(reply.text.as_str());
+        if self.args.has("code") {
+            text = code_blocks(&text).join("\n").into();
+            if text.is_empty() {
+                reply.text.lines().for_each(line);
+            }
+        }
+        stdout.text(&if is_terminal { disarmed(&text) } else { Cow::Borrowed(&*text) })?;
         let newline = self.args.has("newline") || is_terminal;
-        if newline && !reply.text.is_empty() && !reply.text.ends_with('\n') {
+        if newline && !text.is_empty() && !text.ends_with('\n') {
             stdout.text("\n")?;
         }
         stdout.flush()
@@ -473,7 +547,7 @@ impl<'a> Envelope<'a> {
             duration_ms: millis(task.started.elapsed()),
             tool_calls: stats.tool_calls,
             agent: task.prepared.name.as_str(),
-            provider: &task.prepared.model.provider,
+            provider: &task.model(stats).provider,
             sub_agents: &stats.sub_agents,
             retries: stats.retries,
             cache_read_tokens: stats.tokens.cache_read,

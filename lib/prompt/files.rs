@@ -71,6 +71,11 @@ pub fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Resu
     Ok(files)
 }
 
+/// An error unless this is a pattern.
+pub fn check(pattern: &str) -> Result<()> {
+    FilePattern::parse(pattern).map(|_| ())
+}
+
 const OUTSIDE: &str = "it is outside the working directory";
 
 fn left_out(path: &str, why: &str) -> String {

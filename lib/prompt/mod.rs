@@ -2,6 +2,7 @@
 
 pub mod attachments;
 pub mod files;
+pub mod vars;
 
 use crate::prompt::files::ContextFile;
 use std::fmt::Write;

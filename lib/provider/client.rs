@@ -237,13 +237,14 @@ impl ApiClient {
         let is_whole = assembler.is_whole();
         let sent = sent.or_else(|error| if is_whole { Ok(Response::default()) } else { Err(error) });
         let mut response = sent.map_err(|error| match (error.kind, self.api) {
-            (HttpErrorKind::Refused, Api::Ollama) => CallError::server(format!(
+            (HttpErrorKind::Refused, Api::Ollama) => CallError::outage(format!(
                 "connection refused: is Ollama running? (expected at {})",
                 self.base
             )),
             _ => {
                 let mut error = CallError::from(error);
                 error.is_transient &= !has_begun;
+                error.is_outage &= !has_begun;
                 error
             }
         })?;

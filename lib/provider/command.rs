@@ -63,12 +63,15 @@ impl ShellCommand {
             ..Invocation::new(CommandLine::Shell(&self.line), dir, CAP, deadline)
         })
         .map_err(|fault| {
-            let category =
-                if matches!(fault, ExecError::Deadline) { Category::Timeout } else { Category::Server };
-            CallError::new(category, format!("command \"{word}\" {fault}"))
+            let message = format!("command \"{word}\" {fault}");
+            match fault {
+                ExecError::Deadline => CallError::new(Category::Timeout, message),
+                _ => CallError::outage(message),
+            }
         })?;
         if let Some(failed) = finished.failure() {
-            return Err(CallError::server(format!("command \"{word}\" {failed}")));
+            // It cannot say why: its service may be the reason.
+            return Err(CallError::outage(format!("command \"{word}\" {failed}")));
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());

@@ -37,6 +37,8 @@ pub struct CallError {
     pub retries: u32,
     /// The same request may succeed in a moment.
     pub(super) is_transient: bool,
+    /// Another model may answer: this one is overloaded, out of quota or out of reach.
+    pub is_outage: bool,
     /// The header, as it came.
     pub(super) retry_after: Option<String>,
     /// What the model does not accept.
@@ -51,6 +53,7 @@ impl CallError {
             hint: None,
             retries: 0,
             is_transient: false,
+            is_outage: false,
             retry_after: None,
             rejected: None,
         }
@@ -84,7 +87,12 @@ impl CallError {
             0 => "the reply is empty".to_owned(),
             n => format!("the reply broke off after {n} bytes"),
         };
-        CallError { is_transient: true, ..CallError::server(message) }
+        CallError { is_transient: true, ..CallError::outage(message) }
+    }
+
+    /// The model cannot be reached.
+    pub(super) fn outage(message: impl Into<String>) -> CallError {
+        CallError { is_outage: true, ..CallError::server(message) }
     }
 
     /// An error that came in a stream. The request may be repeated only if it `is_first`: what came before was paid for.
@@ -92,7 +100,8 @@ impl CallError {
         let status = hidden_status(body.get("error").unwrap_or(body));
         let message = message_of(body).unwrap_or_else(|| status_text(status, "the stream has an error"));
         let is_transient = is_first && may_pass(status) && !needs_money(body);
-        CallError { is_transient, ..CallError::new(category(status), one_line(&message, 1000)) }
+        let is_outage = is_first && is_outage(status, body);
+        CallError { is_transient, is_outage, ..CallError::new(category(status), one_line(&message, 1000)) }
     }
 
     /// A response with this status, or one of 200 whose body is an error.
@@ -108,6 +117,7 @@ impl CallError {
         }
         CallError {
             is_transient: may_pass(status) && !needs_money(&body),
+            is_outage: is_outage(status, &body),
             retry_after: response.header("retry-after"),
             rejected: if matches!(status, 400 | 422) { rejected(&body) } else { None },
             ..CallError::new(category(status), message)
@@ -157,7 +167,8 @@ impl From<HttpError> for CallError {
             HttpErrorKind::Refused | HttpErrorKind::Dropped | HttpErrorKind::Other => Category::Server,
         };
         let is_transient = error.kind == HttpErrorKind::Dropped;
-        CallError { is_transient, ..CallError::new(category, error.message) }
+        let is_outage = error.kind != HttpErrorKind::Deadline;
+        CallError { is_transient, is_outage, ..CallError::new(category, error.message) }
     }
 }
 
@@ -202,6 +213,11 @@ pub fn hidden_status(error: &Value) -> u16 {
 /// Whether the same request may succeed in a moment.
 fn may_pass(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529)
+}
+
+/// Whether this says that the service is overloaded or failing, or that its user has no quota left.
+fn is_outage(status: u16, body: &Value) -> bool {
+    matches!(status, 402 | 408 | 429 | 500..) || needs_money(body)
 }
 
 /// An error's body, which should be JSON. A list, as Gemini's errors are, has one item. Of other bodies, plain text is kept.

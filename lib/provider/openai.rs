@@ -53,6 +53,13 @@ pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     wire::body(messages, with(request.extra.clone(), parameters))
 }
 
+/// An assistant's turn for another service, without what only the first one knows, such as its thinking.
+pub fn portable(turn: &RawValue) -> Box<RawValue> {
+    let mut turn: Map<String, Value> = serde_json::from_str(turn.get()).unwrap_or_default();
+    turn.retain(|key, _| matches!(key.as_str(), "role" | "content" | "tool_calls"));
+    raw(&turn)
+}
+
 fn result(result: &ToolResult) -> Value {
     json!({ "role": "tool", "tool_call_id": result.id, "content": result.content })
 }

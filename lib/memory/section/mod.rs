@@ -4,7 +4,6 @@
 //! *gather* reads and selects the notes, *note*, *sanitize* and *render* turn them into text, *splice* puts the text
 //! into the bytes of a file, *target* writes the file.
 
-mod fences;
 mod gather;
 mod here;
 pub mod note;

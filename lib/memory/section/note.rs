@@ -1,8 +1,8 @@
 //! Renders one note in the section: whole, or as a link. Notes are untrusted data, so all their text is sanitized.
 
+use crate::base::text::fences::fence;
 use crate::base::text::{cut, is_hidden};
 use crate::memory::search::language::is_stop_word;
-use crate::memory::section::fences::fence;
 use crate::memory::section::sanitize;
 use crate::store::entry::{By, Meta, one_line};
 use crate::store::index::NoteView;

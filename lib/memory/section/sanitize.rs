@@ -6,8 +6,8 @@
 //! uncertain where a fence ends, the whole text becomes a quote, which ends everything inside it.
 
 use crate::base::text;
+use crate::base::text::fences::{Fence, fence};
 use crate::memory::links::without_waiting;
-use crate::memory::section::fences::{Fence, fence};
 use crate::store::entry::EntryId;
 
 /// A comment begins with this, and so do our markers: it is escaped in code too.

@@ -6,8 +6,8 @@
 //! at the fence of a note, between our heading and an end marker, does not hide the start marker.
 
 use crate::base::error::{Error, Result};
+use crate::base::text::fences::{Fence, fence};
 use crate::harness::recalled::{END, START};
-use crate::memory::section::fences::{Fence, fence};
 use std::ops::Range;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
