@@ -39,7 +39,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             make: with_sub_agents,
             threads: true,
             // What a killed run has paid for stays.
-            differs: &["axe/runs/"],
+            differs: &["axe/runs"],
             bare_dirs_may_stay: true,
             ..RUN
         },

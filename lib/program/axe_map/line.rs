@@ -55,6 +55,7 @@ impl Line {
                 line.text = said.unwrap_or_else(|_| input.get().to_owned());
                 line.input = (*input).to_owned();
             } else if let Ok(whole) = RawValue::from_string(text.trim().to_owned()) {
+                line.text = whole.get().to_owned();
                 line.input = whole;
             }
         }
