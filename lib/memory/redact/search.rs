@@ -8,7 +8,7 @@ use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
 use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
 use crate::memory::redact::value::{blanked, made, placeholder, random, varied};
-use crate::memory::redact::{coded, commands, files, printed, sentences, wallet};
+use crate::memory::redact::{commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ fn check(name: &str) -> Option<Check> {
             true => printed::printed(near),
             false => commands::command(near),
         }),
-        "decoder" => Check::Finder(coded::decoder),
+        "decoder" => Check::Finder(commands::decoder),
         "literal" => Check::Finder(commands::literal),
         "quoted" => Check::Finder(commands::quoted),
         "piped" => Check::Finder(commands::piped),

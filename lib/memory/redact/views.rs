@@ -1,11 +1,15 @@
-//! Text as a person sees it: without characters of no width and without colours, with escapes of JSON, HTML and
-//! addresses decoded. A secret is searched there, too.
+//! Text as a person sees it. [`lines`] breaks the lines of a string in JSON or in code; the result is what is searched.
+//! [`views`] are the parts of it around what else hides a secret: characters of no width, colours, and escapes of JSON,
+//! HTML and addresses. [`coded`] runs of base64 and hexadecimal are decoded.
 
+use base64::Engine;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use memchr::{memchr_iter, memchr3_iter};
 
 use crate::base::text::{escape, is_hidden};
-use crate::memory::redact::chars::leading;
-use crate::memory::redact::near::{Span, from};
+use crate::memory::redact::chars::{BASE64, leading, trailing, until};
+use crate::memory::redact::near::{Certainty, Span, from};
 
 /// How much of the text on each side of something decoded is searched, in bytes.
 const AROUND: usize = 320;
@@ -52,6 +56,25 @@ struct Veil {
     sign: Option<char>,
 }
 
+/// The text with the line breaks and tabs that are escaped, however often: `\n`, `\\\\n`. Nothing, if it has none.
+pub(super) fn lines(bytes: &[u8]) -> Option<View> {
+    let (mut view, mut done) = (View::default(), 0);
+    for at in memchr_iter(b'\\', bytes) {
+        let sign = match bytes.get(at + 1) {
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            _ => continue,
+        };
+        let start = at - trailing(&bytes[done..at], 16, |byte| byte == b'\\');
+        view.push(done, start - done, &bytes[done..start]);
+        view.push(start, at + 2 - start, &[sign]);
+        done = at + 2;
+    }
+    view.push(done, bytes.len() - done, &bytes[done..]);
+    (done > 0).then_some(view)
+}
+
 /// The parts of the text around everything that can be decoded.
 pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     let signs = memchr3_iter(0x1b, b'\\', b'%', bytes).chain(memchr3_iter(0xC2, 0xE2, 0xEF, bytes));
@@ -90,8 +113,6 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     }
     match text {
         [b'\\', b'/', ..] => Some((2, Some('/'))),
-        // The lines of a text in a string.
-        [b'\\', b'n', ..] => Some((2, Some('\n'))),
         [b'&', b'q', b'u', b'o', b't', b';', ..] => Some((6, Some('"'))),
         [b'&', b'a', b'p', b'o', b's', b';', ..] => Some((6, Some('\''))),
         [b'&', b'a', b'm', b'p', b';', ..] => Some((5, Some('&'))),
@@ -124,6 +145,58 @@ fn colour(escape: usize, behind: &[u8]) -> Option<usize> {
     let rest = behind.strip_prefix(b"[")?;
     let many = leading(rest, 24, |byte| byte.is_ascii_digit() || b";:?".contains(&byte));
     rest.get(many).filter(|byte| byte.is_ascii_alphabetic()).map(|_| escape + 1 + many + 1)
+}
+
+/// A run is found by looking at every so many bytes; a shorter one has no room for a name and a value.
+const STEP: usize = 20;
+const LONGEST: usize = 64 * 1024;
+
+/// Adds each run whose text has something that `search` finds.
+pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans: &mut Vec<Span>) {
+    let mut done = 0;
+    for at in (STEP - 1..bytes.len()).step_by(STEP) {
+        if at < done || !BASE64.has(bytes[at]) {
+            continue;
+        }
+        let start = at - trailing(&bytes[done..at], STEP, |byte| BASE64.has(byte));
+        let run = &bytes[start..at + leading(&bytes[at..], LONGEST, |byte| BASE64.has(byte))];
+        done = start + run.len();
+        let Some(text) = Some(run).filter(|run| run.len() >= STEP).and_then(decoded) else { continue };
+        let mut found = Vec::new();
+        search(&text, &mut found);
+        if let Some(first) = found.first() {
+            spans.push(Span { start, end: done, kind: first.kind, certainty: Certainty::Place });
+        }
+    }
+}
+
+/// Padding, and the bits behind the last byte, are as they come.
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+static PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+static FOR_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
+/// The text that it stands for, if it is one.
+pub(super) fn decoded(run: &[u8]) -> Option<Vec<u8>> {
+    let is_text = |bytes: &[u8]| {
+        bytes.iter().all(|byte| byte.is_ascii_graphic() || b" \n\r\t".contains(byte) || *byte >= 0x80)
+    };
+    let decode = |run: &[u8]| {
+        let engine = if run.iter().any(|byte| b"-_".contains(byte)) { &FOR_URLS } else { &PLAIN };
+        engine.decode(run).ok()
+    };
+    let padded = until(run, |byte| byte == b'=');
+    let hex = run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit);
+    let start = if hex { unhex(&run[..8.min(run.len())]) } else { decode(&run[..8.min(padded.len())]) };
+    start.filter(|start| is_text(start) && !start.is_empty())?;
+    let text = if hex { unhex(run) } else { decode(padded) };
+    text.filter(|text| is_text(text) && std::str::from_utf8(text).is_ok())
+}
+
+fn unhex(run: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    run.chunks_exact(2).map(|two| Some(digit(two[0])? << 4 | digit(two[1])?)).collect()
 }
 
 #[cfg(test)]
