@@ -1,11 +1,11 @@
 //! Removes secrets from text before a model or a note gets it.
 //!
-//! `rules.txt` says what is looked for, and [`search`] looks for it, with functions for what a rule cannot say: command
-//! lines ([`commands`]), files ([`files`]) and sentences ([`sentences`]). Beside the rules there are finders for key blocks
-//! ([`blocks`]), names like `password` before values that look secret ([`named`]), seed phrases ([`wallet`]) and numbers
-//! of cards ([`numbers`]). All look also through what hides a secret from them: escapes, colours, invisible characters
-//! and encodings ([`views`]) and line breaks ([`seams`]). The user's own patterns ([`custom`]) come on top. Only the secret is replaced,
-//! and the text around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//! A text is decoded once ([`views`]), and each view is searched once. `rules.txt` says what is looked for, and [`search`]
+//! looks for it, with functions for what a rule cannot say: command lines ([`commands`]), files ([`files`]) and sentences
+//! ([`sentences`]). Beside the rules there are finders for key blocks ([`blocks`]), names like `password` before values
+//! that look secret ([`named`]), seed phrases ([`wallet`]) and numbers of cards ([`numbers`]). Lines that break a secret
+//! are joined ([`seams`]). The user's own patterns ([`custom`]) come on top. Only the secret is replaced, and the text
+//! around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
 //!
 //! The number of a card must be grouped or be near a word for cards, because one in ten numbers of the same length has a
 //! valid check digit. Random text without a name is not found, because hashes look the same.
@@ -170,6 +170,7 @@ impl Redactor {
             found.extend(seen.iter().map(|span| view.original(span)));
         }
         views::coded(bytes, search, &mut found);
+        views::dumped(bytes, search, &mut found);
         wallet::find(bytes, &mut found);
         numbers::find(bytes, &mut found);
         seams::find(bytes, &mut found);

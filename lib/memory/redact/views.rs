@@ -5,11 +5,12 @@
 use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use memchr::{memchr_iter, memchr3_iter};
+use memchr::{memchr_iter, memchr3_iter, memmem};
 
 use crate::base::text::{escape, is_hidden};
-use crate::memory::redact::chars::{BASE64, leading, trailing, until};
+use crate::memory::redact::chars::{BASE64, leading, past, trailing, until};
 use crate::memory::redact::near::{Certainty, Span, from};
+use crate::memory::redact::value::made_up;
 
 /// How much of the text on each side of something decoded is searched, in bytes.
 const AROUND: usize = 320;
@@ -64,11 +65,20 @@ pub(super) fn lines(bytes: &[u8]) -> Option<View> {
             Some(b'n') => b'\n',
             Some(b't') => b'\t',
             Some(b'r') => b'\r',
+            // A word that goes on in the next line.
+            Some(b'\n')
+                if at > 0
+                    && [at - 1, at + 2]
+                        .iter()
+                        .all(|at| bytes.get(*at).is_some_and(u8::is_ascii_alphanumeric)) =>
+            {
+                0
+            }
             _ => continue,
         };
         let start = at - trailing(&bytes[done..at], 16, |byte| byte == b'\\');
         view.push(done, start - done, &bytes[done..start]);
-        view.push(start, at + 2 - start, &[sign]);
+        view.push(start, at + 2 - start, &[sign][..usize::from(sign > 0)]);
         done = at + 2;
     }
     view.push(done, bytes.len() - done, &bytes[done..]);
@@ -130,7 +140,8 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
             sign.is_ascii_graphic().then_some((3, Some(sign)))
         }
         [first, ..] if !first.is_ascii() => {
-            let c = text[..text.len().min(4)].utf8_chunks().next()?.valid().chars().next()?;
+            let many = first.leading_ones() as usize;
+            let c = std::str::from_utf8(text.get(..many)?).ok()?.chars().next()?;
             is_hidden(c).then(|| (c.len_utf8(), None))
         }
         _ => match escape(text)? {
@@ -150,22 +161,80 @@ fn colour(escape: usize, behind: &[u8]) -> Option<usize> {
 /// A run is found by looking at every so many bytes; a shorter one has no room for a name and a value.
 const STEP: usize = 20;
 const LONGEST: usize = 64 * 1024;
+/// The length of a line that goes on in the next, at least.
+const WRAPPED: usize = 48;
 
-/// Adds each run whose text has something that `search` finds.
+/// Adds each run, over the ends of full lines, whose text has something that `search` finds, or is a password itself.
 pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans: &mut Vec<Span>) {
-    let mut done = 0;
+    let (mut done, mut text, mut found) = (0, Vec::new(), Vec::new());
     for at in (STEP - 1..bytes.len()).step_by(STEP) {
         if at < done || !BASE64.has(bytes[at]) {
             continue;
         }
         let start = at - trailing(&bytes[done..at], STEP, |byte| BASE64.has(byte));
-        let run = &bytes[start..at + leading(&bytes[at..], LONGEST, |byte| BASE64.has(byte))];
-        done = start + run.len();
-        let Some(text) = Some(run).filter(|run| run.len() >= STEP).and_then(decoded) else { continue };
+        text.clear();
+        done = start;
+        loop {
+            let line = &bytes[done..done + leading(&bytes[done..], LONGEST, |byte| BASE64.has(byte))];
+            text.extend_from_slice(line);
+            done += line.len();
+            let margin = leading(from(bytes, done, 16), 16, |byte| b"\r\n \t>".contains(&byte));
+            let goes_on =
+                line.len() >= WRAPPED && bytes[done..done + margin].contains(&b'\n') && text.len() < LONGEST;
+            if !goes_on || !bytes.get(done + margin).is_some_and(|byte| BASE64.has(*byte)) {
+                break;
+            }
+            done += margin;
+        }
+        let Some(text) = Some(&text).filter(|run| run.len() >= STEP).and_then(|run| decoded(run)) else {
+            continue;
+        };
+        found.clear();
+        search(&text, &mut found);
+        let kind = found.first().map(|first| first.kind);
+        if let Some(kind) = kind
+            .or((made_up(&text) && text.iter().any(|byte| b"!#%^*+?@~".contains(byte))).then_some("password"))
+        {
+            spans.push(Span { start, end: done, kind, certainty: Certainty::Place });
+        }
+    }
+}
+
+/// Adds the lines of a dump in hexadecimal, as xxd and hexdump print it, if there is a secret in what was dumped.
+pub(super) fn dumped(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans: &mut Vec<Span>) {
+    let mut rest = 0;
+    for zero in memmem::find_iter(bytes, b"00000000") {
+        if zero < rest {
+            continue;
+        }
+        rest = zero;
+        let mut text = Vec::new();
+        for line in bytes[zero..].split_inclusive(|byte| *byte == b'\n') {
+            let Some((_, line_text)) =
+                line.split_at_checked(8).filter(|(place, _)| place.iter().all(u8::is_ascii_hexdigit))
+            else {
+                break;
+            };
+            let digits = past(line_text, b": ");
+            let end = memmem::find(digits, b"  ")
+                .filter(|end| *end > 24)
+                .or(memmem::find(digits, b" |"))
+                .unwrap_or(digits.len());
+            let digits: Vec<u8> =
+                digits[..end].iter().copied().filter(u8::is_ascii_hexdigit).take(32).collect();
+            text.extend(unhex(&digits).unwrap_or_default());
+            rest += line.len();
+        }
         let mut found = Vec::new();
         search(&text, &mut found);
         if let Some(first) = found.first() {
-            spans.push(Span { start, end: done, kind: first.kind, certainty: Certainty::Place });
+            let dump = bytes[zero..rest].trim_ascii_end();
+            spans.push(Span {
+                start: zero,
+                end: zero + dump.len(),
+                kind: first.kind,
+                certainty: Certainty::Place,
+            });
         }
     }
 }
@@ -177,10 +246,10 @@ const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
 static PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
 static FOR_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
 
-/// The text that it stands for, if it is one.
+/// The text that it stands for, if it is one. Of UTF-16, the bytes that are nought go.
 pub(super) fn decoded(run: &[u8]) -> Option<Vec<u8>> {
     let is_text = |bytes: &[u8]| {
-        bytes.iter().all(|byte| byte.is_ascii_graphic() || b" \n\r\t".contains(byte) || *byte >= 0x80)
+        bytes.iter().all(|byte| byte.is_ascii_graphic() || b"\0\x01 \n\r\t".contains(byte) || *byte >= 0x80)
     };
     let decode = |run: &[u8]| {
         let engine = if run.iter().any(|byte| b"-_".contains(byte)) { &FOR_URLS } else { &PLAIN };
@@ -190,8 +259,12 @@ pub(super) fn decoded(run: &[u8]) -> Option<Vec<u8>> {
     let hex = run.len().is_multiple_of(2) && run.iter().all(u8::is_ascii_hexdigit);
     let start = if hex { unhex(&run[..8.min(run.len())]) } else { decode(&run[..8.min(padded.len())]) };
     start.filter(|start| is_text(start) && !start.is_empty())?;
-    let text = if hex { unhex(run) } else { decode(padded) };
-    text.filter(|text| is_text(text) && std::str::from_utf8(text).is_ok())
+    let mut text = if hex { unhex(run) } else { decode(padded) }?;
+    let is_wide = text.iter().filter(|byte| **byte == 0).count() > text.len() / 3;
+    if is_wide {
+        text.retain(|byte| *byte != 0);
+    }
+    (is_text(&text) && std::str::from_utf8(&text).is_ok()).then_some(text)
 }
 
 fn unhex(run: &[u8]) -> Option<Vec<u8>> {
@@ -236,6 +309,15 @@ mod tests {
         ] {
             assert_eq!(find(part), original, "{part}");
         }
+    }
+
+    #[test]
+    fn a_string_in_json_is_searched_once() {
+        let text = r#"{"content":"one\ntwo\\nthree\t\"four\" in C:\files"}"#.repeat(50);
+        let lines = lines(text.as_bytes()).unwrap();
+        assert!(lines.text.starts_with(b"{\"content\":\"one\ntwo\nthree\t\\\"four\\\" in C:\\files"));
+        assert!(views(&lines.text).is_empty(), "nothing in it is searched again");
+        assert!(super::lines(b"a \\ b").is_none() && super::lines("\"four\"".as_bytes()).is_none());
     }
 
     #[test]
