@@ -1,6 +1,7 @@
 //! A secret that one rule finds is hidden on every route out of a session: prompts, notes, their history, proposals,
 //! tries, and what the programs print.
 
+use crate::memory_sync::git;
 use crate::support::llm::NOTE_EACH;
 use crate::support::{Sandbox, said};
 use serde_json::json;
@@ -92,6 +93,19 @@ fn a_secret_in_a_threads_id_path_title_or_tag_goes_nowhere() {
     let all = sandbox.prompts().concat() + &history + &out + &err;
     assert!(history.contains("[redacted:") && !all.contains(&token), "{all}");
     assert!(!all.contains("Makrele7Boje"), "{all}");
+    // What is committed, and what a remote gets.
+    git(&sandbox.home(), &["init", "--quiet", "--bare", "-b", "main", "memory.git"]);
+    let remote = sandbox.home().join("memory.git");
+    let setting = ["--remote", remote.to_str().unwrap(), "--trust", "own"];
+    for arguments in [&setting[..], &[]] {
+        let (code, out, err) = said(sandbox.command("memory-sync").args(arguments));
+        assert!(code == Some(0) && !(out + &err).contains(&token), "{err}");
+    }
+    for repository in [remote, sandbox.store()] {
+        let past = git(&repository, &["log", "--all", "-p", "--format=%B", "--root", "-m"]);
+        assert!(past.contains("[redacted:"), "{past}");
+        assert!(!past.contains(&token) && !past.contains("Makrele7Boje"), "{past}");
+    }
 }
 
 /// What an LLM command prints as its error holds a password that the session said.

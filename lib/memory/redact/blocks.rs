@@ -1,11 +1,10 @@
-//! Private keys as blocks of lines: PEM (PKCS, EC, OpenSSH) and PGP, complete, cut off, or in a string with escaped
-//! line breaks.
+//! Private keys as blocks of lines: PEM (PKCS, EC, OpenSSH) and PGP, complete or cut off.
 
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::BASE64;
-use crate::memory::redact::near::{Certainty, Span};
+use crate::memory::redact::chars::{BASE64, trailing};
+use crate::memory::redact::near::{Certainty, Span, from};
 
 const DASHES: &[u8] = b"-----";
 /// The longest block, in bytes; the longest real key has about 13 KB.
@@ -86,42 +85,26 @@ fn cut_off(bytes: &[u8], from: usize) -> usize {
 fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
     let floor = floor.max(from.saturating_sub(LONGEST));
     let (mut start, mut at, mut last) = (from, from, true);
-    while at > floor {
-        let before = &bytes[floor..at];
-        let (end, escaped) = match before {
-            [.., b'\\', b'n'] => (at - 2, true),
-            [.., b'\n'] => (at - 1, false),
-            _ => break,
-        };
-        let inside = &bytes[floor..end];
-        let begin = match escaped {
-            true => memmem::rfind(inside, b"\\n").map_or_else(|| not_base64(inside), |found| found + 2),
-            false => memchr::memrchr(b'\n', inside).map_or(0, |found| found + 1),
-        } + floor;
+    while let Some(inside) = bytes[floor..at].strip_suffix(b"\n") {
+        let (begin, end) = (floor + memchr::memrchr(b'\n', inside).map_or(0, |found| found + 1), at - 1);
         match content(&bytes[begin..end]) {
             LineContent::Key(_) => start = begin,
             LineContent::Short(_) if last => start = begin,
-            _ => break,
+            _ => {
+                // The string that it is in may begin here.
+                let many = trailing(&bytes[begin..end], 80, |byte| BASE64.has(byte));
+                return if many < 40 { start } else { end - many };
+            }
         }
         (at, last) = (begin, false);
     }
     start
 }
 
-fn not_base64(inside: &[u8]) -> usize {
-    inside.iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |found| found + 1)
-}
-
-/// The end of the line at `from`, without its line break, and the start of the next. An escaped `\n` breaks lines
-/// too.
-fn line(bytes: &[u8], from: usize) -> (usize, usize) {
-    let rest = &bytes[from..bytes.len().min(from + 1024)];
-    let line_break = |at: usize| match rest[at..] {
-        [b'\n', ..] => Some((from + at, from + at + 1)),
-        [b'\\', b'n', ..] => Some((from + at, from + at + 2)),
-        _ => None,
-    };
-    (0..rest.len()).find_map(line_break).unwrap_or((from + rest.len(), from + rest.len()))
+/// The end of the line at `from`, without its line break, and the start of the next.
+fn line(bytes: &[u8], at: usize) -> (usize, usize) {
+    let rest = from(bytes, at, 1024);
+    memchr::memchr(b'\n', rest).map_or((at + rest.len(), at + rest.len()), |many| (at + many, at + many + 1))
 }
 
 /// What a line of an incomplete block contains; the number is the end of its part of the key.

@@ -92,12 +92,11 @@ pub(super) fn count(text: &[u8], is: impl Fn(&u8) -> bool) -> usize {
 }
 
 /// Can a token begin at `at`, because nothing before it belongs to the same word? An escape is not part of a word
-/// although it ends in a letter: `\n` and `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
+/// although it ends in a letter: `\u003d` (JSON), `%3D` (URLs), `ESC[32m` (terminals).
 pub(super) fn begins(bytes: &[u8], at: usize) -> bool {
     match &bytes[..at] {
         [] => true,
         [.., last] if !last.is_ascii_alphanumeric() => true,
-        [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'\\', b'u', a, b, c, d] if [a, b, c, d].iter().all(|x| x.is_ascii_hexdigit()) => true,
         [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
         [rest @ .., b'm'] => {

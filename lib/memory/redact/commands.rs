@@ -3,10 +3,11 @@
 
 use memchr::{memchr, memmem, memrchr};
 
-use crate::memory::redact::chars::{inner, past, until};
+use crate::memory::redact::chars::{BASE64, inner, past, until};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
-use crate::memory::redact::value::{chosen, flagged, made, placeholder, random};
+use crate::memory::redact::value::{chosen, dice, flagged, made, placeholder, random};
+use crate::memory::redact::views::decoded;
 
 /// How much of a command is read: bytes and words.
 const LONGEST: usize = 480;
@@ -174,7 +175,8 @@ pub(super) fn call(near: &mut Near) {
         let Some(end) = memchr(rest[open], &rest[open + 1..]) else { return };
         let text = &rest[open + 1..open + 1 + end];
         let is_later = number > 1 || !rest[..open].trim_ascii().is_empty();
-        if flagged(text) && (is_alone || is_named || is_later && (chosen(text) || random(text))) {
+        if flagged(text) && (is_alone || is_named || is_later && (chosen(text) || dice(text) || random(text)))
+        {
             return near.push(text);
         }
         let name = inner(text, b"#.[]=' ");
@@ -221,5 +223,15 @@ pub(super) fn literal(near: &mut Near) {
     };
     if text.len() >= 4 && !placeholder(text) {
         near.push(text);
+    }
+}
+
+/// `echo … | base64 -d`, `atob("…")`: what somebody decodes who needs a password.
+pub(super) fn decoder(near: &mut Near) {
+    for part in [near.before(), near.behind()] {
+        let runs = part.split(|byte| !BASE64.has(*byte)).filter(|run| run.len() >= 8);
+        for run in runs.filter(|run| decoded(run).is_some_and(|text| chosen(&text) || made(&text))) {
+            near.push(run);
+        }
     }
 }

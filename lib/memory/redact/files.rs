@@ -4,11 +4,11 @@
 use memchr::{memchr, memmem, memrchr};
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{BASE64, DOTTED, URL, inner, leading, past, trailing, until};
-use crate::memory::redact::names::{NAMES, SecretName};
-use crate::memory::redact::near::{Near, Span, from, place};
+use crate::memory::redact::chars::{BASE64, URL, inner, leading, past, trailing, until};
+use crate::memory::redact::names::NAMES;
+use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules::words;
-use crate::memory::redact::value::{chosen, made, phrase, placeholder, random, strong, varied};
+use crate::memory::redact::value::{chosen, made, placeholder, random, varied};
 
 /// The longest document and the longest table, in bytes.
 const DOCUMENT: usize = 64 * 1024;
@@ -102,41 +102,6 @@ fn object(near: &mut Near, at: usize) {
     parts[..parts.len() - 1].chunks_exact(4).for_each(|pair| held(near, pair[3]));
 }
 
-/// What stands before the name of a value that comes later.
-static LABELS: LazyLock<Vec<&str>> = LazyLock::new(|| words("labels"));
-
-/// `name: DB_PASSWORD` and then `value: …`, in YAML, JSON and attributes of XML, and `<Password><Value>`.
-pub(super) fn named_value(near: &mut Near) {
-    let behind = near.behind();
-    let value = past(behind, b"\"':= \\>");
-    if !behind[..behind.len() - value.len()].iter().any(|byte| b":=>".contains(byte)) {
-        return;
-    }
-    let before = near.some_before(160);
-    let named = match before.strip_suffix(b"<").filter(|_| behind.starts_with(b">")) {
-        Some(outer) => {
-            let outer = outer.strip_suffix(b">").unwrap_or_default();
-            memrchr(b'<', outer).map(|at| &outer[at + 1..])
-        }
-        // Nothing but the name's own value may stand between, or a few lines of the same block.
-        None => {
-            let label = |word: &&str| {
-                let between = &before[memmem::rfind(before, word.as_bytes())? + word.len()..];
-                let text = until(past(between, b"\"':= \\#."), |byte| !DOTTED.has(byte));
-                let is_near = memchr::memchr_iter(b'\n', between).count() <= 3 && !between.contains(&b'}');
-                // Many things have a type that is no name.
-                (is_near && (*word != "type" || NAMES.name(text, false).is_some())).then_some((between, text))
-            };
-            LABELS.iter().filter_map(label).min_by_key(|(between, _)| between.len()).map(|(_, text)| text)
-        }
-    };
-    let Some(found) = named.and_then(|text| NAMES.name(text, false)) else { return };
-    let value = until(value, |byte| byte.is_ascii_whitespace() || b"\"'<\\,}".contains(&byte));
-    if found.accepts(value, true) || (chosen(value) || phrase(value)) && !placeholder(value) {
-        near.push_as(found.kind(), value);
-    }
-}
-
 /// The values of a Cookie or Set-Cookie header.
 pub(super) fn cookies(near: &mut Near) {
     let behind = near.behind();
@@ -183,11 +148,10 @@ pub(super) fn jwk(near: &mut Near) {
 pub(super) fn csv(near: &mut Near) {
     let line = near.at - near.before().len();
     let header = &near.bytes[line..near.end + near.behind().len()];
-    let sign = near.word().iter().copied().find(|byte| b";\t".contains(byte)).unwrap_or(b',');
-    let signs = memchr::memchr_iter(sign, header).count();
-    let below = from(near.bytes, line + header.len() + 1, DOCUMENT);
-    let is_row = memchr::memchr_iter(sign, until(below, |byte| byte == b'\n')).count() >= signs;
-    if header.len() < 200 && near.at >= near.done.table && is_row && signs > 0 {
+    let sign = near.word().iter().copied().find(|byte| b";\t ".contains(byte)).unwrap_or(b',');
+    let below = from(near.bytes, line + header.len() + 1, 512);
+    let (heads, row) = (fields(header, sign).len(), fields(until(below, |byte| byte == b'\n'), sign).len());
+    if header.len() < 200 && near.at >= near.done.table && row >= heads && heads > 1 {
         columns_of(near, header, line + header.len() + 1, sign);
     }
 }
@@ -266,48 +230,21 @@ fn cells(bytes: &[u8], start: usize, sign: u8, (column, many): (usize, usize)) -
 
 /// A row's cells. In quotes the sign is text.
 fn fields(row: &[u8], sign: u8) -> Vec<&[u8]> {
+    if sign == b' ' {
+        let (mut fields, mut rest) = (Vec::new(), row.trim_ascii());
+        while !rest.is_empty() {
+            let (field, behind) = rest.split_at(memmem::find(rest, b"  ").unwrap_or(rest.len()));
+            fields.push(field);
+            rest = past(behind, b" ");
+        }
+        return fields;
+    }
     let mut quoted = false;
     row.split(|byte| {
         quoted ^= *byte == b'"';
         *byte == sign && !quoted
     })
     .collect()
-}
-
-/// The cell of a Markdown table beside a name. The `|` behind the name is at `at`.
-pub(super) fn beside(bytes: &[u8], at: usize, found: &SecretName, spans: &mut Vec<Span>) {
-    let line = at - trailing(&bytes[..at], 400, |byte| byte != b'\n');
-    let rest = until(from(bytes, at + 1, 399), |byte| byte == b'\n');
-    let Some(end) = memchr(b'|', rest).filter(|_| bytes[line..].trim_ascii_start().starts_with(b"|")) else {
-        return;
-    };
-    let value = inner(&rest[..end], BESIDE);
-    if chosen(value) || random(value) && found.accepts(value, true) {
-        spans.push(found.span(bytes, value));
-    }
-}
-
-/// A field of a form that is sent in parts: its name, and its value behind an empty line.
-pub(super) fn multipart(near: &mut Near) {
-    let rest = from(near.bytes, near.end, 2048);
-    let Some(found) = NAMES.name(until(rest, |byte| byte == b'"'), true) else { return };
-    let gaps = ["\r\n\r\n", "\n\n", "\\r\\n\\r\\n", "\\n\\n"];
-    let value = gaps.iter().filter_map(|gap| Some(&rest[memmem::find(rest, gap.as_bytes())? + gap.len()..]));
-    if let Some(value) = value.max_by_key(|value| value.len()) {
-        let value = until(value, |byte| b"\r\n\\".contains(&byte));
-        if value.len() >= 4 && !placeholder(value) {
-            near.push_as(found.kind(), value);
-        }
-    }
-}
-
-/// `<td>Password</td><td>SECRET</td>`
-pub(super) fn html_cell(near: &mut Near) {
-    let value = until(near.behind(), |byte| byte == b'<');
-    let Some(found) = NAMES.name(inner(near.before(), b" :"), true) else { return };
-    if found.accepts(value, true) || chosen(value) || strong(value) {
-        near.push_as(found.kind(), value);
-    }
 }
 
 /// The secret beside the id of an access key: forty characters, on the same line or the next.

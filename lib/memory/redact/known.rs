@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::base::text::hex;
 use crate::memory::redact::chars::{BASE64, leading, trailing};
-use crate::memory::redact::coded::decoded;
 use crate::memory::redact::near::{Certainty, Span};
 use crate::memory::redact::search::{HASHES, hash};
 use crate::memory::redact::value::{password, placeholder, random};
+use crate::memory::redact::views::decoded;
 
 /// Shorter values, and words that anybody uses, are hidden only where they are found.
 const SHORTEST: usize = 6;

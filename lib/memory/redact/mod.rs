@@ -1,18 +1,17 @@
 //! Removes secrets from text before a model or a note gets it.
 //!
-//! `rules.txt` says what is looked for, and [`search`] looks for it, with functions for what a rule cannot say: command
-//! lines ([`commands`]), files ([`files`]) and sentences ([`sentences`]). Beside the rules there are finders for key blocks
-//! ([`blocks`]), names like `password` before values that look secret ([`named`]), seed phrases ([`wallet`]) and numbers
-//! of cards ([`numbers`]). All look also through what hides a secret from them: escapes, colours, invisible characters
-//! ([`veiled`]) and line breaks ([`seams`]). The user's own patterns ([`custom`]) come on top. Only the secret is replaced,
-//! and the text around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
+//! A text is decoded once ([`views`]), and each view is searched once. `rules.txt` says what is looked for, and [`search`]
+//! looks for it, with functions for what a rule cannot say: command lines ([`commands`]), files ([`files`]) and sentences
+//! ([`sentences`]). Beside the rules there are finders for key blocks ([`blocks`]), names like `password` before values
+//! that look secret ([`named`]), seed phrases ([`wallet`]) and numbers of cards ([`numbers`]). Lines that break a secret
+//! are joined ([`seams`]). The user's own patterns ([`custom`]) come on top. Only the secret is replaced, and the text
+//! around it stays readable: `AWS_SECRET_ACCESS_KEY=[redacted:aws-secret]`.
 //!
 //! The number of a card must be grouped or be near a word for cards, because one in ten numbers of the same length has a
 //! valid check digit. Random text without a name is not found, because hashes look the same.
 
 mod blocks;
 mod chars;
-mod coded;
 mod commands;
 mod custom;
 mod files;
@@ -27,7 +26,7 @@ mod seams;
 mod search;
 mod sentences;
 mod value;
-mod veiled;
+mod views;
 mod wallet;
 
 use crate::base::error::Result;
@@ -159,21 +158,27 @@ impl Redactor {
     }
 
     fn find_in(&self, text: &str, spans: &mut Vec<Span>, known: &mut KnownValues) {
-        let bytes = text.as_bytes();
-        search(bytes, spans);
+        let lines = views::lines(text.as_bytes());
+        let bytes = lines.as_ref().map_or(text.as_bytes(), |view| &view.text);
+        let mut found = Vec::new();
+        search(bytes, &mut found);
         // What is between the characters of a secret, or stands for one of them, hides it.
-        for view in veiled::views(bytes) {
+        for view in views::views(bytes) {
             let mut seen = Vec::new();
             search(&view.text, &mut seen);
             seen.iter().for_each(|span| known.add(&view.text[span.start..span.end], span.kind));
-            spans.extend(seen.iter().map(|span| view.original(span)));
+            found.extend(seen.iter().map(|span| view.original(span)));
         }
-        coded::find(bytes, search, spans);
-        wallet::find(bytes, spans);
-        numbers::find(bytes, spans);
-        seams::find(bytes, spans);
+        views::coded(bytes, search, &mut found);
+        views::dumped(bytes, search, &mut found);
+        wallet::find(bytes, &mut found);
+        numbers::find(bytes, &mut found);
+        seams::find(bytes, &mut found);
+        found.iter().for_each(|span| known.add(&bytes[span.start..span.end], span.kind));
+        spans.extend(found.iter().map(|span| lines.as_ref().map_or(*span, |view| view.original(span))));
+        let before = spans.len();
         self.custom.iter().for_each(|custom| custom.find(text, spans));
-        spans.iter().for_each(|span| known.add(&bytes[span.start..span.end], span.kind));
+        spans[before..].iter().for_each(|span| known.add(&text.as_bytes()[span.start..span.end], span.kind));
     }
 }
 

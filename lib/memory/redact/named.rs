@@ -5,12 +5,13 @@
 //! like a secret, because most such names are in code, before other names.
 
 use memchr::memmem;
+use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{Class, URL, WORD, inner, leading, trailing, until};
-use crate::memory::redact::files::beside;
+use crate::memory::redact::chars::{Class, URL, WORD, count, inner, leading, trailing, until};
 use crate::memory::redact::names::{NAME, NAMES, SecretName, VALUE};
 use crate::memory::redact::near::{Span, from};
-use crate::memory::redact::value::{chosen, phrase};
+use crate::memory::redact::rules::words;
+use crate::memory::redact::value::{chosen, dice, phrase, placeholder, random, strong};
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let names = &*NAMES;
@@ -26,15 +27,13 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         let found = match sign {
             b' ' if names.may_end(before) => flagged(&mut bare, at - 1),
             b' ' => None,
-            // `|` ends a cell of a table. Emphasis belongs to the cell.
-            b'|' => {
-                let padding = trailing(before, 24, |byte| b" *`".contains(&byte));
-                if let Some(name) = names.name(&before[..before.len() - padding], true) {
-                    beside(bytes, at - 1, &name, spans);
-                }
-                None
-            }
-            _ => assigned(&mut bare, at - 1),
+            b'|' | b'<' | b'"' | b'\n' => match before.last() {
+                Some(last) if BESIDE.contains(last) || names.may_end(before) => marked_up(bytes, at - 1),
+                _ => None,
+            },
+            b'=' | b':' => assigned(&mut bare, at - 1),
+            b',' if !before.ends_with(b"\"") => assigned(&mut bare, at - 1),
+            _ => assigned(&mut bare, at - 1).or_else(|| marked_up(bytes, at - 1)),
         };
         if let Some(span) = found {
             at = span.end;
@@ -44,7 +43,9 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
 }
 
 /// What stands between a name and its value.
-static SIGNS: Class = Class::of(" =:>,|");
+static SIGNS: Class = Class::of(" =:>,|<\"\\n");
+/// Words of markup between a name and its value.
+static MARKUP: LazyLock<Vec<&str>> = LazyLock::new(|| words("markup"));
 
 /// What the characters around a name say about its value.
 struct Assignment {
@@ -78,18 +79,23 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     while matches!(bytes.get(right), Some(b'=' | b'>')) && right - at < 3 && sign != b'>' {
         right += 1;
     }
+    // In LDIF, base64 follows `:: `.
+    right += usize::from(sign == b':' && bytes[right..].starts_with(b": "));
     let before = &bytes[..left];
     let spaces = trailing(before, 24, |byte| matches!(byte, b' ' | b'\t'));
     let before = &before[..left - spaces];
     let closers = trailing(before, 8, |byte| b"\"'`\\])*".contains(&byte));
     let (before, closers) = before.split_at(before.len() - closers);
+    // `key[16] = {…}`
+    let index = trailing(before, 8, |byte| byte.is_ascii_digit());
+    let before = before[..before.len() - index].strip_suffix(b"[").unwrap_or(before);
     let name = NAMES.name(before, sign == b':')?;
     let before = &before[..before.len() - name.text.len()];
     match sign {
         // `f("name", "value")`; other commas only list.
         b',' if !closers.iter().any(|byte| matches!(byte, b'"' | b'\'')) => return None,
-        // `arn:aws:secretsmanager:region:account:secret:name`
-        b':' if before.ends_with(b":") => return None,
+        // `arn:aws:secretsmanager:region:account:secret:name`, `auth::name`
+        b':' if before.ends_with(b":") || bytes[right..].starts_with(b":") => return None,
         // `<name>value<`
         b'>' if !(before.ends_with(b"<")
             || closers.len() == 1 && matches!(before, [.., b'=', b'"' | b'\''])) =>
@@ -119,13 +125,12 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
             && verb.last().is_none_or(u8::is_ascii_whitespace)
             && memmem::find(&before[at.saturating_sub(200)..], b"login ").is_some()
     };
-    // `ENV NAME value` of a Dockerfile, `setx NAME value`.
+    // `ENV NAME value` of a Dockerfile, `config set NAME value`.
     let set = length >= 4
-        && !word.iter().any(u8::is_ascii_lowercase)
-        && ["ENV ", "setx ", "#define "].iter().any(|set| verb.ends_with(set.as_bytes()));
+        && ["ENV ", "setx ", "#define ", " set ", "option "].iter().any(|set| verb.ends_with(set.as_bytes()));
     // `bindpw value`, alone on its line.
-    let setting = is_first(verb) && word[0].is_ascii_lowercase();
-    if !(word.starts_with(b"--") || set || setting || netrc()) {
+    let setting = is_first(verb);
+    if !(word.starts_with(b"-") || set || setting || netrc()) {
         return None;
     }
     let name = NAMES.name(before, false)?;
@@ -133,6 +138,58 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let found = value(bare, at + 1, &name, &context)?;
     (!setting || at_line_end(bare.bytes, found.end)).then_some(found)
 }
+
+/// `<td>name</td><td>value`, `| name | value |`, `name: NAME` and below it `value: …`, the field of a form: signs and words
+/// of markup are between the name and its value.
+fn marked_up(bytes: &[u8], at: usize) -> Option<Span> {
+    let name = match (bytes[at], &bytes[at.saturating_sub(80)..at]) {
+        // `<Password Type="…">value`
+        (b'>', tag @ [.., b'"' | b'\'']) => {
+            let tag = &tag[memchr::memrchr2(b'<', b'\n', tag)? + 1..];
+            NAMES.name(until(tag, |byte| byte == b' '), false)?
+        }
+        (_, before) => {
+            NAMES.name(&before[..before.len() - trailing(before, 24, |byte| BESIDE.contains(&byte))], true)?
+        }
+    };
+    let rest = from(bytes, at, 512);
+    let is_sign = |byte: u8| !byte.is_ascii_alphanumeric() && byte < 0x80 && !b"$%&#!@(+".contains(&byte);
+    let signs = |gap: usize| gap + leading(&rest[gap..], 64, is_sign);
+    let (mut gap, mut many) = (signs(0), 0);
+    while many < 6 {
+        let word = until(&rest[gap..], |byte| !byte.is_ascii_alphanumeric());
+        if !rest[..gap].ends_with(b"</")
+            && !MARKUP.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
+        {
+            break;
+        }
+        (gap, many) = (signs(gap + word.len()), many + 1);
+    }
+    let (signs, value) = rest.split_at(gap);
+    let data = value.strip_prefix(b"CDATA[").filter(|_| signs.ends_with(b"<![") || signs.ends_with(b"["));
+    let is_cell = bytes[at] == b'|' && !signs.contains(&b'\n');
+    let is_field = bytes[..at - name.text.len()].ends_with(b"name=\"")
+        && (signs.starts_with(b"\"\r\n\r\n") || signs.starts_with(b"\"\n\n"));
+    let is_tag = bytes[at] == b'>' && matches!(bytes[..at], [.., b'"' | b'\'']);
+    let lines = count(signs, |byte| *byte == b'\n');
+    if many == 0 && !is_cell && !is_field && !is_tag && data.is_none() || lines > 3 || signs.contains(&b'}') {
+        return None;
+    }
+    let value = match data {
+        Some(data) => &data[..memmem::find(data, b"]]>")?],
+        None => until(value, |byte| b"\r\n\"<|".contains(&byte)).trim_ascii(),
+    };
+    let value = if dice(value) { value } else { until(value, |byte| byte == b' ') };
+    let value = inner(value, b"`*',");
+    let is_secret = match is_cell || is_field {
+        true => chosen(value) || random(value) && name.accepts(value, true) || is_field && value.len() > 3,
+        false => name.accepts(value, true) || chosen(value) || strong(value) || dice(value) || data.is_some(),
+    };
+    (is_secret && !placeholder(value)).then(|| name.span(bytes, value))
+}
+
+/// What may stand between a name and the end of its cell or tag.
+const BESIDE: &[u8] = b" *`:\"\r";
 
 /// The value after `from`, if it is a secret.
 fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment) -> Option<Span> {
@@ -155,7 +212,7 @@ fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment
         }
     }
     // `Some("value")`, `b"value"`, `String::from("value")`
-    let call = leading(&bytes[start..], 40, |byte| WORD.has(byte) || byte == b':');
+    let call = leading(&bytes[start..], 40, |byte| WORD.has(byte) || b":.".contains(&byte));
     let open = start + call;
     let bracket = usize::from(call > 1 && bytes.get(open) == Some(&b'('));
     if (bracket > 0 || call <= 2)
@@ -166,6 +223,9 @@ fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment
     }
     if context.quotes_only {
         return None;
+    }
+    if let Some(list) = listed(&bytes[start..]) {
+        return Some(name.span(bytes, list));
     }
     if let Some(line) = words_of_line(bytes, start, name, context) {
         return Some(name.span(bytes, line));
@@ -198,6 +258,14 @@ fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment
     let is_name_of_code = identifier && !literal && !made_up && word.len() < 20;
     let is_phrase = context.sign == b'=' && context.first && last && phrase(word);
     (!is_name_of_code && (is_phrase || name.accepts(word, readable))).then(|| name.span(bytes, word))
+}
+
+/// The bytes or characters of a list: `{0x5a, 0xfc, …}`, `['a', 'b', …]`.
+fn listed(text: &[u8]) -> Option<&[u8]> {
+    let (b'{' | b'[', inside) = text.split_first()? else { return None };
+    let list = until(from(inside, 0, 2048), |byte| b"}]\n".contains(&byte)).trim_ascii();
+    let items = || list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    (items().count() >= 8 && items().all(|item| (1..=4).contains(&item.len()))).then_some(list)
 }
 
 /// The lines of a block of YAML behind `>-` or `|`, and a value on the next line: in quotes, or alone.
@@ -255,14 +323,16 @@ fn spaces(bytes: &[u8], from: usize) -> usize {
 
 fn at_line_end(bytes: &[u8], end: usize) -> bool {
     let rest = &bytes[end + spaces(bytes, end)..];
-    matches!(rest, [] | [b'\n' | b'\r' | b'#' | b'`' | b'"' | b'.', ..] | [b'\\', b'n' | b'r', ..])
+    matches!(rest, [] | [b'\n' | b'\r' | b'#' | b'`' | b'"' | b'.', ..])
 }
 
 /// The position of the value in `Type = value`, with `Type` at `from`.
 fn behind_type(bytes: &[u8], from: usize) -> Option<usize> {
     let many = leading(&bytes[from..], 40, |byte| WORD.has(byte) || b"&<>:.'?|[]".contains(&byte));
     let at = from + many + spaces(bytes, from + many);
-    (many > 0 && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) != Some(&b'=')).then_some(at + 1)
+    // At the end of a line it pads base64.
+    let goes_on = bytes.get(at + 1).is_some_and(|next| !b"=\r\n\"'".contains(next));
+    (many > 0 && bytes.get(at) == Some(&b'=') && goes_on).then_some(at + 1)
 }
 
 /// The value of an authorization behind `Bearer ` or another scheme.
@@ -280,8 +350,10 @@ fn without_scheme<'a>(value: &'a [u8], name: &SecretName) -> &'a [u8] {
 fn quoted(bytes: &[u8], from: usize) -> Option<Option<&[u8]>> {
     let depth = leading(&bytes[from.min(bytes.len())..], 16, |byte| byte == b'\\');
     let quote = *bytes.get(from + depth).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
-    let triple = bytes[from + depth..].starts_with(&[quote; 3]);
-    let start = from + depth + if triple { 3 } else { 1 };
+    // `"""value"""`, and `''value''` in Nix.
+    let many = leading(&bytes[from + depth..], 3, |byte| byte == quote);
+    let is_empty = many == 2 && !bytes.get(from + depth + 2).is_some_and(u8::is_ascii_alphanumeric);
+    let start = from + depth + if is_empty { 1 } else { many };
     let rest = &bytes[start..bytes.len().min(start + VALUE)];
     let strings =
         memchr::memchr2_iter(quote, b'\n', rest).map_while(|at| (rest[at] == quote).then(|| &rest[..at]));

@@ -3,10 +3,10 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, trailing};
+use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, trailing, until};
 use crate::memory::redact::near::{Certainty, Span};
 use crate::memory::redact::rules::{section, words};
-use crate::memory::redact::value::{chosen, password, phrase, placeholder, random, varied};
+use crate::memory::redact::value::{chosen, dice, mixed, password, phrase, placeholder, random, varied};
 
 /// The longest name, in bytes.
 pub(super) const NAME: usize = 64;
@@ -131,7 +131,9 @@ fn alone(text: &[u8], word: &str) -> bool {
             !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && text[at].is_ascii_uppercase()
         }
     };
-    word == "token" || whole && text[at..].eq_ignore_ascii_case(word.as_bytes())
+    // `FTPPASS`
+    let is_shouted = matches!(word, "pass" | "pwd") && !text.iter().any(u8::is_ascii_lowercase);
+    word == "token" || (whole || is_shouted) && text[at..].eq_ignore_ascii_case(word.as_bytes())
 }
 
 impl SecretName<'_> {
@@ -143,12 +145,17 @@ impl SecretName<'_> {
         if value.len() > VALUE || number(value) || is_path(value) {
             return false;
         }
+        // Salts have blanks.
+        let value = if value.len() >= 40 { until(value, |byte| byte == b' ') } else { value };
         // Whether it is a placeholder costs the most, so it is asked last.
         let is_secret = match self.rule {
             "password" => {
-                random(value) || readable && (password(value) || phrase(value) && self.may_be_blank(value))
+                random(value)
+                    || readable
+                        && (password(value) || dice(value) || phrase(value) && self.may_be_blank(value))
             }
-            "secret" if readable && chosen(value) => true,
+            "mixed" => mixed(value),
+            "secret" if readable && (chosen(value) || dice(value)) => true,
             _ => random(value) || readable && value.len() >= 8 && short_token(value),
         };
         is_secret && !placeholder(value)
@@ -176,7 +183,7 @@ impl SecretName<'_> {
 
     /// How the secret is marked: by its vendor, if the name has one. Asked only where there is a secret.
     pub(super) fn kind(&self) -> &'static str {
-        if !matches!(self.rule, "token" | "secret") || self.kind == "azure-key" {
+        if !matches!(self.rule, "token" | "secret" | "mixed") || self.kind == "azure-key" {
             return self.kind;
         }
         let mut name: Vec<u8> =

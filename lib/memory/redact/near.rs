@@ -25,6 +25,8 @@ pub(super) enum Certainty {
     Place,
     /// It has a name for secrets.
     Named,
+    /// It is near a word for secrets.
+    Nearby,
     /// It matches one of the user's patterns.
     Custom,
     /// It was found elsewhere.
@@ -70,6 +72,8 @@ pub(super) struct Near<'a, 'b> {
 pub(super) struct Done {
     pub(super) document: usize,
     pub(super) line: usize,
+    /// The end of the last line that was searched around a word.
+    pub(super) around: usize,
     /// The end of the last table.
     pub(super) table: usize,
 }

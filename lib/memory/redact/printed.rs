@@ -3,12 +3,12 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::chars::{WORD, leading, past, until};
+use crate::memory::redact::chars::{WORD, inner, leading, past, until};
 use crate::memory::redact::commands::{line, words};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules;
-use crate::memory::redact::value::placeholder;
+use crate::memory::redact::value::{made, placeholder};
 use std::sync::LazyLock;
 
 /// How much of the output is read, in bytes and in lines.
@@ -30,7 +30,7 @@ pub(super) fn printed(near: &mut Near) {
     // The first word behind a prompt, a call or an operator.
     let head = before.trim_ascii_end();
     let is_first = head.is_empty()
-        || [&b"\\n"[..], "❯".as_bytes(), "➜".as_bytes(), b"sudo"].iter().any(|end| head.ends_with(end))
+        || ["❯", "➜", "sudo"].iter().any(|end| head.ends_with(end.as_bytes()))
         || head.last().is_some_and(|byte| b"$#%>|;&(\"'`:]=".contains(byte));
     if !is_first || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
         return;
@@ -128,8 +128,7 @@ fn output<'a>(near: &Near<'a, '_>, end: usize, most: usize) -> Vec<&'a [u8]> {
         secrets.push(text);
     }
     let is_alone = secrets.len() == 1;
-    secrets.retain(|text| is_secret(text, is_alone));
-    secrets
+    secrets.into_iter().filter_map(|text| secret(text, is_alone)).collect()
 }
 
 /// The text behind `tool result: ` and the like.
@@ -155,16 +154,19 @@ fn is_prompt(text: &[u8]) -> bool {
         || memmem::find(text, b"$ ").is_some_and(|at| text[..at].contains(&b'@'))
 }
 
-fn is_secret(text: &[u8], is_alone: bool) -> bool {
-    let name = leading(text, 64, |byte| WORD.has(byte));
-    let assigned = name > 0 && text.len() > name + 2 && b"=:".contains(&text[name]) && text[name + 1] != b'=';
+/// The secret of a line: what follows a name, or all of it.
+fn secret(text: &[u8], is_alone: bool) -> Option<&[u8]> {
+    let name = leading(text, 64, |byte| WORD.has(byte) || byte == b' ');
+    if name > 0 && text.len() > name + 2 && b"=:".contains(&text[name]) && text[name + 1] != b'=' {
+        return Some(inner(&text[name + 1..], b" \"'")).filter(|value| made(value));
+    }
     let words = text.split(|byte| *byte == b' ').count();
     let columns = memmem::find(text, b"  ").is_some();
-    text.len() >= 4
+    let is_secret = text.len() >= 4
         && text.len() <= 2048
-        && !assigned
         && !placeholder(text)
         && !text.starts_with(b"{")
         && !text.starts_with(b"-----")
-        && (words == 1 || is_alone && words <= WORDY && !columns && !text.ends_with(b"."))
+        && (words == 1 || is_alone && words <= WORDY && !columns && !text.ends_with(b"."));
+    is_secret.then_some(text)
 }

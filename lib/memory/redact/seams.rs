@@ -10,11 +10,14 @@ use crate::memory::redact::value::{numbered, placeholder, random};
 const SIDE: usize = 200;
 const LINES: usize = 6;
 
+/// What may stand between a token and the end of its line: an escape of the line break, the side of a box.
+const MARGIN: &[u8] = b"\\=\r |\xe2\x94\x82";
+
 /// Adds the tokens that only whole lines together show, and the rest of each secret that goes on in the next line.
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     for mark in memchr::memchr3_iter(b'\n', b'"', b'\'', bytes) {
         let before = match bytes[mark] {
-            b'\n' => &bytes[..mark - trailing(&bytes[..mark], 3, |byte| b"\\=\r".contains(&byte))],
+            b'\n' => &bytes[..mark - trailing(&bytes[..mark], 6, |byte| MARGIN.contains(&byte))],
             _ => &bytes[..mark],
         };
         let first = &before[before.len() - trailing(before, SIDE, inside)..];
@@ -28,13 +31,19 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     // A secret that has been found up to the end of its line may go on.
     for at in 0..spans.len() {
         let Span { mut end, kind, certainty, .. } = spans[at];
-        for _ in 1..LINES {
+        let (mut lines, mut is_full) = (1, false);
+        while lines < LINES {
             let Some(behind) = seam(bytes, end).filter(|_| certainty != Certainty::Block) else { break };
             let part = part(bytes, behind, 2 * SIDE, |byte| TOKEN68.has(byte));
-            if !goes_on(part) {
+            let is_last =
+                is_full && part.len() > 3 && (part.ends_with(b"=") || part.iter().any(u8::is_ascii_digit));
+            if !goes_on(part) && !is_last {
                 break;
             }
+            is_full = part.len() >= 60;
             end = behind + part.len();
+            // The lines of a wrapped file are many, and full.
+            lines += usize::from(!is_full);
             spans.push(Span::of(bytes, part, kind, certainty));
         }
     }
@@ -102,8 +111,8 @@ fn may_be_cut(word: &[u8]) -> bool {
 /// If there is a seam at `end`, where the text behind it begins.
 fn seam(bytes: &[u8], end: usize) -> Option<usize> {
     let rest = from(bytes, end, 64);
-    let behind = match &rest[leading(rest, 3, |byte| b"\\=\r".contains(&byte))..] {
-        [b'\n', behind @ ..] => past(behind, b" \t+->|#*"),
+    let behind = match &rest[leading(rest, 6, |byte| MARGIN.contains(&byte))..] {
+        [b'\n', behind @ ..] => past(behind, b" \t+->|#*\xe2\x94\x82"),
         // Two strings that are joined: `" + "`, `' . '`, `" "`.
         [quote @ (b'"' | b'\''), gap @ ..] if gap.len() + 1 == rest.len() => {
             let (sign, second) = match past(gap, b" \t\n\\") {

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
 use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
-use crate::memory::redact::value::{blanked, made, placeholder, random, varied};
-use crate::memory::redact::{coded, commands, files, printed, sentences, wallet};
+use crate::memory::redact::value::{blanked, dice, made, placeholder, random, varied};
+use crate::memory::redact::{commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ fn check(name: &str) -> Option<Check> {
         "random" => Check::Token(random),
         "unnamed" => Check::Token(|value| random(value) && !placeholder(value)),
         "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
-        "password" => Check::Value(made),
+        "password" => Check::Value(|value| made(value) || dice(value)),
         "given" => Check::Value(|value| !placeholder(value)),
         "login" => Check::Value(is_login),
         "said_password" => Check::Finder(sentences::password),
@@ -33,12 +33,13 @@ fn check(name: &str) -> Option<Check> {
         "said_code" => Check::Finder(sentences::one_time_code),
         "said_pin" => Check::Finder(sentences::pin),
         "said_card_check" => Check::Finder(sentences::card_check),
+        "around" => Check::Finder(sentences::around),
         "said_login" => Check::Finder(sentences::login),
         "command" => Check::Finder(|near| match near.usage.contains('>') {
             true => printed::printed(near),
             false => commands::command(near),
         }),
-        "decoder" => Check::Finder(coded::decoder),
+        "decoder" => Check::Finder(commands::decoder),
         "literal" => Check::Finder(commands::literal),
         "quoted" => Check::Finder(commands::quoted),
         "piped" => Check::Finder(commands::piped),
@@ -48,14 +49,11 @@ fn check(name: &str) -> Option<Check> {
         "url_login" => Check::Finder(files::url_login),
         "pgpass" => Check::Finder(files::pgpass),
         "kubernetes" => Check::Finder(files::kubernetes),
-        "named_value" => Check::Finder(files::named_value),
         "cookies" => Check::Finder(files::cookies),
         "putty" => Check::Finder(files::putty),
         "jwk" => Check::Finder(files::jwk),
-        "multipart" => Check::Finder(files::multipart),
         "seed" => Check::Finder(wallet::said),
         "columns" => Check::Finder(files::columns),
-        "html_cell" => Check::Finder(files::html_cell),
         "aws_pair" => Check::Finder(files::aws_pair),
         "listed" => Check::Finder(files::listed),
         "iban" => Check::Finder(files::iban),

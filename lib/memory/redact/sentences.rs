@@ -7,9 +7,11 @@ use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{count, inner, leading, past, trailing, until};
-use crate::memory::redact::near::{Near, from, place};
+use crate::memory::redact::near::{Certainty, Near, Span, from, place};
 use crate::memory::redact::rules::words;
-use crate::memory::redact::value::{chosen, dotted, password as passes, phrase, placeholder, random, strong};
+use crate::memory::redact::value::{
+    chosen, dice, dotted, made_up, mixed, odd_hex, password as passes, phrase, placeholder, random, strong,
+};
 
 /// The most words between what is named and what is said of it: "the password of the new server is now …".
 const WORDS: usize = 8;
@@ -42,7 +44,7 @@ static JOINS: LazyLock<Vec<&str>> = LazyLock::new(|| words("joins"));
 pub(super) fn password(near: &mut Near) {
     let found = near.spans.len();
     said(near, |said| {
-        let number = (6..=16).contains(&said.text.len()) && said.text.iter().all(u8::is_ascii_digit);
+        let number = (6..=24).contains(&said.text.len()) && said.text.iter().all(u8::is_ascii_digit);
         let made = match said.quoted {
             true => passes(said.text) || phrase(said.text) && !said.text.contains(&b' '),
             false => {
@@ -50,7 +52,7 @@ pub(super) fn password(near: &mut Near) {
                 said.connected && (good || strong(said.text))
             }
         };
-        made || chosen(said.text) && !is_address(said.text)
+        made || dice(said.text) || chosen(said.text) && !is_address(said.text)
     });
 
     if near.spans.len() == found {
@@ -60,6 +62,101 @@ pub(super) fn password(near: &mut Near) {
         let is_commit = |text: &[u8]| text.len() == 40 && text.iter().all(u8::is_ascii_hexdigit);
         below(near, |text| (random(text) || chosen(text)) && !is_path(text) && !is_commit(text));
     }
+    around(near);
+}
+
+/// What can be nothing else than a secret, wherever it stands on the line of the word, or alone on the next: made by a
+/// generator of capitals, small letters and digits, or a password as people make it up.
+pub(super) fn around(near: &mut Near) {
+    let (before, behind) = (near.before(), near.behind());
+    let start = near.at - before.len();
+    // A mark says such a word, too.
+    if start < near.done.around || before.ends_with(b"[redacted:") {
+        return;
+    }
+    near.done.around = near.end + behind.len();
+    let next = until(from(near.bytes, near.done.around + 1, LONGEST), |byte| byte == b'\n');
+    let said = behind_speaker(next);
+    let is_other = names_other(inner(&next[..next.len() - said.len()], b": "));
+    let is_alone = !said.trim_ascii().contains(&b' ') || behind.contains(&b'?');
+    let next = if is_alone && !is_other { said } else { b"" };
+    let line = &near.bytes[start..near.done.around];
+    let ends =
+        |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;<>()[]{}|=\\".contains(byte) || *byte >= 0xE2;
+    // `"requestId": "…"`, `sha256: …`: what names something else.
+    let mut named = false;
+    for token in line.split(ends).chain(next.split(ends)) {
+        let token = inner(token, b".:!?*-");
+        if token.is_empty() || std::mem::replace(&mut named, names_other(token)) || token.len() < 8 {
+            continue;
+        }
+        let last = memchr::memrchr(b':', token).map_or(token, |at| &token[at + 1..]);
+        let label = &token[..token.len() - last.len()];
+        let is_secret = |token: &&[u8]| {
+            (mixed(token) || made_up(token) || odd_hex(token) || grouped(token))
+                && (!is_path(token) || is_joined(token))
+                && !placeholder(token)
+        };
+        // `user:SECRET@host`
+        let login = until(last, |byte| byte == b'@');
+        if names_other(inner(label, b":")) {
+            continue;
+        }
+        if let Some(token) = [token, last, login].into_iter().find(is_secret) {
+            near.spans.push(Span::of(near.bytes, token, near.kind, Certainty::Nearby));
+        }
+    }
+    // `m7ny tmq4 aqd2 3ny5 …`, `D M 6 T F 1 D K`
+    let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).collect();
+    let is_word = |word: &[u8]| word.iter().all(u8::is_ascii_alphanumeric);
+    let apart = words.chunk_by(|one, next| one.len() == next.len() && is_word(one) && is_word(next));
+    for same in apart.filter(|same| same.len() >= 6 && !same[0].is_empty()) {
+        let start = place(near.bytes, same[0]);
+        let text = &near.bytes[start..place(near.bytes, same[same.len() - 1]) + same[0].len()];
+        let digits = same.iter().filter(|word| word.iter().any(u8::is_ascii_digit)).count();
+        if digits > 1 && text.iter().any(u8::is_ascii_alphabetic) {
+            near.push(text);
+        }
+    }
+}
+
+/// `P7TQ-OZHP-6XKQ-NXR3`: four groups or more of the same length.
+fn grouped(token: &[u8]) -> bool {
+    let groups: Vec<&[u8]> = token.split(|byte| *byte == b'-').collect();
+    let is_group =
+        |group: &&[u8]| group.len() == groups[0].len() && group.iter().all(u8::is_ascii_alphanumeric);
+    groups.len() > 3
+        && (4..=8).contains(&groups[0].len())
+        && groups.iter().all(is_group)
+        && (groups.len() > 5 || token.iter().any(u8::is_ascii_digit))
+        && token.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// `Word.Word123`, which no name of code is.
+fn is_joined(token: &[u8]) -> bool {
+    let words: Vec<&[u8]> = token.split(|byte| *byte == b'.').collect();
+    words.len() == 2
+        && words.iter().all(|word| word.first().is_some_and(u8::is_ascii_uppercase))
+        && trailing(token, 9, |byte| byte.is_ascii_digit()) > 2
+}
+
+fn names_other(word: &[u8]) -> bool {
+    const ENDS: [&str; 11] = [
+        "id", "hash", "sha256", "digest", "commit", "integrity", "from", "checksum", "fingerprint", "md5",
+        "sha1",
+    ];
+    let ends = |end: &&str| {
+        let at = word.len().checked_sub(end.len());
+        at.is_some_and(|at| word[at..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    ENDS.iter().any(ends)
+}
+
+/// What somebody says behind a name, as `bob: ` and `[10:41] bob: ` and `<bob> `.
+fn behind_speaker(line: &[u8]) -> &[u8] {
+    let label = leading(line, 40, |byte| byte.is_ascii_alphanumeric() || b" []<:>".contains(&byte));
+    let end = line[..label].iter().rposition(|byte| b":>".contains(byte)).filter(|at| *at > 2);
+    end.map_or(line, |end| &line[end + 1..])
 }
 
 /// "The new password is:", and it is on the next line, or, wrapped, on the next lines.
@@ -153,8 +250,7 @@ fn is_plain(word: &[u8]) -> bool {
 fn reply<'a>(near: &Near<'a, '_>, most: usize) -> Option<&'a [u8]> {
     let next = from(near.bytes, near.end + near.behind().len() + 1, most);
     let line = until(next, |byte| byte == b'\n');
-    let speaker = leading(line, 12, |byte| byte.is_ascii_alphabetic());
-    line[speaker..].strip_prefix(b": ").filter(|_| speaker > 2)
+    Some(behind_speaker(line)).filter(|said| said.len() < line.len())
 }
 
 /// The next speaker's words, when this one asks for the secret.
@@ -182,6 +278,7 @@ pub(super) fn token(near: &mut Near) {
     below(near, |text| {
         text.len() >= 16 && text.iter().any(u8::is_ascii_digit) && random(text) && !is_path(text)
     });
+    around(near);
 }
 
 pub(super) fn one_time_code(near: &mut Near) {
@@ -363,7 +460,8 @@ fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
 
 /// `a/b/c`, `x.y.z`, `A::B`: a place in files or code.
 fn is_path(text: &[u8]) -> bool {
-    dotted(text)
+    !text.iter().any(u8::is_ascii_alphabetic) && text.contains(&b'.')
+        || dotted(text)
         || is_address(text)
         || text.contains(&b'(')
         || text.contains(&b'[')
@@ -382,11 +480,12 @@ fn is_address(text: &[u8]) -> bool {
 /// So many digits after "is", "code" and the like.
 fn number(near: &mut Near, many: RangeInclusive<usize>) {
     let mut rest = near.behind();
-    if !rest.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {
+    let is_apart = near.word().last().is_some_and(|byte| *byte == b' ' || !byte.is_ascii());
+    if !is_apart && !rest.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {
         return;
     }
     // "the pin for the door is …": any words, if one that connects comes last.
-    let (mut is_loose, mut connects) = (false, false);
+    let (mut is_loose, mut connects) = (false, is_apart);
     for _ in 0..WORDS {
         let gap = past(rest, b" :=*`\"'\t#");
         connects |= rest[..rest.len() - gap.len()].contains(&b':');
@@ -404,6 +503,8 @@ fn number(near: &mut Near, many: RangeInclusive<usize>) {
     let (digits, rest) = rest.split_at(leading(rest, rest.len(), |byte| byte.is_ascii_digit()));
     let ends = match rest {
         [b'.', next, ..] => !next.is_ascii_alphanumeric(),
+        [b'A'..=b'Z'] => true,
+        [b'A'..=b'Z', next, ..] => !next.is_ascii_alphanumeric(),
         [next, ..] => !next.is_ascii_alphanumeric() && !b"_-/%:".contains(next),
         [] => true,
     };

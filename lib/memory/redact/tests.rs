@@ -634,7 +634,8 @@ fn an_empty_secret_is_none() {
 }
 
 /// `SECRETS=FILE cargo test --lib secrets_score -- --ignored --nocapture`: the share of a file's secrets that is found, for
-/// each group. A line is an object with `group`, `text` and `secrets`.
+/// each group. A line is an object with `group`, `kind`, `text` and `secrets`. With `MISSED` set, each kind that is not
+/// always found is printed with its first text. `HONEST=FILE` is a text without secrets: its false alarms are counted.
 #[test]
 #[ignore = "needs a file of secrets"]
 #[allow(
@@ -643,18 +644,31 @@ fn an_empty_secret_is_none() {
     reason = "whoever measures names a file and reads the figures"
 )]
 fn secrets_score() {
-    let path = std::env::var_os("SECRETS").expect("SECRETS names a file");
-    let mut groups: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    for line in std::fs::read_to_string(path).unwrap().lines() {
+    let read = |name: &str| std::env::var_os(name).map(|path| std::fs::read_to_string(path).unwrap());
+    let (mut groups, mut missed) = (BTreeMap::<String, (usize, usize)>::new(), BTreeMap::new());
+    for line in read("SECRETS").iter().flat_map(|text| text.lines()) {
         let example: serde_json::Value = serde_json::from_str(line).unwrap();
-        let clean = plain().cleaned(example["text"].as_str().unwrap());
+        let [group, kind, text] =
+            ["group", "kind", "text"].map(|key| example[key].as_str().unwrap_or_default());
+        let clean = plain().cleaned(text);
         let secrets = example["secrets"].as_array().unwrap().iter().filter_map(|secret| secret.as_str());
         let mut parts = secrets.flat_map(str::lines).map(str::trim).filter(|part| !part.is_empty());
         let is_found = parts.all(|part| !clean.contains(part));
-        let group = groups.entry(example["group"].as_str().unwrap().to_owned()).or_default();
+        if !is_found {
+            missed.entry(format!("{group}: {kind}")).or_insert(clean);
+        }
+        let group = groups.entry(group.to_owned()).or_default();
         *group = (group.0 + usize::from(is_found), group.1 + 1);
     }
     for (group, (found, all)) in &groups {
         eprintln!("{group:16} {found:4} of {all:4}  {:.1} %", *found as f64 * 100.0 / *all as f64);
+    }
+    if std::env::var_os("MISSED").is_some() {
+        missed.iter().for_each(|(kind, text)| eprintln!("{kind}\n    {text:?}"));
+    }
+    if let Some(text) = read("HONEST") {
+        let alarms: usize = plain().redact(&text).counts.values().sum();
+        eprintln!("{alarms} false alarms, {:.2} a MB", alarms as f64 * 1e6 / text.len() as f64);
+        text.lines().filter(|line| plain_changes(&plain(), line)).for_each(|line| eprintln!("    {line}"));
     }
 }

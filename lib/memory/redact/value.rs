@@ -3,6 +3,7 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
+use crate::base::text::escape;
 use crate::memory::redact::chars::{count, leading, trailing};
 use crate::memory::redact::rules::words;
 
@@ -102,11 +103,12 @@ pub(super) fn dotted(value: &[u8]) -> bool {
     value.windows(2).any(|two| two[0] == b'.' && two[1].is_ascii_alphabetic())
 }
 
+const KINDS: [fn(&u8) -> bool; 4] =
+    [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit, u8::is_ascii_punctuation];
+
 /// Has it capitals and small letters, digits and signs, or three of these?
 pub(super) fn strong(value: &[u8]) -> bool {
-    let sorts: [fn(&u8) -> bool; 4] =
-        [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit, u8::is_ascii_punctuation];
-    let many = sorts.iter().filter(|sort| value.iter().any(sort)).count();
+    let many = KINDS.iter().filter(|kind| value.iter().any(kind)).count();
     // What may also be code must have all four, and a sign that is seldom there.
     let may_be_code = dotted(value) || value.iter().any(|byte| b";=".contains(byte));
     (many > 3 && value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte))
@@ -137,6 +139,48 @@ pub(super) fn chosen(value: &[u8]) -> bool {
         && !of_words(value, &[&PLACEHOLDERS, &CODE])
 }
 
+/// Did a generator make it, of capitals, small letters and digits?
+pub(super) fn mixed(value: &[u8]) -> bool {
+    (16..=256).contains(&value.len())
+        && KINDS[..3].iter().all(|kind| value.iter().any(kind))
+        && random(value)
+        && !value.starts_with(b"sha")
+        && !value.iter().any(|byte| b"()[]{}<>\"'`\\@".contains(byte))
+}
+
+/// Four words or more that dice chose, and no sentence.
+pub(super) fn dice(value: &[u8]) -> bool {
+    let words = || value.split(|byte| b"- ".contains(byte));
+    words().count() > 3
+        && value.is_ascii()
+        && words().all(|word| (4..=9).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase))
+        && phrase(value)
+}
+
+/// Hexadecimal digits of a length that no common hash has.
+pub(super) fn odd_hex(value: &[u8]) -> bool {
+    (30..=256).contains(&value.len())
+        && ![32, 40, 56, 64, 96, 128].contains(&value.len())
+        && value.iter().all(u8::is_ascii_hexdigit)
+        && random(value)
+}
+
+/// Is it a password as people make it up, which no name of code looks like?
+pub(super) fn made_up(value: &[u8]) -> bool {
+    let many = |kind: fn(&u8) -> bool| count(value, kind);
+    (8..=40).contains(&value.len())
+        && many(u8::is_ascii_lowercase) > 1
+        && !value.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
+        && (many(u8::is_ascii_digit) > 2
+            || strong(value) && value.iter().any(is_sign)
+            || random(value) && KINDS[..3].iter().all(|kind| value.iter().any(kind)))
+        && (chosen(value) || value.iter().filter(|byte| **byte == b'.').count() == 1 && password(value))
+        && (!value[0].is_ascii_digit() || random(value))
+        && !value.contains(&b'_')
+        && count(value, |byte| *byte == b'%') < 2
+        && !value.windows(3).any(|three| escape(three).is_some())
+}
+
 /// Signs that people put into passwords and not between words.
 fn is_sign(byte: &u8) -> bool {
     b"!#%^*+?@~".contains(byte)
@@ -161,7 +205,7 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         [b'&', next, ..] => next.is_ascii_alphabetic(),
         [b'%', .., last] => *last == b'%' || sample.len() == 2,
         [b'<', .., last] => *last == b'>',
-        [b'{', .., last] => *last == b'}',
+        [b'{', inside @ .., last] => *last == b'}' && !random(inside),
         [b'[', .., last] => *last == b']',
         [b'(', .., last] => *last == b')',
         _ => false,

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{leading, trailing, until};
+use crate::memory::redact::chars::{leading, past, trailing, until};
 use crate::memory::redact::near::{Certainty, Near, Span, from, place};
 
 /// The list of the standard, in its order, which is that of the alphabet, one word a line. It is a constant of BIP 39.
@@ -49,8 +49,7 @@ fn around(bytes: &[u8], at: usize) -> Option<&[u8]> {
 /// The whole word that begins at `start`, if it is one of the list.
 fn listed(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let word = until(from(bytes, start, LONGEST_WORD + 1), |byte| !byte.is_ascii_lowercase());
-    let is_apart =
-        start == 0 || !bytes[start - 1].is_ascii_alphanumeric() || bytes[..start].ends_with(b"\\n");
+    let is_apart = start == 0 || !bytes[start - 1].is_ascii_alphanumeric();
     let goes_on = bytes.get(start + word.len()).is_some_and(u8::is_ascii_alphanumeric);
     let may_be = (3..=LONGEST_WORD).contains(&word.len()) && is_apart && !goes_on;
     (may_be && PACKED.binary_search(&packed(word)).is_ok()).then_some(word)
@@ -75,6 +74,17 @@ pub(super) fn said(near: &mut Near) {
         .take(MOST)
         .filter(|word| PACKED.binary_search(&packed(&word[..word.len().min(LONGEST_WORD)])).is_ok())
         .count();
+    let line = until(rest, |byte| byte == b'\n');
+    let spoken = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| word.iter().all(|byte| byte.is_ascii_lowercase() || *byte >= 0x80) && word.len() > 2);
+    let spoken: Vec<&[u8]> = spoken.collect();
+    if matches!(spoken.len(), 12 | 15 | 18 | 21 | 24)
+        && past(line, b" ").first().is_some_and(|byte| b":\xef".contains(byte))
+    {
+        let start = place(near.bytes, spoken[0]);
+        return near.push(near.bytes[start..place(near.bytes, line) + line.len()].trim_ascii_end());
+    }
     if short >= 12
         && (known >= 10
             || words.iter().take(12).all(|word| !word.is_ascii() || known == 0) && text.contains(&b','))
@@ -106,21 +116,25 @@ fn phrase(bytes: &[u8], word: &[u8], floor: usize, spans: &mut Vec<Span>) -> usi
 
 /// What may stand between two words: a space, a line break, the number of the next in a list.
 fn is_gap(text: &[u8]) -> bool {
-    let may_stand =
-        |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_digit() || b".,)(|:-\"'`".contains(byte);
-    (1..=12).contains(&text.len()) && text.iter().all(may_stand)
+    let may_stand = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || !byte.is_ascii()
+            || byte.is_ascii_digit()
+            || b".,)(|:-\"'`".contains(byte)
+    };
+    (1..=16).contains(&text.len()) && text.iter().all(may_stand)
 }
 
 /// The next word of a phrase, behind one that ends at `end`.
 fn behind(bytes: &[u8], end: usize) -> Option<&[u8]> {
-    let gap = leading(&bytes[end..], 13, |byte| !byte.is_ascii_alphabetic());
+    let gap = leading(&bytes[end..], 17, |byte| !byte.is_ascii_alphabetic());
     is_gap(&bytes[end..end + gap]).then(|| listed(bytes, end + gap))?
 }
 
 /// The word of a phrase before one that begins at `start`.
 fn before(bytes: &[u8], start: usize, floor: usize) -> Option<&[u8]> {
     let text = &bytes[floor.min(start)..start];
-    let (text, gap) = text.split_at(text.len() - trailing(text, 13, |byte| !byte.is_ascii_alphabetic()));
+    let (text, gap) = text.split_at(text.len() - trailing(text, 17, |byte| !byte.is_ascii_alphabetic()));
     let many = trailing(text, LONGEST_WORD + 1, |byte| byte.is_ascii_lowercase());
     (is_gap(gap) && many > 0).then(|| listed(bytes, start - gap.len() - many))?
 }
