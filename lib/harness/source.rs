@@ -1,6 +1,7 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
+use crate::base::reach;
 use crate::base::text::counted;
 use crate::harness::object::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
@@ -25,6 +26,7 @@ pub(super) fn open(path: &Path, expected: &str) -> Result<Reader> {
         io::ErrorKind::IsADirectory => wrong("is a directory"),
         _ => failed(path, &e),
     };
+    reach::within(path, Path::is_file).map_err(refused)?;
     let watched = WatchedFile::open(path).map_err(refused)?;
     let mut reader = BufReader::with_capacity(BLOCK, watched);
     reader.fill_buf().map_err(refused)?;

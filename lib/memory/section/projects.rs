@@ -4,8 +4,8 @@
 //! for so long that it is not on a disk which is only unplugged.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::repository::{self, Repository, git_dir};
+use crate::base::{file, reach};
 use crate::config::memory::{Target, lies_in};
 use crate::memory::section::target::File;
 use crate::store::place::Root;
@@ -67,7 +67,8 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
 
 /// What git has checked out; empty if that cannot be read.
 fn head(top: &Path) -> String {
-    let head = git_dir(top).and_then(|dir| file::read(&dir.join("HEAD"), CAP).ok());
+    let read = |top: &Path| file::read(&git_dir(top)?.join("HEAD"), CAP).ok();
+    let head = reach::within(top, read).ok().flatten();
     head.map_or_else(String::new, |head| String::from_utf8_lossy(&head).trim().to_owned())
 }
 
