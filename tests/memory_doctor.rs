@@ -433,7 +433,7 @@ fn unfinished_batches_are_reported() {
         line.starts_with(&format!("error {dir} ")) && line.contains("batch.json\" cannot be read"),
         "{line}"
     );
-    assert!(mend.contains("belong into inbox/"), "{mend}");
+    assert!(mend.contains("the next run sets the batch aside"), "{mend}");
     // What defrag keeps so that it can be taken back is not left.
     let defrag = ".agent-memory/defrag/batch__abcdefghijkm/batch.json";
     fs::remove_dir_all(store.root().join(dir)).unwrap();

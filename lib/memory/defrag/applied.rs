@@ -75,8 +75,11 @@ pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
 pub fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     let mut holding = Vec::new();
     let ours = Batches::of_defrag(root).all()?.into_iter().map(|batch| (batch, true));
-    let theirs = Batches::of_queue(root).all()?.into_iter().map(|batch| (batch, false));
-    for (batch, is_ours) in ours.chain(theirs) {
+    let mut theirs = Batches::of_queue(root).all()?;
+    // Nobody carries on with these.
+    theirs.extend(Batches::of_queue(root).set_aside()?);
+    theirs.extend(Batches::of_defrag(root).set_aside()?);
+    for (batch, is_ours) in ours.chain(theirs.into_iter().map(|batch| (batch, false))) {
         if is_ours && matches!(Progress::of(&batch), Ok(Some(progress)) if progress.is_over) {
             forget_in(&batch, ids)?;
         // What cannot be read may name one, unless its run has ended meanwhile.

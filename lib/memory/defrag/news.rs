@@ -6,7 +6,6 @@ use crate::base::text::counted;
 use crate::memory::defrag::corpus::{id, reach, read};
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::work::{Part, Work};
-use crate::memory::hash::hash;
 use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
@@ -28,7 +27,7 @@ pub(super) struct News<'a> {
 
 impl<'a> News<'a> {
     pub(super) fn load(run: &'a Run, is_forced: bool) -> Result<News<'a>> {
-        let command = hash(run.config.llm.command_line().unwrap_or_default());
+        let command = run.asked();
         Ok(News { seen: DefragLedger::load(run.root)?, run, is_forced, command })
     }
 
