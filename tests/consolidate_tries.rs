@@ -270,3 +270,17 @@ fn a_defrag_that_cannot_be_read_is_set_aside() {
     assert!(err.contains("batch__abcdefghijkl.unreadable\""), "{err}");
     assert!(!batch.exists());
 }
+
+#[test]
+fn a_transcript_that_begins_with_zeroes_is_read_after_them() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let id = sandbox.heard("s1", "Where is the port?");
+    let whole = fs::read(sandbox.transcript("s1")).unwrap();
+    // More of them than are read at once.
+    let after_a_power_cut = [vec![0; 200_000], whole].concat();
+    fs::write(sandbox.transcript("s1"), after_a_power_cut).unwrap();
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.processed()), (Some(0), vec![id]), "{err}");
+    assert!(sandbox.last_prompt().contains("Where is the port?"));
+}

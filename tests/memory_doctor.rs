@@ -1058,3 +1058,19 @@ fn the_hooks_of_each_harness_are_checked() {
         "{out}"
     );
 }
+
+#[test]
+fn a_store_that_cannot_be_written_to_is_not_healthy() {
+    let Some(disk) = crate::support::disk::Disk::new() else { return };
+    let store = Store::new();
+    store.config(&json!({"storage": {"root": disk.path("s"), "autoCommit": false}}).to_string());
+    store.out("memory-capture", &["--title", "T", "--body", "b", "--direct"]);
+    assert_eq!(store.run("memory-doctor", &[]).0, Some(0));
+    let state = crate::support::store::names(&disk.path("s/.agent-memory"));
+    assert!(state.iter().all(|name| !name.contains("probe")), "{state:?}");
+    disk.fill();
+    disk.fill_names();
+    let (code, out, _) = store.run("memory-doctor", &[]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("the store cannot be written to: "), "{out}");
+}

@@ -2,6 +2,7 @@
 //! is none.
 
 use crate::base::{file, reach};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The largest git file that is read, in bytes.
@@ -20,19 +21,24 @@ pub struct Repository {
 ///
 /// `url.….insteadOf` and included files are ignored: an address that needs them keeps its short form.
 pub fn of(dir: &Path) -> Option<Repository> {
-    reach::within(dir, around).ok()?
+    reach::within(dir, around).ok()?.ok()?
 }
 
-fn around(dir: &Path) -> Option<Repository> {
-    let dir = dir.canonicalize().ok()?;
-    let (top, git) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?)))?;
-    let common = common_dir(git)?;
-    let url = file::read(&common.join("config"), CAP).ok().and_then(|config| origin(&text_of(&config)));
+/// # Errors
+/// The directory cannot be found, or git's configuration cannot be read: it must not pass for another repository.
+fn around(dir: &Path) -> io::Result<Option<Repository>> {
+    let dir = dir.canonicalize()?;
+    let Some((top, git)) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?))) else {
+        return Ok(None);
+    };
+    let Some(common) = common_dir(git) else { return Ok(None) };
+    let config = file::if_exists(file::read(&common.join("config"), CAP))?;
+    let url = config.and_then(|config| origin(&text_of(&config)));
     let name = url.as_deref().and_then(name_of_url).unwrap_or_else(|| {
         let main = if common.ends_with(".git") { common.parent().unwrap_or(&common) } else { &common };
         format!("local:{}", main.display())
     });
-    Some(Repository { name, top: top.to_path_buf() })
+    Ok(Some(Repository { name, top: top.to_path_buf() }))
 }
 
 /// The tops of all worktrees of the repository whose worktree `top` is.
@@ -68,7 +74,7 @@ pub fn place_of(dir: &Path) -> Option<Repository> {
         let top = dir.canonicalize().ok().filter(|dir| dir.is_dir())?;
         Some(Repository { name: format!("local:{}", top.display()), top })
     };
-    reach::within(dir, move |dir| around(dir).or_else(|| itself(dir))).ok()?
+    reach::within(dir, move |dir| around(dir).ok()?.or_else(|| itself(dir))).ok()?
 }
 
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.
