@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn what_answers_is_returned_and_what_is_missing_answers() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(within(dir.path(), |path| path.is_dir()).unwrap(), true);
+        assert!(within(dir.path(), Path::is_dir).unwrap());
         assert!(answers(&dir.path().join("missing")));
         assert_eq!(real(&dir.path().join("missing")), None);
         assert_eq!(real(dir.path()), dir.path().canonicalize().ok());
