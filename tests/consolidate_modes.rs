@@ -120,10 +120,10 @@ fn of_the_queue_only_what_is_piped_in_is_taken() {
     assert_eq!((code, &result["processed"], &result["waiting"]), (Some(0), &json!(1), &json!(1)), "{err}");
     assert_eq!(result["notes"][0]["title"], "This one");
     assert_eq!(sandbox.waiting(), [other]);
-    for wrong in ["{\"title\": \"x\"}", "not json", "{\"id\": 7}"] {
+    for wrong in ["{\"title\": \"x\"}", "{\"id\": 7}", "{\"id\""] {
         let (code, out, err) = said(sandbox.consolidate(&["-"]).write_stdin(wrong));
         assert_eq!((code, out.as_str()), (Some(1), ""), "{wrong}");
-        assert!(err.contains("stdin has something that is no queue entry"), "{err}");
+        assert!(err.contains("stdin does not name queue entries: "), "{err}");
     }
 }
 

@@ -29,7 +29,12 @@ fn one_hour_six_hours_and_then_it_lies_among_the_failed() {
         assert_eq!((got, sandbox.calls().len() / 2), (Some(code), calls), "{now}: {err}");
         assert_eq!(sandbox.waiting(), [id.as_str()], "{now}");
         if code == 0 {
-            assert_eq!((out.as_str(), err.as_str()), (idle, ""), "{now}");
+            assert_eq!(out, idle, "{now}");
+            assert!(
+                err.contains("1 entry waits until 2026-02-28 ") && err.contains("broken"),
+                "{now}: {err}"
+            );
+            assert!(err.contains("--retry-failed"), "{now}: {err}");
         }
     }
     let (code, out, err) = run_at(&sandbox, "2026-02-28T23:00:00Z", &[]);
@@ -136,4 +141,146 @@ fn an_entry_that_is_none_is_named_and_stays() {
     assert_eq!(err.matches("_codex_aaaaaaaa.json\" is not a queue entry").count(), 1, "{err}");
     assert_eq!(out, "1 entry processed, 1 kb entries written, 1 waiting\n");
     assert!(broken.exists());
+}
+
+#[test]
+fn a_corrected_command_is_asked_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.llm("false", json!({}));
+    let id = sandbox.heard("s1", "Hello?");
+    assert_eq!(sandbox.consolidated(&[]).0, Some(3));
+    let (code, out, err) = sandbox.consolidated(&[]);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "0 entries processed, 0 kb entries written, 1 waiting\n"),
+        "{err}"
+    );
+    assert!(err.contains("the last try failed: the LLM command \"false\" failed (exit 1)"), "{err}");
+    sandbox.librarian(NOTE_EACH);
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    assert_eq!(sandbox.processed(), [id]);
+}
+
+#[test]
+fn a_command_that_was_replaced_is_asked_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian("sys.exit('log in first')");
+    let id = sandbox.heard("s1", "Hello?");
+    assert_eq!(sandbox.consolidated(&[]).0, Some(3));
+    assert_eq!((sandbox.consolidated(&[]).0, sandbox.calls().len() / 2), (Some(0), 1));
+    // The same line, and another program behind it.
+    sandbox.script(NOTE_EACH);
+    assert_eq!((sandbox.consolidated(&[]).0, sandbox.processed()), (Some(0), vec![id]));
+}
+
+#[test]
+fn a_try_that_a_person_wants_is_made_at_once_and_costs_none_of_the_three() {
+    let sandbox = Sandbox::new();
+    sandbox.llm("echo no >&2; exit 1", json!({}));
+    let id = sandbox.heard("s1", "Hello?");
+    assert_eq!(sandbox.consolidated(&[]).0, Some(3));
+    for (calls, args) in [(2, &["--retry-failed"][..]), (3, &["-"]), (4, &["-"])] {
+        let (code, _, err) = said(sandbox.consolidate(args).write_stdin(format!("{id}\n")));
+        assert_eq!((code, sandbox.calls().len() / 2), (Some(3), calls), "{args:?}: {err}");
+        assert_eq!((sandbox.waiting(), sandbox.failed()), (vec![id.clone()], vec![]), "{args:?}: {err}");
+    }
+    let (code, out, err) = said(sandbox.consolidate(&["--prompt"]).env("AXE_NOW", "2026-02-28T15:30:00Z"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("Hello?"), "{out} {err}");
+}
+
+#[test]
+fn ids_on_stdin_are_taken_and_one_that_nothing_has_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let (one, two) = (sandbox.heard("s1", "Hello?"), sandbox.heard("s2", "Hello?"));
+    let (code, _, err) = said(sandbox.consolidate(&["-"]).write_stdin(format!("{one}\n\nnothing here\n")));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!((sandbox.processed(), sandbox.waiting()), (vec![one], vec![two]));
+    assert_eq!(err.matches("no entry of the queue has the id \"nothing here\"").count(), 1, "{err}");
+    let (code, _, err) = said(sandbox.consolidate(&["-"]).write_stdin("{\"id\":"));
+    assert_eq!(code, Some(1), "{err}");
+}
+
+#[test]
+fn the_doctor_is_not_content_while_entries_wait_after_failures() {
+    let sandbox = Sandbox::new();
+    sandbox.llm("echo log in first >&2; exit 1", json!({}));
+    for session in ["s1", "s2"] {
+        sandbox.heard(session, "Hello?");
+    }
+    // A call about both, and one about each.
+    for _ in 0..3 {
+        assert_eq!(sandbox.consolidated(&[]).0, Some(3));
+    }
+    let (_, out, _) = said(&mut sandbox.command("memory-doctor"));
+    assert!(out.contains("2 entries wait until ") && out.contains("log in first"), "{out}");
+    assert!(!out.contains("healthy"), "{out}");
+}
+
+/// A batch of these files that has claimed the one entry.
+fn left(sandbox: &Sandbox, id: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
+    let batch = sandbox.store().join(".agent-memory/batches/batch__abcdefghijkl");
+    fs::create_dir_all(batch.join("claimed")).unwrap();
+    let name = format!("{id}.json");
+    fs::rename(sandbox.store().join("inbox").join(&name), batch.join("claimed").join(&name)).unwrap();
+    files.iter().for_each(|(name, text)| fs::write(batch.join(name), text).unwrap());
+    batch
+}
+
+#[test]
+fn a_batch_that_cannot_be_read_gives_its_entries_back_and_keeps_its_replies() {
+    let earlier = r#"{"kind": "run", "state": {"somethingOld": {}}}"#;
+    let unknown = r#"{"kind":"run","begun":"2026-02-28T15:00:00Z","answers":0,"awaits":null,"isWithPerson":false,
+        "isOver":false,"state":{"state":"dreaming"}}"#;
+    for state in [earlier, unknown, "{\"kind\":", ""] {
+        let sandbox = Sandbox::new();
+        sandbox.librarian(NOTE_EACH);
+        let id = sandbox.heard("s1", "Hello?");
+        let batch = left(&sandbox, &id, &[("batch.json", state), ("reply-1.txt", "paid")]);
+        let (_, found, _) = said(&mut sandbox.command("memory-doctor"));
+        assert!(
+            found.contains("sets the batch aside") || found.contains("or gives its entries back"),
+            "{state}: {found}"
+        );
+        let (code, out, err) = sandbox.consolidated(&[]);
+        assert_eq!((code, sandbox.processed()), (Some(0), vec![id]), "{state}: {err}");
+        assert_eq!(out, "1 entry processed, 1 kb entries written\n", "{state}");
+        let aside = batch.with_file_name("batch__abcdefghijkl.unreadable");
+        assert!(
+            err.contains("batch.json\" cannot be read") && err.contains(&*aside.to_string_lossy()),
+            "{err}"
+        );
+        assert_eq!(fs::read_to_string(aside.join("reply-1.txt")).unwrap(), "paid");
+        let (_, found, _) = said(&mut sandbox.command("memory-doctor"));
+        assert!(found.contains("was set aside") && !found.contains("healthy"), "{found}");
+        assert_eq!(sandbox.consolidated(&[]).2, "", "told once");
+    }
+}
+
+#[test]
+fn a_defrag_that_cannot_be_read_is_set_aside() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let batch = sandbox.store().join(".agent-memory/defrag/batch__abcdefghijkl");
+    fs::create_dir_all(&batch).unwrap();
+    fs::write(batch.join("batch.json"), "[]").unwrap();
+    let (code, _, err) = said(&mut sandbox.command("memory-defrag"));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("batch__abcdefghijkl.unreadable\""), "{err}");
+    assert!(!batch.exists());
+}
+
+#[test]
+fn a_transcript_that_begins_with_zeroes_is_read_after_them() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let id = sandbox.heard("s1", "Where is the port?");
+    let whole = fs::read(sandbox.transcript("s1")).unwrap();
+    // More of them than are read at once.
+    let after_a_power_cut = [vec![0; 200_000], whole].concat();
+    fs::write(sandbox.transcript("s1"), after_a_power_cut).unwrap();
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.processed()), (Some(0), vec![id]), "{err}");
+    assert!(sandbox.last_prompt().contains("Where is the port?"));
 }

@@ -80,3 +80,17 @@ fn a_note_that_comes_meanwhile_is_asked_about_next() {
     store.model("do()");
     assert_eq!((store.tidied(&[]), store.sandbox.prompts().len()), (NOTHING.to_owned(), 2));
 }
+
+#[test]
+fn an_operation_about_a_note_that_cannot_be_read_is_asked_for_again() {
+    let (store, (code, out, err)) = while_it_thinks("os.rename(file, file + '.aside'); os.mkdir(file)");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.ends_with("1 re-tiered, 1 dropped\n"), "{out}");
+    let file = store.topics().join("actors -- id__bbbbbb.md");
+    std::fs::remove_dir(&file).unwrap();
+    std::fs::rename(file.with_extension("md.aside"), &file).unwrap();
+    store.model("do(merge('id__aaaaaa', 'id__bbbbbb'))");
+    let (code, out, err) = store.defrag(&[]);
+    assert_eq!((code, store.sandbox.prompts().len()), (Some(0), 2), "{err}");
+    assert!(out.starts_with("1 merged"), "{out} {err}");
+}

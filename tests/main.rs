@@ -56,6 +56,7 @@ mod conversations;
 mod corrections;
 mod cost;
 mod crowd;
+mod dead_mounts;
 mod defrag;
 mod defrag_at_once;
 mod defrag_attacks;

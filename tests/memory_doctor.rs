@@ -433,7 +433,7 @@ fn unfinished_batches_are_reported() {
         line.starts_with(&format!("error {dir} ")) && line.contains("batch.json\" cannot be read"),
         "{line}"
     );
-    assert!(mend.contains("belong into inbox/"), "{mend}");
+    assert!(mend.contains("the next run sets the batch aside"), "{mend}");
     // What defrag keeps so that it can be taken back is not left.
     let defrag = ".agent-memory/defrag/batch__abcdefghijkm/batch.json";
     fs::remove_dir_all(store.root().join(dir)).unwrap();
@@ -1057,4 +1057,20 @@ fn the_hooks_of_each_harness_are_checked() {
         out.contains("the hooks of Claude Code cannot be checked: ") && out.contains("line 2, column 3"),
         "{out}"
     );
+}
+
+#[test]
+fn a_store_that_cannot_be_written_to_is_not_healthy() {
+    let Some(disk) = crate::support::disk::Disk::new() else { return };
+    let store = Store::new();
+    store.config(&json!({"storage": {"root": disk.path("s"), "autoCommit": false}}).to_string());
+    store.out("memory-capture", &["--title", "T", "--body", "b", "--direct"]);
+    assert_eq!(store.run("memory-doctor", &[]).0, Some(0));
+    let state = crate::support::store::names(&disk.path("s/.agent-memory"));
+    assert!(state.iter().all(|name| !name.contains("probe")), "{state:?}");
+    disk.fill();
+    disk.fill_names();
+    let (code, out, _) = store.run("memory-doctor", &[]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("the store cannot be written to: "), "{out}");
 }

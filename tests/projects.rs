@@ -199,3 +199,28 @@ fn a_list_that_cannot_be_read_is_named_and_left_alone() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\"projects\": [");
     assert_eq!(doctors(&store, "target")[0]["severity"], "error");
 }
+
+#[test]
+fn a_proposal_that_cannot_be_read_is_named_when_the_section_is_made() {
+    let store = Store::new();
+    let top = checkout(&store, "r");
+    put(&store, "AAAAAA", "Of r", REPO, "x");
+    fs::create_dir_all(store.root().join("proposals/p__abcdef.json")).unwrap();
+    let (code, _, err) = said(store.sandbox.command("memory-agents-md").arg("--project").current_dir(&top));
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("p__abcdef.json\" is left out"), "{err}");
+}
+
+#[test]
+fn a_repository_whose_configuration_cannot_be_read_does_not_pass_for_another() {
+    let store = Store::new();
+    let top = checkout(&store, "r");
+    put(&store, "AAAAAA", "Of r", REPO, "x");
+    project(&store, &top);
+    let (before, list) = (read(&top), recorded(&store));
+    fs::remove_file(top.join(".git/config")).unwrap();
+    fs::create_dir(top.join(".git/config")).unwrap();
+    let (code, _, _) = said(store.sandbox.command("memory-agents-md").arg("--project").current_dir(&top));
+    assert_ne!(code, Some(0), "no repository is known here");
+    assert_eq!((read(&top), &recorded(&store)[0]["repo"]), (before, &list[0]["repo"]));
+}

@@ -71,18 +71,20 @@ fn sessions_stay(sessions: &mut Sessions, root: &Root) {
     }
 }
 
-/// Whatever stands there: three more failures, and it is over.
+/// Whatever stands there: three more failures after its pause, and it is over.
 fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
     tries.save(root).unwrap();
     Tries::load(root).unwrap();
     for id in ["a", "b"] {
-        tries.may_be_tried(id, now);
+        tries.pause(id, now);
         tries.set_alone(id);
         assert!(tries.is_alone(id));
-        let last = (0..3).map(|n| tries.fail(id, "no", &format!("own batch {n}"), now)).last().unwrap();
+        let time = |n: i64| now.saturating_add(jiff::SignedDuration::from_hours(10 * n)).unwrap();
+        let fail = |n| tries.fail(id, "no", (&format!("own batch {n}"), ""), time(n));
+        let last = (1..4).map(fail).last().unwrap();
         assert!(matches!(last, NextTry::Never(_)), "{last:?}");
         tries.forget(id);
-        assert!(tries.may_be_tried(id, now) && !tries.is_alone(id));
+        assert!(tries.pause(id, now).is_none() && !tries.is_alone(id));
     }
 }
 

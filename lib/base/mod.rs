@@ -14,6 +14,7 @@ pub mod lookup;
 pub mod members;
 pub mod packed;
 pub mod parallel;
+pub mod reach;
 pub mod repository;
 pub mod secret;
 pub mod signal;

@@ -1,7 +1,8 @@
 //! The git repository of a directory, read from git's files, without running git; and what stands for one where there
 //! is none.
 
-use crate::base::file;
+use crate::base::{file, reach};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The largest git file that is read, in bytes.
@@ -16,23 +17,36 @@ pub struct Repository {
     pub top: PathBuf,
 }
 
-/// The repository that contains `dir`, if any.
+/// The repository that contains `dir`, if any. None if the directory does not answer, as in all functions here.
 ///
 /// `url.….insteadOf` and included files are ignored: an address that needs them keeps its short form.
 pub fn of(dir: &Path) -> Option<Repository> {
-    let dir = dir.canonicalize().ok()?;
-    let (top, git) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?)))?;
-    let common = common_dir(git)?;
-    let url = file::read(&common.join("config"), CAP).ok().and_then(|config| origin(&text_of(&config)));
+    reach::within(dir, around).ok()?.ok()?
+}
+
+/// # Errors
+/// The directory cannot be found, or git's configuration cannot be read: it must not pass for another repository.
+fn around(dir: &Path) -> io::Result<Option<Repository>> {
+    let dir = dir.canonicalize()?;
+    let Some((top, git)) = dir.ancestors().find_map(|top| Some((top, git_dir(top)?))) else {
+        return Ok(None);
+    };
+    let Some(common) = common_dir(git) else { return Ok(None) };
+    let config = file::if_exists(file::read(&common.join("config"), CAP))?;
+    let url = config.and_then(|config| origin(&text_of(&config)));
     let name = url.as_deref().and_then(name_of_url).unwrap_or_else(|| {
         let main = if common.ends_with(".git") { common.parent().unwrap_or(&common) } else { &common };
         format!("local:{}", main.display())
     });
-    Some(Repository { name, top: top.to_path_buf() })
+    Ok(Some(Repository { name, top: top.to_path_buf() }))
 }
 
 /// The tops of all worktrees of the repository whose worktree `top` is.
 pub fn worktrees(top: &Path) -> Vec<PathBuf> {
+    reach::within(top, all_worktrees).unwrap_or_default()
+}
+
+fn all_worktrees(top: &Path) -> Vec<PathBuf> {
     let common = git_dir(top).and_then(common_dir).and_then(|common| common.canonicalize().ok());
     let Some(common) = common else { return Vec::new() };
     let linked = fs_err::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
@@ -46,17 +60,21 @@ pub fn worktrees(top: &Path) -> Vec<PathBuf> {
 
 /// Git's own directory of the repository that knows this worktree as one of its own.
 pub fn knows(top: &Path) -> Option<PathBuf> {
-    let common = git_dir(top).and_then(common_dir)?.canonicalize().ok()?;
-    worktrees(top).iter().any(|known| known == top).then_some(common)
+    let known = |top: &Path| {
+        let common = git_dir(top).and_then(common_dir)?.canonicalize().ok()?;
+        all_worktrees(top).iter().any(|known| known == top).then_some(common)
+    };
+    reach::within(top, known).ok()?
 }
 
 /// Where what is learned in `dir` belongs: the repository that contains it, or else the directory itself, as if it were a
 /// repository of its own on this machine. `None`: there is no such directory.
 pub fn place_of(dir: &Path) -> Option<Repository> {
-    of(dir).or_else(|| {
+    let itself = |dir: &Path| {
         let top = dir.canonicalize().ok().filter(|dir| dir.is_dir())?;
         Some(Repository { name: format!("local:{}", top.display()), top })
-    })
+    };
+    reach::within(dir, move |dir| around(dir).ok()?.or_else(|| itself(dir))).ok()?
 }
 
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.

@@ -1,5 +1,6 @@
 //! Files in the directories of other programs.
 
+use crate::base::reach;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,9 @@ pub(super) fn sessions_in(dir: &Path) -> Vec<PathBuf> {
 
 /// The paths below `dir` of this pattern, sorted. A `*` in it stands for any name, or for a part of one.
 pub fn matching(dir: PathBuf, pattern: &str) -> Vec<PathBuf> {
+    if !reach::answers(&dir) {
+        return Vec::new();
+    }
     let step = |dirs: Vec<PathBuf>, name: &str| match name.split_once('*') {
         None => dirs.iter().map(|dir| dir.join(name)).collect(),
         Some((start, end)) => dirs.iter().flat_map(|dir| named(dir, start, end)).take(FOUND).collect(),

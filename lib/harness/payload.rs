@@ -3,6 +3,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::fields::{brief, kind};
+use crate::base::reach;
 use crate::base::text::one_line;
 use serde_json::{Map, Value};
 use std::io;
@@ -115,7 +116,9 @@ pub(super) fn is_below(path: &Path, levels: usize, name: &str) -> bool {
 }
 
 pub(super) fn is_there(path: &Path) -> Result<bool> {
-    match path.metadata() {
+    match reach::within(path, Path::metadata).and_then(|found| found) {
+        // What does not answer now may do so when it is read.
+        Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(true),
         Ok(metadata) if metadata.is_file() => Ok(true),
         Ok(_) => Err(Error::io(format!("the transcript \"{}\" is not a regular file", path.display()))),
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(false),

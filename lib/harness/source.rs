@@ -1,6 +1,7 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
+use crate::base::reach;
 use crate::base::text::counted;
 use crate::harness::object::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
@@ -25,12 +26,23 @@ pub(super) fn open(path: &Path, expected: &str) -> Result<Reader> {
         io::ErrorKind::IsADirectory => wrong("is a directory"),
         _ => failed(path, &e),
     };
+    reach::within(path, Path::is_file).map_err(refused)?;
     let watched = WatchedFile::open(path).map_err(refused)?;
     let mut reader = BufReader::with_capacity(BLOCK, watched);
-    reader.fill_buf().map_err(refused)?;
+    let mut zeroes = 0;
+    // A power cut may leave them in the place of what was written last, or first.
+    loop {
+        let start = reader.fill_buf().map_err(refused)?;
+        let more = start.iter().take_while(|byte| **byte == 0).count();
+        if more == 0 {
+            break;
+        }
+        reader.consume(more);
+        zeroes += more;
+    }
     let start = reader.buffer();
     if start.is_empty() {
-        return Err(wrong("is empty"));
+        return Err(wrong(if zeroes > 0 { "contains only zero bytes" } else { "is empty" }));
     }
     if start.contains(&0) {
         return Err(wrong("is a binary file"));

@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::reach;
 use crate::harness::out::{ATTACHED, TurnSink};
 use crate::harness::payload::{Ended, Payload};
 use serde::Deserialize;
@@ -326,7 +327,7 @@ impl fmt::Debug for Spec {
 impl Spec {
     /// It is used here.
     pub fn is_here(&self, env: &Env) -> bool {
-        self.home.dir(env).is_some_and(|dir| dir.is_dir())
+        self.home.dir(env).is_some_and(|dir| reach::within(&dir, Path::is_dir).unwrap_or(false))
     }
 
     /// The file for a section; `None` if it reads no file of the user's.
@@ -351,9 +352,8 @@ impl Spec {
     pub fn keeps(&self, session: &Path, env: &Env) -> bool {
         let PastSource::Files(home, patterns) = &self.past else { return true };
         let fixed = patterns.iter().filter_map(|pattern| pattern.split('*').next());
-        let dirs = fixed.filter_map(|below| fs_err::canonicalize(home.dir(env)?.join(below)).ok());
-        fs_err::canonicalize(session)
-            .is_ok_and(|session| dirs.into_iter().any(|dir| session.starts_with(dir)))
+        let dirs = fixed.filter_map(|below| reach::real(&home.dir(env)?.join(below)));
+        reach::real(session).is_some_and(|session| dirs.into_iter().any(|dir| session.starts_with(dir)))
     }
 
     /// The events of hooks at which something has ended.

@@ -3,7 +3,7 @@
 
 use crate::base::command_line::quoted;
 use crate::base::error::Result;
-use crate::base::repository;
+use crate::base::{reach, repository};
 use crate::memory::service::{Changed, NoteService};
 use crate::store::change::Change;
 use crate::store::entry::{EntryId, Source};
@@ -80,7 +80,7 @@ pub fn is_from(source: &Source, dirs: &[PathBuf]) -> bool {
 /// Is it one of these directories, or below one?
 pub fn is_below(path: &Path, dirs: &[PathBuf]) -> bool {
     let is_there = |path: &Path| dirs.iter().any(|dir| path.starts_with(dir));
-    is_there(path) || path.canonicalize().is_ok_and(|real| is_there(&real))
+    is_there(path) || reach::real(path).is_some_and(|real| is_there(&real))
 }
 
 impl<P: Persistence + Sync> NoteService<P> {

@@ -11,7 +11,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
-use crate::base::{repository, stdin};
+use crate::base::{reach, repository, stdin};
 use crate::config::memory::{self, Redact};
 use crate::harness::name::Harness;
 use crate::harness::payload::Ended;
@@ -94,6 +94,9 @@ const CAP: usize = 8 << 20;
 /// For a hook's JSON, which a program writes at once.
 const HOOK_PATIENCE: Duration = Duration::from_secs(10);
 
+/// So long a hook waits for a directory or a transcript to answer. It is queued without.
+const HURRY: Duration = Duration::from_millis(200);
+
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
 }
@@ -111,6 +114,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
     if is_inside(&cx.env) {
         return nothing_queued(INSIDE, cx);
+    }
+    if matches!(wanted.what, What::Hook | What::Session | What::File) {
+        reach::hurry(HURRY);
     }
     let harness = wanted.harness;
     if wanted.has_harness {

@@ -4,17 +4,17 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count,
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
-use crate::base::text::{counted, whole_lines};
+use crate::base::text::{counted, one_line, whole_lines};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{PlannedChange, Waiting};
-use crate::memory::consolidate::queue::{Queue, retry_failed, waiting};
+use crate::memory::consolidate::queue::{Queue, retry_failed, unknown, waiting};
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::write::{Action, Made};
 use crate::memory::pipeline::runner::{Host, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
-use crate::program::notes::{CONFIG, piped_in};
+use crate::program::notes::{CONFIG, Printed};
 use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, tell_parts_left};
 use crate::store::batch::Batches;
 use crate::store::change::Preview;
@@ -64,9 +64,15 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let mode = Mode::of(args);
     // Read to its end before anything is locked: the program before us in the pipe may still be writing.
     let only = if args.words().is_empty() { None } else { Some(queue_ids(cx)?) };
+    // Whoever names entries, brings the reply, or sits there wants it now.
+    let is_at_once =
+        only.is_some() || args.has("retry-failed") || mode == Mode::Prompt || stdin::is_terminal();
     let Some(opened) = open(args, mode, Batches::of_queue, cx)? else { return print_busy(mode, cx) };
     if args.has("retry-failed") {
         retry_failed(&opened.root, &cx.reporter)?;
+    }
+    for id in unknown(only.iter().flatten(), &opened.root)? {
+        cx.reporter.warn(&format!("no entry of the queue has the id \"{}\"", one_line(id, 80)));
     }
     let run = opened.run();
     let topics = Topics::at(&opened.root);
@@ -75,7 +81,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let host = ConsolidateHost {
         pipeline,
         notes: Preview::over(&topics, run.is_dry()),
-        queue: Queue::new(args.number("limit").unwrap_or(usize::MAX), only),
+        queue: Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once),
         readings: Readings::default(),
         max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
         is_refreshed: false,
@@ -126,6 +132,9 @@ fn consolidate(
         cx.stdout.line(&summary(host, waiting))?;
     }
     let failed = host.queue.failed.len();
+    if let (Some(pause), 0, 0) = (&host.queue.pause, host.queue.processed, failed) {
+        cx.reporter.warn(&format!("{pause}; to try now: memory-consolidate --retry-failed"));
+    }
     match ending.failure() {
         _ if reply.is_some() => Ok(()),
         Some(Failure::Spent(why)) => {
@@ -152,24 +161,11 @@ fn warn_of_waiting(why: &str, waiting: usize, cx: &Context) {
     cx.reporter.warn(&format!("{why}; {}", counted(waiting, "entry waits", "entries wait")));
 }
 
-/// The entries on stdin, as memory-capture --json prints them: only these are taken.
+/// The entries on stdin: only these are taken.
 fn queue_ids(cx: &Context) -> Result<BTreeSet<String>> {
-    let text = stdin::read(&piped_in(16 << 20), &cx.reporter)?.unwrap_or_default();
-    let wrong = |why: &str| {
-        Error::usage(format!("stdin has something that is no queue entry: {why}"))
-            .hint("pipe in what memory-capture --json prints")
-    };
-    let mut ids = BTreeSet::new();
-    for object in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-        let object = object.map_err(|e| wrong(&e.to_string()).because(e))?;
-        // What was not queued is not an entry.
-        if object.get("queued") == Some(&Value::Bool(false)) {
-            continue;
-        }
-        let id = object.get("id").and_then(Value::as_str).ok_or_else(|| wrong("it has no string \"id\""))?;
-        ids.insert(id.to_owned());
-    }
-    Ok(ids)
+    const ENTRIES: Printed =
+        Printed { what: "queue entries", list: "entries", by: "memory-capture --json prints" };
+    ENTRIES.ids_on_stdin(|word| Ok(word.to_owned()), cx).map(BTreeSet::from_iter)
 }
 
 fn print_busy(mode: Mode, cx: &mut Context) -> Result<()> {

@@ -7,8 +7,8 @@ use crate::base::cli::{self, About, Args, Context, Reporter, Rule, Words, count,
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::repository;
 use crate::base::sync::spawn;
+use crate::base::{reach, repository};
 use crate::config::memory;
 use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
@@ -150,7 +150,10 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
     }
     let patience = cx.env.text("AGENT_MEMORY_RECALL_MS").and_then(|text| text.parse().ok());
     let patience: u64 = patience.unwrap_or(PATIENCE);
-    let deadline = Deadline::after(Duration::from_millis(patience.clamp(1, 60_000)));
+    let patience = patience.clamp(1, 60_000);
+    let deadline = Deadline::after(Duration::from_millis(patience));
+    // What does not answer leaves time for an answer without it.
+    reach::hurry(Duration::from_millis(patience / 4));
     let (sender, said) = channel();
     let (env, file, mut root) = (cx.env.clone(), config.map(Path::to_path_buf), None);
     let thread = spawn(move || {

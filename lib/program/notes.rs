@@ -324,6 +324,10 @@ impl Printed {
     }
 
     fn ids_in(&self, object: &Value, ids: &mut Vec<String>) -> Result<()> {
+        // What memory-capture did not queue is no entry.
+        if object.get("queued") == Some(&Value::Bool(false)) {
+            return Ok(());
+        }
         if let Some(list) = object.get(self.list).and_then(Value::as_array) {
             return list.iter().try_for_each(|one| self.ids_in(one, ids));
         }

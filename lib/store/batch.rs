@@ -19,6 +19,8 @@ const STATE: &str = "batch.json";
 const PREFIX: &str = "batch__";
 /// Characters of base58 in an id.
 const DIGITS: usize = 12;
+/// What the name of a batch that was set aside ends with.
+const ASIDE: &str = ".unreadable";
 
 pub struct Batches {
     root: Root,
@@ -55,12 +57,21 @@ impl Batches {
 
     /// Those that are there, by id.
     pub fn all(&self) -> Result<Vec<Batch>> {
+        self.listed(is_id)
+    }
+
+    fn listed(&self, is_one: impl Fn(&str) -> bool) -> Result<Vec<Batch>> {
         let mut ids = Vec::new();
         for dir in file::if_exists(fs_err::read_dir(&self.dir))?.into_iter().flatten() {
-            ids.extend(dir?.file_name().into_string().ok().filter(|name| is_id(name)));
+            ids.extend(dir?.file_name().into_string().ok().filter(|name| is_one(name)));
         }
         ids.sort();
         Ok(ids.into_iter().map(|id| self.batch(id)).collect())
+    }
+
+    /// Those that were set aside.
+    pub fn set_aside(&self) -> Result<Vec<Batch>> {
+        self.listed(|name| name.strip_suffix(ASIDE).is_some_and(is_id))
     }
 
     pub fn named(&self, id: &str) -> Option<Batch> {
@@ -185,7 +196,7 @@ impl Batch {
                 path.display(),
                 one_line(&e.to_string(), 300)
             ))
-            .hint("move its directory away; queue entries in \"claimed\" there belong into inbox/")
+            .hint("nothing to do: the next run sets the batch aside, and its queue entries wait again")
         })
     }
 
@@ -195,6 +206,15 @@ impl Batch {
 
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         Ok(file::read(&self.file(name), CAP)?)
+    }
+
+    /// Gives up a batch whose state cannot be read: its entries go back to the queue, and what it holds besides, such as
+    /// replies, is kept under another name, which is returned.
+    pub fn set_aside(&self) -> Result<PathBuf> {
+        self.put_all_back()?;
+        let aside = self.dir.with_file_name(format!("{}{ASIDE}", self.id));
+        file::rename(&self.dir, &aside)?;
+        Ok(aside)
     }
 
     /// Removes the batch. Entries that are still claimed go back to the queue first.

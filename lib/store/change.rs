@@ -324,9 +324,18 @@ impl<'a, P: Persistence> Change<'a, P> {
         let Revision { before, after } = revision;
         for version in [after, before].into_iter().flatten() {
             let Some(place) = version.place() else { continue };
-            let note = match self.notes.read(place, version.name()) {
+            let read = || self.notes.read(place, version.name());
+            // What fails in passing may succeed a moment later.
+            let note = match read().or_else(|_| read()) {
                 Ok(Some(note)) if note.entry.meta().id == id => note,
                 Ok(_) => continue,
+                Err(broken) if self.notes.bytes(&version.path()).is_err() => {
+                    return Err(Error::io(format!(
+                        "\"{}\" cannot be read: {}",
+                        broken.path.display(),
+                        broken.why
+                    )));
+                }
                 Err(broken) => return Ok(RevisionState::Other(broken.why)),
             };
             let bytes = note.entry.without_counters();

@@ -63,8 +63,16 @@ impl NoteView {
 
     /// `None` if it is gone, or has another name since.
     pub fn note(&self) -> Option<&Note> {
-        let read = || read(self.place, &self.path).ok().filter(|note| note.entry.meta().id == self.meta.id);
-        self.note.get_or_init(read).as_ref()
+        // What fails in passing, as where too many files are open, may succeed a moment later.
+        let again = |_| read(self.place, &self.path);
+        let read = || read(self.place, &self.path).or_else(again).ok();
+        self.note.get_or_init(|| read().filter(|note| note.entry.meta().id == self.meta.id)).as_ref()
+    }
+
+    /// Why the note was not to be had when it was asked for, if it is still there.
+    pub fn unread(&self) -> Option<Broken> {
+        let is_unread = self.note.get().is_some_and(Option::is_none);
+        is_unread.then(|| read(self.place, &self.path).err()).flatten().flatten()
     }
 }
 

@@ -3,12 +3,13 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::one_line;
+use crate::base::text::{counted, one_line};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
 /// The largest ledger that is read, in bytes.
@@ -133,6 +134,9 @@ pub struct Tries(BTreeMap<String, Try>);
 pub struct Try {
     #[serde(flatten)]
     failures: Failures,
+    /// Which LLM command was asked: once that is another, the pause is over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    asked: String,
     /// A call for several entries failed, so this one gets a call of its own.
     #[serde(default)]
     alone: bool,
@@ -158,8 +162,13 @@ const ENDED_THE_RUN: &str =
     "the last runs that read its session did not get to the end of it: they were killed, or hung";
 
 impl Try {
+    /// A try before the end of the pause, because a person wants it, costs none of the three.
     fn count(&mut self, error: &str, batch: &str, now: Timestamp) {
+        let before = self.failures.clone();
         self.failures.count(error, batch, PAUSES.get(self.failures.tries as usize), now);
+        if before.is_paused(&PAUSES, now) {
+            (self.failures.tries, self.failures.not_before) = (before.tries, before.not_before);
+        }
     }
 }
 
@@ -171,6 +180,33 @@ pub enum NextTry {
     Never(u32),
 }
 
+/// What some entries wait for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    count: usize,
+    /// When the first may be tried again, and why its last try failed.
+    until: Timestamp,
+    error: String,
+}
+
+impl Pause {
+    /// All pauses in one; `None`: nothing waits.
+    pub fn of_all(pauses: impl Iterator<Item = Pause>) -> Option<Pause> {
+        pauses.reduce(|a, b| {
+            let count = a.count + b.count;
+            Pause { count, ..if b.until < a.until { b } else { a } }
+        })
+    }
+}
+
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (entries, until) = (counted(self.count, "entry waits", "entries wait"), self.until);
+        let (until, error) = (until.strftime("%Y-%m-%d %H:%M"), one_line(&self.error, 500));
+        write!(f, "{entries} until {until} UTC, because the last try failed: {error}")
+    }
+}
+
 impl Tries {
     pub fn load(root: &Root) -> Result<Tries> {
         load(&root.state().join("tries.json"))
@@ -180,8 +216,16 @@ impl Tries {
         save(self, &root.state().join("tries.json"))
     }
 
-    pub fn may_be_tried(&self, id: &str, now: Timestamp) -> bool {
-        !self.0.get(id).is_some_and(|entry| entry.failures.is_paused(&PAUSES, now))
+    /// Until when an entry is not tried, if it has failed and is to wait.
+    pub fn pause(&self, id: &str, now: Timestamp) -> Option<Pause> {
+        let failures = &self.0.get(id)?.failures;
+        let until = failures.not_before.filter(|_| failures.is_paused(&PAUSES, now))?;
+        Some(Pause { count: 1, until, error: failures.error.clone() })
+    }
+
+    /// Its last try asked another LLM command than this one.
+    pub fn asked_another(&self, id: &str, asked: &str) -> bool {
+        self.0.get(id).is_some_and(|entry| !entry.asked.is_empty() && entry.asked != asked)
     }
 
     /// Why the last try failed.
@@ -202,8 +246,10 @@ impl Tries {
         self.0.entry(id.to_owned()).or_default().alone = true;
     }
 
-    pub fn fail(&mut self, id: &str, error: &str, batch: &str, now: Timestamp) -> NextTry {
+    /// A try has failed in this batch, in which this LLM command was asked.
+    pub fn fail(&mut self, id: &str, error: &str, (batch, asked): (&str, &str), now: Timestamp) -> NextTry {
         let entry = self.0.entry(id.to_owned()).or_default();
+        asked.clone_into(&mut entry.asked);
         let is_counted = entry.before.take().is_some() || entry.failures.batch == batch;
         if !is_counted {
             entry.count(error, batch, now);
@@ -465,24 +511,26 @@ mod tests {
     fn an_entry_has_three_tries_one_and_six_hours_apart() {
         let now: Timestamp = "2026-02-28T15:00:00Z".parse().unwrap();
         let mut tries = Tries::default();
-        assert!(tries.may_be_tried("q", now));
-        let NextTry::Again(first) = tries.fail("q", "why", "b1", now) else { panic!("no second try") };
+        assert!(tries.pause("q", now).is_none());
+        let NextTry::Again(first) = tries.fail("q", "why", ("b1", ""), now) else { panic!("no second try") };
         assert_eq!(first.to_string(), "2026-02-28T16:00:00Z");
-        assert!(!tries.may_be_tried("q", now) && tries.may_be_tried("q", first));
-        let NextTry::Again(second) = tries.fail("q", "why", "b2", first) else { panic!("no third try") };
+        assert!(tries.pause("q", now).is_some() && tries.pause("q", first).is_none());
+        let NextTry::Again(second) = tries.fail("q", "why", ("b2", ""), first) else {
+            panic!("no third try")
+        };
         assert_eq!(second.to_string(), "2026-02-28T22:00:00Z");
-        assert_eq!(tries.fail("q", "why", "b3", second), NextTry::Never(3));
+        assert_eq!(tries.fail("q", "why", ("b3", ""), second), NextTry::Never(3));
         tries.forget("q");
-        assert!(tries.may_be_tried("q", now));
+        assert!(tries.pause("q", now).is_none());
     }
 
     #[test]
     fn a_time_beyond_any_pause_is_of_a_wrong_clock_and_holds_nothing_up() {
         let (wrong, now) = ("2100-01-01T00:00:00Z".parse().unwrap(), "2026-02-28T15:00:00Z".parse().unwrap());
         let mut tries = Tries::default();
-        let _ = tries.fail("q", "why", "b1", wrong);
-        let _ = tries.fail("r", "why", "b1", now);
-        assert!(tries.may_be_tried("q", now) && !tries.may_be_tried("r", now));
+        let _ = tries.fail("q", "why", ("b1", ""), wrong);
+        let _ = tries.fail("r", "why", ("b1", ""), now);
+        assert!(tries.pause("q", now).is_none() && tries.pause("r", now).is_some());
         assert_eq!(tries.beyond(now), 1);
         let mut ledger = DefragLedger::default();
         for batch in ["b1", "b2"] {
@@ -507,14 +555,28 @@ mod tests {
     #[test]
     fn several_failures_in_one_batch_count_once() {
         let now = Timestamp::UNIX_EPOCH;
+        let hours = |hours| after(now, hours).unwrap();
         let mut tries = Tries::default();
-        let first = tries.fail("q", "why", "b1", now);
-        assert_eq!(tries.fail("q", "why", "b1", "2026-01-01T00:00:00Z".parse().unwrap()), first);
+        let first = tries.fail("q", "why", ("b1", ""), now);
+        assert_eq!(tries.fail("q", "why", ("b1", ""), "2026-01-01T00:00:00Z".parse().unwrap()), first);
         assert_eq!(tries.0["q"].failures.tries, 1);
-        for batch in ["b2", "b3", "b3"] {
-            let _ = tries.fail("q", "why", batch, now);
+        for (batch, time) in [("b2", hours(2)), ("b3", hours(9)), ("b3", hours(9))] {
+            let _ = tries.fail("q", "why", (batch, ""), time);
         }
-        assert_eq!(tries.fail("q", "why", "b3", now), NextTry::Never(3));
+        assert_eq!(tries.fail("q", "why", ("b3", ""), hours(9)), NextTry::Never(3));
+    }
+
+    #[test]
+    fn a_try_before_the_end_of_the_pause_costs_none() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut tries = Tries::default();
+        let first = tries.fail("q", "why", ("b1", "command"), now);
+        for batch in ["b2", "b3", "b4"] {
+            assert_eq!(tries.fail("q", "again", (batch, "other"), now), first);
+        }
+        assert_eq!((tries.0["q"].failures.tries, tries.error("q")), (1, Some("again")));
+        assert!(!tries.asked_another("q", "other") && tries.asked_another("q", "command"));
+        assert!(tries.pause("q", now).is_some() && tries.pause("q", after(now, 1).unwrap()).is_none());
     }
 
     #[test]
@@ -525,7 +587,7 @@ mod tests {
         assert!(Tries::load(&root).unwrap().0.is_empty());
         let mut tries = Tries::default();
         tries.set_alone("q");
-        let _ = tries.fail("r", "why", "b", Timestamp::UNIX_EPOCH);
+        let _ = tries.fail("r", "why", ("b", ""), Timestamp::UNIX_EPOCH);
         tries.save(&root).unwrap();
         assert_eq!(Tries::load(&root).unwrap().0, tries.0);
         assert!(Tries::load(&root).unwrap().is_alone("q"));
@@ -536,30 +598,32 @@ mod tests {
 
     #[test]
     fn a_reading_that_never_ends_counts_as_a_try_and_one_that_ends_does_not() {
-        let now: Timestamp = "2026-02-28T12:00:00Z".parse().unwrap();
+        let start: Timestamp = "2026-02-28T12:00:00Z".parse().unwrap();
+        let now = start;
         let mut tries = Tries::default();
         tries.begin_reading("a", "b1", now);
-        assert!(!tries.may_be_tried("a", now), "counted before it is known how it ends");
+        assert!(tries.pause("a", now).is_some(), "counted before it is known how it ends");
         tries.end_reading("a");
         assert!(tries.0.is_empty(), "{tries:?}");
 
         // Ended by reading it: counted once, whoever says so.
         for (count, batch) in [(1, "b1"), (2, "b2"), (3, "b3")] {
+            let now = after(start, 10 * i64::from(count)).unwrap();
             tries.begin_reading("a", batch, now);
             assert_eq!(tries.ended_runs("a"), None, "anything may have killed the run");
             tries.begin_reading("a", batch, now);
             assert!(tries.ended_runs("a").is_some());
-            let next = tries.fail("a", "x", "b9", now);
+            let next = tries.fail("a", "x", ("b9", ""), now);
             assert_eq!((tries.0["a"].failures.tries, tries.ended_runs("a")), (count, None));
             assert_eq!(next == NextTry::Never(3), count == 3, "{next:?}");
         }
         // A clean failure after an earlier one.
-        tries.fail("c", "first", "b1", now);
+        tries.fail("c", "first", ("b1", ""), now);
         let once = tries.0["c"].clone();
         tries.begin_reading("c", "b2", now);
         tries.end_reading("c");
         assert_eq!(tries.0["c"], once);
-        tries.fail("c", "second", "b2", now);
+        tries.fail("c", "second", ("b2", ""), after(now, 2).unwrap());
         assert_eq!((tries.0["c"].failures.tries, tries.error("c")), (2, Some("second")));
     }
 }

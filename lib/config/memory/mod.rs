@@ -14,6 +14,7 @@ mod tests;
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::reach;
 use crate::config::memory::search::{absolute, files};
 use crate::config::memory::settings::{Settings, replaced};
 use crate::config::preset::{of_path, preset};
@@ -142,7 +143,10 @@ pub fn load(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Result<M
 
 /// Whether `path` is inside `dir`, with symlinks resolved.
 pub fn lies_in(dir: &Path, path: &Path) -> bool {
-    dir.canonicalize().is_ok_and(|dir| trust::inside(&dir, path).is_some())
+    let path = path.to_path_buf();
+    let lies_there =
+        move |dir: &Path| dir.canonicalize().is_ok_and(|dir| trust::inside(&dir, &path).is_some());
+    reach::within(dir, lies_there).unwrap_or(false)
 }
 
 /// Every setting with its source.

@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::reach;
 use crate::config::memory::trust;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -65,11 +66,12 @@ pub fn absolute(path: PathBuf, env: &Env) -> Result<PathBuf> {
 }
 
 fn leads_nowhere(path: &Path) -> bool {
-    path.is_symlink() && path.metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound)
+    let found = reach::within(path, |path| (path.is_symlink(), path.metadata()));
+    found.is_ok_and(|(is_link, found)| is_link && found.is_err_and(|e| e.kind() == ErrorKind::NotFound))
 }
 
 /// An unreadable file or a broken symlink counts as existing: reading it gives a useful error.
 fn exists(path: &Path) -> bool {
     let missing = |e: std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    !path.symlink_metadata().is_err_and(missing)
+    reach::within(path, Path::symlink_metadata).is_ok_and(|found| !found.is_err_and(missing))
 }

@@ -4,6 +4,7 @@
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::reach;
 use crate::config::memory::read;
 use crate::config::memory::settings::Settings;
 use crate::harness::shell::AgentShell;
@@ -28,14 +29,14 @@ pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
     if env.text("AGENT_MEMORY_TRUST") == Some("1") && AgentShell::of(env).is_none() {
         return true;
     }
-    let Some(dir) = file.parent().and_then(|dir| fs::canonicalize(dir).ok()) else { return false };
+    let Some(dir) = file.parent().and_then(reach::real) else { return false };
     // An invalid file trusts no directory; it is reported where its settings are read.
     let settings = own.and_then(|own| read::strictly(own, env).ok()).unwrap_or_default();
     settings
         .iter()
         .filter(|(key, _)| *key == "trustedDirectories")
         .flat_map(|(_, value)| value.as_array().into_iter().flatten())
-        .filter_map(|listed| fs::canonicalize(listed.as_str()?).ok())
+        .filter_map(|listed| reach::real(Path::new(listed.as_str()?)))
         .any(|listed| dir.starts_with(listed))
 }
 

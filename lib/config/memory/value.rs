@@ -1,6 +1,7 @@
 //! Checks the value of a setting and prepares it for use: paths become absolute.
 
 use crate::base::env::Env;
+use crate::base::reach;
 use crate::config::json_file::{JsonNode, ValueFault};
 use crate::config::memory::remote;
 use crate::config::memory::settings::ValueKind;
@@ -101,7 +102,7 @@ fn path<'a>(at: &JsonNode<'a>, what: &str, base: PathBase) -> Result<PathBuf, Va
 
 fn directory<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<String, ValueFault<'a>> {
     let path = path(at, "a directory", base)?;
-    if path.exists() && !path.is_dir() {
+    if reach::within(&path, |path| path.exists() && !path.is_dir()).unwrap_or(false) {
         return Err(at.fault("is a file, not a directory"));
     }
     Ok(path.to_string_lossy().into_owned())
@@ -148,7 +149,7 @@ fn target<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>
 fn file<'a>(at: &JsonNode<'a>, base: PathBase) -> Result<Value, ValueFault<'a>> {
     let path = path(at, "a file", base)?;
     let ends_as_directory = at.raw.ends_with("/\"");
-    if ends_as_directory || path.is_dir() {
+    if ends_as_directory {
         return Err(at
             .fault("is a directory, not a file")
             .hint(|| "name a file in it, like AGENTS.md".to_owned()));

@@ -13,9 +13,9 @@ use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
-use crate::store::journal::Journal;
 use crate::store::journal::entry::QueueEntry;
-use crate::store::ledger::{NextTry, Sessions, Tries};
+use crate::store::journal::{Journal, read_at};
+use crate::store::ledger::{NextTry, Pause, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -29,6 +29,10 @@ pub struct Queue {
     pub(super) limit: usize,
     /// Only these entries; `None`: all.
     pub only: Option<BTreeSet<String>>,
+    /// Somebody wants it now: what failed before does not wait for its next try.
+    is_at_once: bool,
+    /// What waits for its next try.
+    pub pause: Option<Pause>,
     /// The entries that this run may take up; none is taken up twice.
     order: Order,
     /// The sessions that wait for an LLM while none is configured.
@@ -39,20 +43,28 @@ pub struct Queue {
 }
 
 impl Queue {
-    pub fn new(limit: usize, only: Option<BTreeSet<String>>) -> Queue {
-        Queue { limit, only, order: Order::default(), sessions: 0, processed: 0, failed: Vec::new() }
+    pub fn new(limit: usize, only: Option<BTreeSet<String>>, is_at_once: bool) -> Queue {
+        let (order, failed) = (Order::default(), Vec::new());
+        Queue { limit, only, is_at_once, pause: None, order, sessions: 0, processed: 0, failed }
     }
 
     /// Looks at what has come into the queue since the last time.
     fn update(&mut self, tries: &Tries, run: &Run) -> Result<()> {
         let (now, has_llm) = (run.env.now(), has_llm(run));
-        let (only, sessions) = (&self.only, &mut self.sessions);
+        let (only, sessions, pause) = (&self.only, &mut self.sessions, &mut self.pause);
+        let (is_at_once, asked) = (self.is_at_once, run.asked());
         self.order.update(&Journal::at(run.root), run.reporter, |id, entry| {
             let is_meant = only.as_ref().is_none_or(|only| only.contains(id));
             // Without an LLM only what a person wrote can be filed.
             let has_to_wait = entry.session().is_some() && !has_llm;
             *sessions += usize::from(is_meant && has_to_wait);
-            is_meant && !has_to_wait && tries.may_be_tried(id, now)
+            if !is_meant || has_to_wait {
+                return false;
+            }
+            let waits = tries.pause(id, now).filter(|_| !is_at_once && !tries.asked_another(id, &asked));
+            let is_due = waits.is_none();
+            *pause = Pause::of_all(pause.take().into_iter().chain(waits));
+            is_due
         })
     }
 
@@ -114,7 +126,13 @@ impl Queue {
         let mut used = 0;
         let mut histories = Vec::new();
         for id in claimed {
-            let Some(entry) = entries.get(&id) else { continue };
+            let Some(entry) = entries.get(&id) else {
+                if let Err(file) = read_at(&batch.claims().join(format!("{id}.json"))) {
+                    let (path, why) = (file.path.display(), file.error.message());
+                    run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
+                }
+                continue;
+            };
             let gathered = match tries.ended_runs(&id) {
                 Some(why) => Some(Gathered::Nothing(Verdict::Failed(why.to_owned()))),
                 // There is enough for one call.
@@ -181,7 +199,8 @@ impl Queue {
                 Some(Verdict::Failed(why)) => {
                     // A reply that is refused is quoted, and it may quote the session.
                     let why = run.redactor.cleaned(why);
-                    failed.push((id, tries.fail(id, &why, &batch.id, run.env.now()), why));
+                    let next = tries.fail(id, &why, (&batch.id, &run.asked()), run.env.now());
+                    failed.push((id, next, why));
                 }
                 None => {}
             }
@@ -244,7 +263,7 @@ pub(super) fn split(batch: &Batch, run: &Run) -> Result<()> {
     let mut tries = Tries::load(run.root)?;
     if let [id] = &ids[..] {
         let why = "every run that took it up was ended";
-        let next = tries.fail(id, why, &batch.id, run.env.now());
+        let next = tries.fail(id, why, (&batch.id, &run.asked()), run.env.now());
         tries.save(run.root)?;
         return fail(batch, id, why, next, run);
     }
@@ -319,6 +338,15 @@ pub fn waiting(root: &Root) -> Result<usize> {
         count += batch.claimed()?.len();
     }
     Ok(count)
+}
+
+/// Those of these ids that no entry in the queue has, claimed or not.
+pub fn unknown<'a>(ids: impl Iterator<Item = &'a String>, root: &Root) -> Result<Vec<&'a String>> {
+    let mut known: BTreeSet<String> = Journal::at(root).ids()?.into_iter().collect();
+    for batch in Batches::of_queue(root).all()? {
+        known.extend(batch.claimed()?.into_iter().map(|claimed| claimed.id));
+    }
+    Ok(ids.filter(|id| !known.contains(*id)).collect())
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.

@@ -1,7 +1,7 @@
 //! A plan, carried out: each operation as a whole or not at all, once, whatever crash comes between. What was done is kept
 //! in the batch, so that it can be taken back; what is deleted for good must not live on there.
 
-use crate::base::error::Result;
+use crate::base::error::{ErrorKind, Result};
 use crate::base::file;
 use crate::memory::defrag::plan::{Plan, Planned};
 use crate::memory::defrag::reply::Dropped;
@@ -52,14 +52,19 @@ pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
     while let [planned, others @ ..] = rest {
         let later: Vec<&Revision> = others.iter().flat_map(|planned| &planned.revisions).collect();
         let change = Change::of(notes)?;
-        match change.make(&planned.revisions, &later)? {
+        let (obstacle, is_unread) = match change.make(&planned.revisions, &later) {
+            Err(error) if error.kind() == ErrorKind::Io => (Some(error.line()), true),
+            made => (made?, false),
+        };
+        match obstacle {
             None => {
                 change.write()?;
                 done.operations.push(planned.clone());
             }
             Some(why) => {
                 let ids = planned.from.iter().map(|note| note.id.to_string()).collect();
-                done.dropped.push(Dropped { op: planned.op.name().to_owned(), ids, why });
+                let op = planned.op.name().to_owned();
+                done.dropped.push(Dropped { op, ids, why, is_unread });
             }
         }
         rest = others;
@@ -75,8 +80,11 @@ pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
 pub fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     let mut holding = Vec::new();
     let ours = Batches::of_defrag(root).all()?.into_iter().map(|batch| (batch, true));
-    let theirs = Batches::of_queue(root).all()?.into_iter().map(|batch| (batch, false));
-    for (batch, is_ours) in ours.chain(theirs) {
+    let mut theirs = Batches::of_queue(root).all()?;
+    // Nobody carries on with these.
+    theirs.extend(Batches::of_queue(root).set_aside()?);
+    theirs.extend(Batches::of_defrag(root).set_aside()?);
+    for (batch, is_ours) in ours.chain(theirs.into_iter().map(|batch| (batch, false))) {
         if is_ours && matches!(Progress::of(&batch), Ok(Some(progress)) if progress.is_over) {
             forget_in(&batch, ids)?;
         // What cannot be read may name one, unless its run has ended meanwhile.

@@ -120,7 +120,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
                 let one = Applied { made, proposed, ..Applied::default() };
                 batch.write_json(&name, &one)?;
             }
-            News::load(run, false)?.take_in(&self.notes, work, &done.operations)?;
+            News::load(run, false)?.take_in(&self.notes, work, &done)?;
             done.warnings.iter().for_each(|warning| run.reporter.warn(warning));
             done.dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));
             done.proposals.iter().for_each(|one| run.reporter.warn(&waits(one)));
@@ -216,7 +216,12 @@ impl<P: Persistence> DefragHost<'_, P> {
 /// The store cannot be read.
 pub fn look_up<P: Persistence>(notes: &P, work: &Work, at: Timestamp) -> Result<Inventory> {
     let wanted: BTreeSet<&EntryId> = work.notes().collect();
-    let (mut shown, _) = read(notes)?;
+    let mut seen = read(notes)?;
+    // What fails in passing may succeed a moment later.
+    if !seen.1.is_empty() && wanted.iter().any(|wanted| seen.0.iter().all(|note| id(note) != *wanted)) {
+        seen = read(notes)?;
+    }
+    let mut shown = seen.0;
     shown.retain(|note| wanted.contains(id(note)));
     let (ids, paths) = notes.ids_and(|note| note.place.path(&note.name()))?;
     let (proposals, _) = notes.proposals()?;

@@ -4,9 +4,8 @@
 use crate::base::error::Result;
 use crate::base::text::counted;
 use crate::memory::defrag::corpus::{id, reach, read};
-use crate::memory::defrag::plan::Planned;
+use crate::memory::defrag::plan::Plan;
 use crate::memory::defrag::work::{Part, Work};
-use crate::memory::hash::hash;
 use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
@@ -28,7 +27,7 @@ pub(super) struct News<'a> {
 
 impl<'a> News<'a> {
     pub(super) fn load(run: &'a Run, is_forced: bool) -> Result<News<'a>> {
-        let command = hash(run.config.llm.command_line().unwrap_or_default());
+        let command = run.asked();
         Ok(News { seen: DefragLedger::load(run.root)?, run, is_forced, command })
     }
 
@@ -71,12 +70,19 @@ impl<'a> News<'a> {
     }
 
     /// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
-    pub(super) fn take_in<P: Persistence>(mut self, notes: &P, work: &Work, made: &[Planned]) -> Result<()> {
-        for (id, mark) in &work.shown {
+    pub(super) fn take_in<P: Persistence>(mut self, notes: &P, work: &Work, done: &Plan) -> Result<()> {
+        let (there, broken) = read(notes)?;
+        let is_gone =
+            |named: &String| !broken.is_empty() && there.iter().all(|note| id(note).as_str() != named);
+        // Where a note could not be read, the operation is asked for again.
+        let unread =
+            done.dropped.iter().filter(|dropped| dropped.is_unread || dropped.ids.iter().any(is_gone));
+        let unread: BTreeSet<&str> = unread.flat_map(|dropped| &dropped.ids).map(String::as_str).collect();
+        for (id, mark) in work.shown.iter().filter(|(id, _)| !unread.contains(id.as_str())) {
             self.seen.see(id.clone(), mark.clone());
             self.seen.see_expired(id, work.own.expired.contains(id));
         }
-        for revision in made.iter().flat_map(|planned| &planned.revisions) {
+        for revision in done.operations.iter().flat_map(|planned| &planned.revisions) {
             let Some(id) = revision.id() else { continue };
             // One that somebody else has changed is still to be looked at.
             let is_known = match &revision.before {
@@ -148,7 +154,11 @@ pub(super) fn remember_use(notes: &[Note], run: &Run) -> Result<()> {
 
 /// Forgets the notes that are gone.
 pub(super) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) -> Result<()> {
-    let (there, _) = read(notes)?;
+    let (there, broken) = read(notes)?;
+    // One that cannot be read now is not gone.
+    if !broken.is_empty() {
+        return Ok(());
+    }
     let there: BTreeSet<&EntryId> = there.iter().map(id).collect();
     seen.keep(|id| there.contains(id));
     Ok(())

@@ -30,7 +30,7 @@ pub fn plan(settings: &Defrag, work: &Work, reply: &Reply, inventory: Inventory)
     for operation in &reply.operations {
         if let Err(error) = planner.take(operation) {
             let (op, ids) = (operation.op.name().to_owned(), operation.ids.clone());
-            planner.plan.dropped.push(Dropped { op, ids, why: error.line() });
+            planner.plan.dropped.push(Dropped { op, ids, why: error.line(), is_unread: false });
         }
     }
     planner.plan

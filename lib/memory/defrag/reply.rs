@@ -74,6 +74,9 @@ pub struct Dropped {
     pub op: String,
     pub ids: Vec<String>,
     pub why: String,
+    /// A note could not be read: it is asked about again.
+    #[serde(skip)]
+    pub is_unread: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -135,7 +138,7 @@ pub fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
         let faults = std::mem::take(&mut top.faults);
         match read {
             Some(operation) if faults.is_empty() => operations.push(operation),
-            _ => dropped.push(Dropped { op, ids, why: few(faults).join("; ") }),
+            _ => dropped.push(Dropped { op, ids, why: few(faults).join("; "), is_unread: false }),
         }
     }
     // What else stands beside them harms nobody, and neither does a remark of another kind.

@@ -12,7 +12,7 @@ use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, QueuedEntry};
-use crate::store::ledger::{DefragLedger, Sessions, Tries};
+use crate::store::ledger::{DefragLedger, Pause, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -46,6 +46,7 @@ pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
             to.warning(Check::Queue, &old.path, what, mend);
         }
     }
+    after_failures(&waiting, &tries, cx, to);
     past_sessions(&past, cx, to);
     readers(&waiting, cx, to);
     let failed = inbox.join(".failed");
@@ -73,6 +74,15 @@ fn reason(old: &QueuedEntry, is_session: bool, tries: &Tries, cx: &CheckContext)
         return (spent, "raise llm.maxCallsPerDay, or wait: the next day's calls go on");
     }
     ("it was never tried".to_owned(), "run memory-consolidate, or install a timer: memory-install-cron")
+}
+
+/// Entries that wait for their next try. Those that are old are named one by one.
+fn after_failures(waiting: &[QueuedEntry], tries: &Tries, cx: &CheckContext, to: &mut Diagnosis) {
+    let failed = waiting.iter().filter_map(|waiting| tries.pause(&waiting.id, cx.env.now()));
+    if let Some(pause) = Pause::of_all(failed) {
+        let mend = "correct what the error names, then run: memory-consolidate --retry-failed";
+        to.warning(Check::Queue, &cx.root.inbox(), pause.to_string(), mend);
+    }
 }
 
 /// Sessions of the past may wait for long: the caps meter them out.
@@ -194,12 +204,18 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
     let root = cx.root;
     let all = [("memory-consolidate", Batches::of_queue(root)), ("memory-defrag", Batches::of_defrag(root))];
     for (program, batches) in all {
+        for aside in batches.set_aside().unwrap_or_default() {
+            let what = "was set aside, because it could not be read; its queue entries wait again";
+            let mend = "remove it, unless you want the replies in it";
+            to.warning(Check::Batch, &aside.dir, what, mend);
+        }
         for batch in batches.all().unwrap_or_default() {
             match Progress::of(&batch) {
                 Err(error) => unreadable(Check::Batch, &batch.dir, &error, to),
                 Ok(progress) => {
                     if let Some(what) = unfinished(&batch, progress, is_running, cx.env.now()) {
-                        let mend = format!("the next {program} carries on with it");
+                        let mend =
+                            format!("the next {program} carries on with it, or gives its entries back");
                         to.warning(Check::Batch, &batch.dir, what, mend);
                     }
                 }

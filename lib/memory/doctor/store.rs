@@ -12,7 +12,7 @@ use crate::store::apply;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
 use crate::store::projects::Projects;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,10 +52,23 @@ pub(super) fn directory(cx: &CheckContext, to: &mut Diagnosis) {
             _ => {}
         }
     }
+    if cx.root.state().is_dir()
+        && let Err(e) = probe(&cx.root.state())
+    {
+        let mend = "make room on its disk, or make it writable; until then nothing is captured or filed";
+        to.error(Check::Store, root, format!("the store cannot be written to: {e}"), mend);
+    }
     if is_open_to_others(root) {
         let mend = format!("chmod 700 {}", quoted(&root.to_string_lossy()));
         to.warning(Check::Permissions, root, "everybody on this machine can read the notes", mend);
     }
+}
+
+/// Writes a file and removes it.
+fn probe(dir: &Path) -> io::Result<()> {
+    let path = dir.join(format!("probe-{}", std::process::id()));
+    file::install_unsynced(&path, b"memory-doctor looks whether it can write here\n", 0o600)?;
+    file::forget(&path)
 }
 
 /// A change of several notes that a killed program has left half made.

@@ -1,7 +1,7 @@
 //! The AGENTS.md targets: each is up to date and ours, and the hot notes fit.
 
-use crate::base::file;
 use crate::base::text::one_line;
+use crate::base::{file, reach};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
@@ -101,8 +101,8 @@ fn same_targets(cx: &CheckContext, to: &mut Diagnosis) {
     let mut first_of = BTreeMap::new();
     for target in &cx.config.agents_md.targets {
         // The directory of a target that does not exist yet may have two names as well.
-        let dir = target.path.parent().and_then(|dir| dir.canonicalize().ok());
-        let real = target.path.canonicalize().ok().or_else(|| Some(dir?.join(target.path.file_name()?)));
+        let dir = target.path.parent().and_then(reach::real);
+        let real = reach::real(&target.path).or_else(|| Some(dir?.join(target.path.file_name()?)));
         let real = real.unwrap_or_else(|| target.path.clone());
         let first = *first_of.entry((real, &target.repo)).or_insert(target);
         if !std::ptr::eq(first, target) {
@@ -127,7 +127,8 @@ fn owners(cx: &CheckContext, to: &mut Diagnosis) {
 
 fn in_a_store(target: &Path) -> Option<String> {
     // A link whose target is gone leads there, too.
-    let real = target.canonicalize().or_else(|_| target.read_link()).ok()?;
+    let real =
+        reach::within(target, |target| target.canonicalize().or_else(|_| target.read_link())).ok()?.ok()?;
     let (_, owner) = STORES.iter().find(|(store, _)| real.starts_with(store))?;
     Some(format!("leads to \"{}\", which {owner} made and no program can change", real.display()))
 }
@@ -161,7 +162,7 @@ fn is_source_of(source: &str, name: &str) -> bool {
 }
 
 fn with_a_mark(target: &Path) -> Option<String> {
-    let bytes = file::read(target, CAP).ok()?;
+    let bytes = reach::within(target, |target| file::read(target, CAP)).ok()?.ok()?;
     let top = String::from_utf8_lossy(&bytes[..bytes.len().min(TOP)]).to_lowercase();
     let (mark, owner) = MARKS.iter().find(|(mark, _)| top.contains(mark))?;
     let line = top.lines().find(|line| line.contains(mark)).unwrap_or_default();

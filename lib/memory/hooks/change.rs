@@ -2,8 +2,8 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::lookup::is_in_nix_store;
+use crate::base::{file, reach};
 use crate::memory::hooks::harness::CAP;
 use crate::memory::hooks::settings::BOM;
 use fs_err as fs;
@@ -31,6 +31,10 @@ pub(super) struct SettingsFile {
 
 impl SettingsFile {
     pub(super) fn read(path: &Path) -> Result<SettingsFile> {
+        reach::within(path, SettingsFile::read_now)?
+    }
+
+    fn read_now(path: &Path) -> Result<SettingsFile> {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(e) if e.kind() == ErrorKind::NotFound && path.is_symlink() => {

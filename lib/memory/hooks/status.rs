@@ -3,8 +3,8 @@
 use crate::base::command_line::program;
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::base::file;
 use crate::base::lookup::on_path;
+use crate::base::{file, reach};
 use crate::harness::spec::{Install, Spec};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
@@ -85,7 +85,8 @@ fn has_own(dir: &Path) -> bool {
 }
 
 fn text(path: &Path) -> Option<String> {
-    Some(String::from_utf8_lossy(&file::read(path, CAP).ok()?).into_owned())
+    let bytes = reach::within(path, |path| file::read(path, CAP)).ok()?.ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn exists(program: &str, env: &Env) -> bool {

@@ -1,5 +1,6 @@
 //! What a shell's command line prints: does it come from the repository and its programs, or from outside?
 
+use crate::base::reach;
 use crate::memory::addresses::{host_of, hosts, is_loopback};
 use crate::memory::lists::List;
 use crate::memory::outside::places::{DEEP, Places};
@@ -578,7 +579,8 @@ impl Shell {
             if let Some(target) = target {
                 let path = self.path(target);
                 let into = path.join(Path::new(word).file_name().unwrap_or_default());
-                let is_folder = folder.is_none() && (path.is_dir() || target.ends_with(['/', '.']));
+                let is_folder = folder.is_none()
+                    && (reach::within(&path, Path::is_dir).unwrap_or(false) || target.ends_with(['/', '.']));
                 self.places.bring(if is_folder { into } else { path }, &hosts);
             }
             self.add(Some(hosts).filter(|_| is_printed));

@@ -1,6 +1,6 @@
 //! Which files are the repository's: paths are resolved by their text alone, and no file is opened.
 
-use crate::base::repository;
+use crate::base::{reach, repository};
 use crate::memory::lists::List;
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -179,7 +179,7 @@ impl Places {
 /// The directory above `start` that stands for the top of the repository.
 fn same_depth(start: &Path, top: &Path) -> PathBuf {
     // A symbolic link may lead there: the last names are the same.
-    let canonical = start.canonicalize().unwrap_or_else(|_| start.to_path_buf());
+    let canonical = reach::real(start).unwrap_or_else(|| start.to_path_buf());
     let below = canonical.strip_prefix(top).map_or(0, |below| below.components().count());
     start.ancestors().nth(below).unwrap_or(start).to_path_buf()
 }

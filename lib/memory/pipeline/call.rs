@@ -1,13 +1,14 @@
 //! One call of the LLM command: counted before it is made, its reply in a file of the batch that outlives us.
 
 use crate::base::cli::{Progress, Reporter};
-use crate::base::command_line::first_word;
+use crate::base::command_line::{first_word, program};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
-use crate::base::file;
+use crate::base::lookup::on_path;
 use crate::base::text::{lossy, one_line};
+use crate::base::{file, reach};
 use crate::config::memory::MemoryConfig;
 use crate::config::preset::LlmHome;
 use crate::memory::budget::{Call, CallBudget};
@@ -56,6 +57,25 @@ impl Run<'_> {
 
     pub fn is_dry(&self) -> bool {
         self.kind == Kind::DryRun
+    }
+
+    /// Which LLM command this is: its line, and the files that it names. Where any of that is another, an earlier failure
+    /// says nothing.
+    pub fn asked(&self) -> String {
+        let line = self.config.llm.command_line().unwrap_or_default();
+        let words = shlex::split(line).unwrap_or_default();
+        let words = words.into_iter().map(|word| self.env.expand(&word));
+        let program =
+            program(line).and_then(|program| on_path(self.env.expand(&program).as_os_str(), self.env));
+        let mut asked = line.to_owned();
+        for path in program.into_iter().chain(words.filter(|word| word.is_absolute())) {
+            let known =
+                reach::within(&path, |path| path.metadata().map(|file| (file.len(), file.modified().ok())));
+            if let Ok(Ok(known)) = known {
+                asked += &format!("\0{}\0{known:?}", path.display());
+            }
+        }
+        hash(asked)
     }
 
     /// What tells our programs below that they run inside a command of ours.

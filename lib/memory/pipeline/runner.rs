@@ -4,7 +4,7 @@
 //! Every mode of both programs is a [`Runner::walk`]: a run, the rest of a run that was killed, a dry run, a prompt for
 //! a person, a reply that a person brings.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
 pub use crate::memory::pipeline::call::Run;
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
@@ -432,6 +432,15 @@ impl<'a, H: Host> Runner<'a, H> {
                     if let Some(answerer) = self.answerer_of(&batch, &saved.progress, asks)? {
                         left.push(OpenBatch { batch, saved, answerer, is_left: asks });
                     }
+                }
+                // An older or newer version wrote it, or a crash tore it: no run can ever carry on with it.
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let aside = batch.set_aside()?;
+                    let why = error.message();
+                    self.run.reporter.warn(&format!(
+                        "{why}; its queue entries wait again, and the rest is kept in \"{}\"",
+                        aside.display()
+                    ));
                 }
                 Err(error) => self.run.reporter.warn(&error.line()),
             }

@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::text::border;
-use crate::base::{deadline::Deadline, file, repository};
+use crate::base::{deadline::Deadline, file, reach, repository};
 use crate::config::memory::MemoryConfig;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
 use crate::harness::spec::{RecallForm, Spec};
@@ -167,7 +167,7 @@ impl Hook<'_> {
     /// asked for one.
     fn had(&self) -> Had {
         let mut had = Had::default();
-        let real = |path: &Path| path.canonicalize().ok();
+        let real = |path: &Path| reach::real(path);
         let projects = Projects::load(self.at.root).unwrap_or_default().projects;
         let configured = self.at.config.agents_md.targets.iter().map(|target| target.path.clone());
         let checkouts = projects.iter().map(|project| project.top.join("AGENTS.md"));
@@ -179,7 +179,7 @@ impl Hook<'_> {
             if !targets.contains(&path) {
                 continue;
             }
-            let Ok(bytes) = file::read(&path, FILE) else { continue };
+            let Ok(Ok(bytes)) = reach::within(&path, |path| file::read(path, FILE)) else { continue };
             // Broken markers are the doctor's business: then nothing is known of the file.
             if let Ok(Some(range)) = splice::find(&bytes) {
                 had.add(&String::from_utf8_lossy(&bytes[range]));

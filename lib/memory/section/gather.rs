@@ -191,11 +191,12 @@ impl Pool {
         audiences: Vec<Option<String>>,
         today: Date,
     ) -> Result<Pool> {
-        let (waiting, _) = index.store().proposals()?;
+        let (waiting, unread) = index.store().proposals()?;
         let mut pool = Pool::of(index.store().root(), audiences, today, waiting);
         let scan = index.scan(Place::Topics, |view| pool.candidate(view))?;
         pool.fill(scan.found.into_iter().flatten());
         pool.broken = scan.broken;
+        pool.broken.extend(unread);
         Ok(pool)
     }
 
@@ -245,6 +246,12 @@ impl Pool {
             let Meta { title, id, .. } = &candidate.view.meta;
             (!candidate.is_cold).then(|| (title.to_lowercase(), id.clone()))
         });
+    }
+
+    /// The files that could not be read, those included that a selection asked for in vain.
+    pub(super) fn left_out(&self) -> Vec<Broken> {
+        let unread = self.candidates.iter().filter_map(|candidate| candidate.view.unread());
+        self.broken.iter().cloned().chain(unread).collect()
     }
 
     /// The note with this id, if an audience may see it.

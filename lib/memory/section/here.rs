@@ -34,7 +34,7 @@ impl Pool {
     pub fn section(&self, room: Room, had: &Had, bytes: Option<usize>) -> Section {
         // The last audience is the widest.
         let waiting = self.waiting_for(self.audiences.last().and_then(Option::as_deref));
-        let mut all = Section { waiting, broken: self.broken.clone(), ..Section::default() };
+        let mut all = Section { waiting, ..Section::default() };
         let mut left = bytes.map(|bytes| bytes.saturating_sub(FRAME));
         for audience in 0..self.audiences.len() {
             let rest = left.filter(|_| audience + 1 < self.audiences.len()).map(|left| {
@@ -58,6 +58,7 @@ impl Pool {
             all.hot_bytes += section.hot_bytes;
             all.crowded_out.extend(section.crowded_out);
         }
+        all.broken = self.left_out();
         all
     }
 

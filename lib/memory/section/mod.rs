@@ -123,7 +123,7 @@ pub fn refresh(
     let (outcomes, crowds) = place(&aims, &pool, config, reporter.is_some());
     let Some(reporter) = reporter else { return Ok(outcomes) };
     crowds.iter().for_each(|crowd| crowd.warn(reporter));
-    warn_of(&pool.broken, reporter);
+    warn_of(&pool.left_out(), reporter);
     let is_done =
         |path: &Path| outcomes.iter().any(|outcome| outcome.path == *path && outcome.standing.is_ok());
     if let Err(error) = due.save(is_done, root) {

@@ -4,8 +4,8 @@
 //! for so long that it is not on a disk which is only unplugged.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::repository::{self, Repository, git_dir};
+use crate::base::{file, reach};
 use crate::config::memory::{Target, lies_in};
 use crate::memory::section::target::File;
 use crate::store::place::Root;
@@ -67,7 +67,8 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
 
 /// What git has checked out; empty if that cannot be read.
 fn head(top: &Path) -> String {
-    let head = git_dir(top).and_then(|dir| file::read(&dir.join("HEAD"), CAP).ok());
+    let read = |top: &Path| file::read(&git_dir(top)?.join("HEAD"), CAP).ok();
+    let head = reach::within(top, read).ok().flatten();
     head.map_or_else(String::new, |head| String::from_utf8_lossy(&head).trim().to_owned())
 }
 
@@ -82,7 +83,7 @@ pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
         has_section: false,
         missing_since: None,
     };
-    refreshed(&mut project);
+    refreshed(&mut project)?;
     if projects.projects.contains(&project) {
         return Ok(());
     }
@@ -94,11 +95,12 @@ pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
 }
 
 /// Notes how the file was left.
-fn refreshed(project: &mut Project) {
+fn refreshed(project: &mut Project) -> Result<()> {
+    // Where that cannot be seen, a file that the person removes later would be made anew.
+    project.has_section = File::of(&agents_md(&project.top)?)?.has_section()?;
     project.head = head(&project.top);
     project.missing_since = None;
-    let file = agents_md(&project.top).and_then(|path| File::of(&path));
-    project.has_section = file.and_then(|file| file.has_section()).unwrap_or(project.has_section);
+    Ok(())
 }
 
 /// The checkouts to refresh.
@@ -152,9 +154,8 @@ impl Due {
     /// Notes how the files were left whose targets are `done`, and writes the list if it differs.
     pub(super) fn save(self, done: impl Fn(&Path) -> bool, root: &Root) -> Result<()> {
         let projects = self.projects.into_iter().map(|(mut project, target)| {
-            if target.is_some_and(|target| done(&target.path)) {
-                refreshed(&mut project);
-            }
+            // What cannot be seen stays as it was.
+            let _ = target.filter(|target| done(&target.path)).map(|_| refreshed(&mut project));
             project
         });
         let projects = Projects { projects: projects.collect(), ..self.loaded.clone() };

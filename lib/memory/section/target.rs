@@ -4,7 +4,7 @@
 //! the new file replaces the old one, the old one is read again. If it has changed, everything starts again.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
+use crate::base::{file, reach};
 use crate::harness::recalled::START;
 use crate::memory::section::splice::{find, spliced};
 use atomic_write_file::AtomicWriteFile;
@@ -56,11 +56,11 @@ struct Change {
 
 impl File {
     pub(super) fn of(path: &Path) -> Result<File> {
-        Ok(File { path: path.to_path_buf(), real: real(path)? })
+        Ok(File { path: path.to_path_buf(), real: reach::within(path, real)?? })
     }
 
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        file::if_exists(file::read(&self.real, CAP))
+        file::if_exists(reach::within(&self.real, |real| file::read(real, CAP))?)
     }
 
     /// Has the file a section, whatever its text?
