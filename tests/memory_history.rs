@@ -302,6 +302,37 @@ fn a_file_that_is_being_written_is_not_committed() {
 }
 
 #[test]
+fn an_old_lock_of_a_killed_git_is_in_no_commit_s_way_and_a_new_one_is_named() {
+    let store = two();
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    let lock = store.put(".git/index.lock", "");
+    let (code, _, err) = store.run("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(code, Some(0));
+    let named = format!("fatal: Unable to create '{}': File exists.", lock.display());
+    assert!(err.contains(&named), "{err}");
+    crate::support::store::age(&lock, 3600);
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert!(!lock.exists());
+    assert_eq!(git(&store, &["status", "--porcelain", "--", "topics"]), "");
+}
+
+#[test]
+fn a_directory_or_a_pipe_in_the_place_of_a_proposal_stops_no_commit() {
+    for make in ["mkdir", "mkfifo"] {
+        let store = two();
+        let proposal = store.put("proposals/p__a1B2c3.json", "{}");
+        store.out("memory-update", &["AAAAAA", "--title", "Another"]);
+        std::fs::remove_file(&proposal).unwrap();
+        assert!(std::process::Command::new(make).arg(&proposal).status().unwrap().success());
+        for title in ["A third", "A fourth"] {
+            store.out("memory-update", &["AAAAAA", "--title", title]);
+            assert_eq!(git(&store, &["status", "--porcelain", "--", "topics", "archive"]), "", "{make}");
+        }
+        assert_eq!(messages(&store).len(), 3, "{make}");
+    }
+}
+
+#[test]
 fn updates_at_once_are_all_committed_and_leave_no_lock() {
     let store = two();
     let start = |id: &str, n: usize| {

@@ -5,7 +5,6 @@ use crate::support::server::{Request, Server};
 use crate::support::{Said, Sandbox, eventually, is_running, said, set_mode, symlink};
 use serde_json::{Value, json};
 use std::process::Output;
-use std::time::{Duration, Instant};
 
 /// A sandbox with programs that show their words, and their stdin.
 fn workshop() -> Sandbox {
@@ -241,9 +240,7 @@ fn a_tool_that_misbehaves_ends_and_is_told() {
     let sandbox = workshop();
     let tool =
         |line: &str| format!("[tools.t]\ncommand = ['/bin/sh', '-c', \"\"\"{line}\"\"\"]\ntimeout = 2");
-    let start = Instant::now();
     assert_eq!(one(&sandbox, &tool("sleep 60"), json!({})), "Error: tool \"t\" did not finish in time (2 s)");
-    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
 
     // Nothing that it started is left.
     one(&sandbox, &tool("sleep 61.25 & echo fine"), json!({}));
@@ -257,12 +254,8 @@ fn a_tool_that_misbehaves_ends_and_is_told() {
         &flood[flood.len() - 9..]
     );
 
-    let start = Instant::now();
     let endless = one(&sandbox, &tool("exec cat /dev/zero"), json!({}));
-    assert!(
-        endless.contains("did not finish in time") && start.elapsed() < Duration::from_secs(8),
-        "{endless}"
-    );
+    assert!(endless.contains("did not finish in time"), "{endless}");
 
     for (line, result) in [
         ("exec <&-; echo fine", "fine\n"),
@@ -289,8 +282,10 @@ fn tools_of_one_turn_run_at_once_beside_sub_agents_and_inside_them() {
     let sandbox = workshop();
     sandbox.agent("b", "echo b", "");
     sandbox.model("c", Anthropic, "[tools.t]\ncommand = ['echo', 'in c']");
-    let tools = "sub_agents = ['b', 'c']\n[tools.t]\ncommand = ['sh', '-c', 'sleep 1; echo t']";
-    sandbox.model("a", Anthropic, tools);
+    // Each waits for the other four.
+    let meets = "touch at.$$; until [ $(ls | grep -c ^at) -ge 5 ]; do sleep 0.01; done; echo t";
+    let tools = format!("sub_agents = ['b', 'c']\n[tools.t]\ncommand = ['sh', '-c', '{meets}']");
+    sandbox.model("a", Anthropic, &tools);
     let server = Server::answering(|request| match (request.user(), request.results().len()) {
         ("Task: c", 0) => Anthropic.calls_tools(&[("t", json!({}))]),
         ("Task: c", _) => Anthropic.says(&request.results()[0]),
@@ -305,9 +300,7 @@ fn tools_of_one_turn_run_at_once_beside_sub_agents_and_inside_them() {
         }
         _ => Anthropic.says("done"),
     });
-    let start = Instant::now();
     let output = sandbox.asking("a", &server.url()).args(["--json", "--no-stdin"]).output().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
     assert_eq!(output.code(), Some(0), "{}", output.err());
     let requests = server.requests();
     let last = requests.iter().rev().find(|request| !request.user().starts_with("Task:")).unwrap();

@@ -143,20 +143,19 @@ pub fn is_name(name: &str) -> bool {
     is_label || ProposalId::whole(name).is_some() || EntryId::whole(name).is_some()
 }
 
-/// Where links to `from` lead when those wait no longer: to a note, or nowhere. `None`: there is no such link.
-pub fn resolved(body: &str, from: &[ProposalId], to: Option<&EntryId>) -> Option<String> {
-    if !body.contains("[[") {
-        return None;
-    }
+/// What waits no longer, and the note that it became, if it became one.
+pub type Ended = BTreeMap<ProposalId, Option<EntryId>>;
+
+/// The text in which links to what waits no longer lead to a note, or are gone. `None`: there is no such link.
+pub fn resolved(body: &str, ended: &Ended) -> Option<String> {
+    let links: BTreeSet<ProposalId> = waiting_links(body).collect();
     let mut found: Option<String> = None;
-    for link in from.iter().map(|from| format!("[[{from}]]")) {
-        let text = found.as_deref().unwrap_or(body);
-        if text.contains(&link) {
-            found = Some(match to {
-                Some(id) => text.replace(&link, &format!("[[{id}]]")),
-                None => without_links(text, &link),
-            });
-        }
+    for (from, to) in links.iter().filter_map(|link| ended.get_key_value(link)) {
+        let (text, link) = (found.as_deref().unwrap_or(body), format!("[[{from}]]"));
+        found = Some(match to {
+            Some(id) => text.replace(&link, &format!("[[{id}]]")),
+            None => without_links(text, &link),
+        });
     }
     found
 }
@@ -164,15 +163,15 @@ pub fn resolved(body: &str, from: &[ProposalId], to: Option<&EntryId>) -> Option
 /// The text without links to what waits: a reader of notes cannot follow them yet.
 pub fn without_waiting(body: &str) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(body);
-    while let Some(link) = waiting_link(&shown) {
-        shown = Cow::Owned(without_links(&shown, &link));
+    loop {
+        let Some(id) = waiting_links(&shown).next() else { return shown };
+        shown = Cow::Owned(without_links(&shown, &format!("[[{id}]]")));
     }
-    shown
 }
 
-fn waiting_link(body: &str) -> Option<String> {
+fn waiting_links(body: &str) -> impl Iterator<Item = ProposalId> {
     let inner = body.split("[[").skip(1).filter_map(|rest| rest.split_once("]]"));
-    inner.map(|(inner, _)| inner).find_map(ProposalId::whole).map(|id| format!("[[{id}]]"))
+    inner.filter_map(|(inner, _)| ProposalId::whole(inner))
 }
 
 fn without_links(body: &str, link: &str) -> String {
@@ -351,12 +350,10 @@ mod tests {
         let from = ProposalId::whole("p__a1B2c3").unwrap();
         let body = "Run it.\n\nSee also [[p__a1B2c3]].\n";
         let to = EntryId::parse("b1B2c3").unwrap();
-        assert_eq!(
-            resolved(body, std::slice::from_ref(&from), Some(&to)).unwrap(),
-            "Run it.\n\nSee also [[id__b1B2c3]].\n"
-        );
-        assert_eq!(resolved(body, std::slice::from_ref(&from), None).unwrap(), "Run it.\n\n");
-        assert_eq!(resolved("p__a1B2c3", &[from], None), None);
+        let ended = |to: Option<EntryId>| Ended::from([(from.clone(), to)]);
+        assert_eq!(resolved(body, &ended(Some(to))).unwrap(), "Run it.\n\nSee also [[id__b1B2c3]].\n");
+        assert_eq!(resolved(body, &ended(None)).unwrap(), "Run it.\n\n");
+        assert_eq!(resolved("p__a1B2c3", &ended(None)), None);
         assert_eq!(without_waiting(body), "Run it.\n\n");
     }
 }

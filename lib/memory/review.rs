@@ -2,16 +2,18 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
+use crate::memory::links::Ended;
 use crate::memory::record::dangers;
 use crate::memory::service::NoteService;
 use crate::memory::waiting;
 use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, add_missing, one_line};
 use crate::store::persistence::{Note, Persistence, Place};
-use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::proposal::{self, Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::slice;
 
 /// How closely a person has to look at a change, the closest first.
@@ -47,20 +49,29 @@ pub struct Pending {
 }
 
 impl Pending {
-    fn of<P: Persistence>(notes: &P, mut proposal: Proposal) -> Result<Pending> {
-        let note = match &proposal.note {
-            None => None,
-            Some(id) => match notes.find(id) {
-                Ok(note) => Some(note),
-                Err(why) if why.kind() == ErrorKind::NotFound => None,
-                Err(why) => return Err(why),
-            },
+    /// All of them, from reading the notes once.
+    fn all<P: Persistence>(notes: &P, proposals: Vec<Proposal>) -> Result<Vec<Pending>> {
+        let texts = |proposal: &Proposal| proposal.entry.is_some();
+        let drafts: Vec<_> = proposals
+            .iter()
+            .filter_map(|proposal| Some((proposal.entry.as_ref()?, proposal.note.as_ref())))
+            .collect();
+        let mut beside = waiting::beside(notes, &drafts, true)?.into_iter();
+        let pending = |mut proposal: Proposal| {
+            let note = match &proposal.note {
+                None => None,
+                Some(id) => match notes.find(id) {
+                    Ok(note) => Some(note),
+                    Err(why) if why.kind() == ErrorKind::NotFound => None,
+                    Err(why) => return Err(why),
+                },
+            };
+            let beside = if texts(&proposal) { beside.next().unwrap_or_default() } else { Vec::new() };
+            // What stood beside it when it was written is out of date.
+            proposal.beside.clear();
+            Ok(Pending { proposal, note, beside })
         };
-        let draft = proposal.entry.as_ref().map(|draft| (draft, proposal.note.as_ref()));
-        let beside = waiting::beside(notes, draft.as_slice(), true)?.into_iter().flatten().collect();
-        // What stood beside it when it was written is out of date.
-        proposal.beside.clear();
-        Ok(Pending { proposal, note, beside })
+        proposals.clone().into_iter().map(pending).collect()
     }
 
     /// Is the note another one than the proposal was made for?
@@ -93,6 +104,26 @@ impl Pending {
     }
 }
 
+/// What a person decides about a change that waits.
+#[derive(Debug, Clone)]
+pub struct Decision {
+    pub id: ProposalId,
+    pub is_accepted: bool,
+    /// The [base](Entry::base) of the note that the person looked at; without one, the proposal's counts.
+    pub shown: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Decided {
+    /// The note as it is then.
+    Accepted(Box<Note>),
+    Rejected,
+    /// The note has changed since the proposal was made, and nothing is done. From now on the proposal is about the note as
+    /// it is, so that accepting it again accepts it.
+    NoteChanged,
+}
+
 impl<P: Persistence> NoteService<P> {
     /// The change with this id that waits for a person.
     ///
@@ -107,7 +138,16 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// The store cannot be read.
     pub fn pending(&self, proposal: Proposal) -> Result<Pending> {
-        Pending::of(self.notes(), proposal)
+        let id = proposal.id.clone();
+        self.all_pending(vec![proposal])?.pop().ok_or_else(|| no_such(&id))
+    }
+
+    /// The same for many.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn all_pending(&self, proposals: Vec<Proposal>) -> Result<Vec<Pending>> {
+        Pending::all(self.notes(), proposals)
     }
 
     /// The changes of each session. Those that need the most attention come first, then the oldest; the sessions are in the
@@ -139,38 +179,17 @@ impl<P: Persistence> NoteService<P> {
         }
     }
 
-    /// Makes the change, as a person's word, and returns the note as it is then.
-    ///
-    /// `None`: the note has changed since the proposal was made, and nothing is done. From now on the proposal is about the
-    /// note as it is, so that accepting it again accepts it. `shown` is the [base](Entry::base) of the note that the person
-    /// looked at; without one, the proposal's counts.
+    /// Makes the change, as a person's word, and returns the note as it is then; `None`: [`Decided::NoteChanged`]. `shown` is
+    /// the [base](Entry::base) of the note that the person looked at.
     ///
     /// # Errors
     /// `NotFound`: there is no such proposal. `Conflict`: its note is archived. Or the store cannot be written.
     pub fn accept(&self, id: &ProposalId, shown: Option<&str>) -> Result<Option<Note>> {
-        // No store is made to look for a proposal.
-        self.proposal(id)?;
-        let change = Change::of(self.notes())?;
-        // Under the lock again: it may have been decided about a moment ago.
-        let mut proposal = find(&change.notes, id)?;
-        let note = if proposal.op == Op::Create {
-            let note = create(&change, &proposal, self.now())?;
-            waiting::end(&change, slice::from_ref(id), Some(&note.entry.meta().id))?;
-            Some(note)
-        } else {
-            let note = note_of(&change.notes, &proposal)?;
-            let base = note.entry.base();
-            let is_made = is_made(&note, &proposal);
-            if shown.or(proposal.base.as_deref()).is_some_and(|shown| shown != base) && !is_made {
-                proposal.base = Some(base);
-                change.put_proposal(&proposal)?;
-                None
-            } else {
-                change.withdraw(id);
-                Some(if is_made { note } else { changed(&change, &note, &proposal, self.now())? })
-            }
-        };
-        change.write().map(|()| note)
+        let (id, shown) = (id.clone(), shown.map(str::to_owned));
+        Ok(match self.decide_one(Decision { id, is_accepted: true, shown })?.1 {
+            Decided::Accepted(note) => Some(*note),
+            Decided::Rejected | Decided::NoteChanged => None,
+        })
     }
 
     /// Takes the proposal away.
@@ -178,24 +197,37 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. Or the store cannot be written.
     pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
-        // No store is made to look for a proposal.
-        self.proposal(id)?;
-        self.reject_all(slice::from_ref(id))?
-            .pop()
-            .ok_or_else(|| Error::not_found(format!("no change with the id \"{id}\" waits")))
+        Ok(self.decide_one(Decision { id: id.clone(), is_accepted: false, shown: None })?.0)
     }
 
-    /// Takes those that are still there away, all at once, and returns them.
+    /// Carries out one decision, and returns the proposal too, as it was.
     ///
     /// # Errors
-    /// The store cannot be written.
-    pub fn reject_all(&self, ids: &[ProposalId]) -> Result<Vec<Proposal>> {
+    /// As of [`NoteService::accept`].
+    pub fn decide_one(&self, decision: Decision) -> Result<(Proposal, Decided)> {
+        let id = decision.id.clone();
+        let decided = self.decide(slice::from_ref(&decision))?.pop();
+        decided.unwrap_or_else(|| Err(no_such(&id)))
+    }
+
+    /// Carries out decisions in one change of the store, and returns what came of each, with the proposal as it was. One that
+    /// cannot be carried out does not stop the others.
+    ///
+    /// # Errors
+    /// The store cannot be read or written: nothing is done then.
+    pub fn decide(&self, decisions: &[Decision]) -> Result<Vec<Result<(Proposal, Decided)>>> {
+        // No store is made to look for a proposal.
+        let mut found: Vec<_> =
+            decisions.iter().map(|decision| self.proposal(&decision.id).map(drop)).collect();
+        if found.iter().all(Result::is_err) {
+            return Ok(found.drain(..).filter_map(Result::err).map(Err).collect());
+        }
         let change = Change::of(self.notes())?;
-        let (mut there, _) = change.notes.proposals()?;
-        there.retain(|proposal| ids.contains(&proposal.id));
-        let ids: Vec<ProposalId> = there.iter().map(|proposal| proposal.id.clone()).collect();
-        waiting::end(&change, &ids, None)?;
-        change.write().map(|()| there)
+        let mut ended = Ended::new();
+        let decided: Vec<_> =
+            decisions.iter().map(|decision| decided(&change, decision, self.now(), &mut ended)).collect();
+        waiting::end(&change, &ended)?;
+        change.write().map(|()| decided)
     }
 
     /// Gives the proposal the text that an editor left: a note as a file, of which the id does not count.
@@ -213,22 +245,58 @@ impl<P: Persistence> NoteService<P> {
     }
 }
 
+/// Plans what a decision comes to.
+fn decided<P: Persistence>(
+    change: &Change<P>,
+    Decision { id, is_accepted, shown }: &Decision,
+    now: Timestamp,
+    ended: &mut Ended,
+) -> Result<(Proposal, Decided)> {
+    // Under the lock again: it may have been decided about a moment ago.
+    let proposal = find(&change.notes, id)?;
+    if !is_accepted {
+        change.withdraw(id);
+        ended.insert(id.clone(), None);
+        return Ok((proposal, Decided::Rejected));
+    }
+    if proposal.op == Op::Create {
+        let note = create(change, &proposal, now)?;
+        change.withdraw(id);
+        ended.insert(id.clone(), Some(note.entry.meta().id.clone()));
+        return Ok((proposal, Decided::Accepted(note.into())));
+    }
+    let note = note_of(&change.notes, &proposal)?;
+    let base = note.entry.base();
+    let is_made = is_made(&note, &proposal);
+    if shown.as_ref().or(proposal.base.as_ref()).is_some_and(|shown| *shown != base) && !is_made {
+        change.put_proposal(&Proposal { base: Some(base), ..proposal.clone() })?;
+        return Ok((proposal, Decided::NoteChanged));
+    }
+    let note = if is_made { note } else { changed(change, &note, &proposal, now)? };
+    change.withdraw(id);
+    Ok((proposal, Decided::Accepted(note.into())))
+}
+
+fn no_such(id: &ProposalId) -> Error {
+    Error::not_found(format!("no change with the id \"{id}\" waits"))
+}
+
 fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
-    let (waiting, broken) = notes.proposals()?;
-    let ids: Vec<String> = waiting.iter().map(|proposal| proposal.id.to_string()).collect();
-    if let Some(found) = waiting.into_iter().find(|proposal| proposal.id == *id) {
-        return Ok(found);
+    let path = id.path();
+    let unusable = |why: String| {
+        Error::corrupt(format!("\"{}\" cannot be used: {why}", notes.shown(&path).display()))
+            .hint("mend it in an editor, or remove it")
+    };
+    let name = path.file_name().unwrap_or_default();
+    if let Some(bytes) = notes.bytes(&path).map_err(|broken| unusable(broken.why))? {
+        return Proposal::named(name, &bytes).map_err(unusable);
     }
-    if let Some(file) =
-        broken.iter().find(|file| file.path.file_stem().is_some_and(|stem| stem == id.to_string().as_str()))
-    {
-        return Err(Error::corrupt(format!("\"{}\" cannot be used: {}", file.path.display(), file.why))
-            .hint("mend it in an editor, or remove it"));
-    }
-    let error = Error::not_found(format!("no change with the id \"{id}\" waits"));
-    Err(match nearest(&id.to_string(), ids.iter().map(String::as_str)) {
-        Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-        None => error.hint("see what waits with: memory-review"),
+    let names = notes.names(proposal::DIR, ".json")?;
+    let ids: Vec<_> = names.iter().filter_map(|name| Path::new(name).file_stem()?.to_str()).collect();
+    let near = nearest(&id.to_string(), ids.into_iter());
+    Err(match near {
+        Some(near) => no_such(id).hint(format!("did you mean \"{near}\"?")),
+        None => no_such(id).hint("see what waits with: memory-review"),
     })
 }
 
@@ -278,12 +346,15 @@ fn is_accepted(meta: &Meta) -> bool {
 fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestamp) -> Result<Note> {
     let Some(draft) = &proposal.entry else { return Err(Error::corrupt("a new note without a text")) };
     let title = one_line(&draft.title);
-    let taken = change.notes.ids()?;
+    let taken = change.ids()?;
     let made = |id: &EntryId| change.notes.own(id).ok().flatten().filter(|there| is_made(there, proposal));
     let is_free = |id: &EntryId| !taken.contains(id) || made(id).is_some();
     let id = proposal.note_there.clone().filter(is_free);
     let id = id.unwrap_or_else(|| EntryId::make(&title, proposal.created_at, |id| !is_free(id)));
-    if let Some(there) = taken.contains(&id).then(|| made(&id)).flatten() {
+    let is_taken = taken.contains(&id);
+    // Given back, as the new note's id is added to them.
+    drop(taken);
+    if let Some(there) = is_taken.then(|| made(&id)).flatten() {
         return Ok(there);
     }
     let meta = Meta {

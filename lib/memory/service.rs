@@ -430,7 +430,7 @@ impl<P: Persistence> NoteService<P> {
         // A change that waits holds the note's text, too.
         let (waiting, _) = change.notes.proposals()?;
         let of_it = waiting.into_iter().filter(|proposal| proposal.note.as_ref() == Some(id));
-        waiting::end(&change, &of_it.map(|proposal| proposal.id).collect::<Vec<_>>(), None)?;
+        waiting::end(&change, &of_it.map(|proposal| (proposal.id, None)).collect())?;
         change.write().map(|()| Changed::Done(note))
     }
 

@@ -3,13 +3,13 @@
 
 use crate::base::error::Result;
 use crate::memory::facts::facts;
-use crate::memory::links;
+use crate::memory::links::{self, Ended};
 use crate::memory::lists::TURNS;
 use crate::memory::search::{language, words};
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
-use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use crate::store::proposal::{Draft, Op, Proposal};
 use std::collections::BTreeSet;
 
 /// Of so many words in a hundred two texts are the same discovery, if their facts are.
@@ -282,14 +282,14 @@ pub fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
     Ok(())
 }
 
-/// Proposals wait no longer. Links to them lead to the note that was made of them; without one they go.
-pub fn end<P: Persistence>(change: &Change<P>, from: &[ProposalId], to: Option<&EntryId>) -> Result<()> {
-    if from.is_empty() {
+/// Proposals wait no longer. Links to them lead to the notes that were made of them; without one they go.
+pub fn end<P: Persistence>(change: &Change<P>, ended: &Ended) -> Result<()> {
+    if ended.is_empty() {
         return Ok(());
     }
-    from.iter().for_each(|from| change.withdraw(from));
+    ended.keys().for_each(|from| change.withdraw(from));
     let scan = change.notes.scan(&[Place::Topics, Place::Archive], |note| {
-        let body = links::resolved(&String::from_utf8_lossy(note.entry.body()), from, to)?;
+        let body = links::resolved(&String::from_utf8_lossy(note.entry.body()), ended)?;
         Some((note, body))
     })?;
     let mut bases = Vec::new();
@@ -305,7 +305,7 @@ pub fn end<P: Persistence>(change: &Change<P>, from: &[ProposalId], to: Option<&
         change.replace(&note, entry)?;
     }
     for mut proposal in change.notes.proposals()?.0 {
-        let body = proposal.entry.as_ref().and_then(|draft| links::resolved(&draft.body, from, to));
+        let body = proposal.entry.as_ref().and_then(|draft| links::resolved(&draft.body, ended));
         let base = bases.iter().find(|(old, _)| proposal.base.as_ref() == Some(old));
         if body.is_none() && base.is_none() {
             continue;

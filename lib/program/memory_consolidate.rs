@@ -11,7 +11,7 @@ use crate::memory::consolidate::plan::{PlannedChange, Waiting};
 use crate::memory::consolidate::queue::{Queue, retry_failed, unknown, waiting};
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::write::{Action, Made};
-use crate::memory::pipeline::runner::{Host, Runner};
+use crate::memory::pipeline::runner::{Previewed, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
 use crate::program::notes::{CONFIG, Printed};
@@ -219,16 +219,7 @@ fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
 
 /// What a run would do, batch by batch, with the store left as it is.
 fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
-    let (mut replies, mut parts) = (Vec::new(), Vec::new());
-    let ending = loop {
-        let (ending, previewed) = runner.dry_run()?;
-        let goes_on = ending == Ending::Completed && runner.host.begins_again();
-        parts.extend(previewed.reply.as_ref().map(|_| previewed.parts));
-        replies.extend(previewed.reply);
-        if !goes_on {
-            break ending;
-        }
-    };
+    let (ending, previewed) = runner.dry_run()?;
     let ConsolidateHost { planned, made: Made { warnings, .. }, .. } = &runner.host;
     let (stopped, failure) = match ending.failure() {
         Some(Failure::Spent(why)) => (Some(why.as_str()), None),
@@ -239,9 +230,9 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
         return failure.map_or(Ok(()), Err);
     }
     if cx.json {
-        cx.stdout.json(&preview(planned, warnings, &replies, stopped))?;
-    } else if !replies.is_empty() || !planned.is_empty() {
-        show(planned, warnings, replies.iter().zip(parts), cx)?;
+        cx.stdout.json(&preview(planned, warnings, &previewed, stopped))?;
+    } else if !previewed.is_empty() || !planned.is_empty() {
+        show(planned, warnings, &previewed, cx)?;
     } else if stopped.is_none() {
         cx.reporter.warn(NOTHING);
     }
@@ -255,7 +246,7 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
 fn preview(
     planned: &[PlannedChange],
     warnings: &[String],
-    replies: &[PathBuf],
+    previewed: &[Previewed],
     stopped: Option<&str>,
 ) -> Value {
     let (mut notes, mut retired, mut proposals, mut withdrawn) =
@@ -273,14 +264,15 @@ fn preview(
     let plan = json!({
         "notes": notes, "retired": retired, "proposals": proposals, "withdrawn": withdrawn, "warnings": warnings,
     });
+    let replies: Vec<&PathBuf> = previewed.iter().map(|batch| &batch.reply).collect();
     json!({"plan": plan, "replies": replies, "stopped": stopped})
 }
 
 /// The plan, for a person.
-fn show<'a>(
+fn show(
     planned: &[PlannedChange],
     warnings: &[String],
-    replies: impl Iterator<Item = (&'a PathBuf, usize)>,
+    previewed: &[Previewed],
     cx: &mut Context,
 ) -> Result<()> {
     if planned.is_empty() {
@@ -295,7 +287,7 @@ fn show<'a>(
         cx.stdout.line(&format!("warning: {warning}"))?;
     }
     cx.stdout.line("")?;
-    for (reply, parts) in replies {
+    for Previewed { reply, parts } in previewed {
         let what = match parts {
             0 | 1 => "to write this".to_owned(),
             _ => format!("to write what the first of its {parts} parts gave, and ask about the others again"),

@@ -9,7 +9,7 @@ use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::show::{Summary, counts, numbers};
 use crate::memory::defrag::undo::{self, Undone};
 use crate::memory::defrag::work::Defrag;
-use crate::memory::pipeline::runner::Runner;
+use crate::memory::pipeline::runner::{Previewed, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::section::Outcome;
 use crate::program::memory_agents_md::as_json;
@@ -207,10 +207,10 @@ fn dry_run(runner: &mut Defragmentation, args: &Args, cx: &mut Context) -> Resul
     if cx.json {
         let mut object = changes(done);
         object["notes"] = json!(done.total);
-        object["reply"] = json!(previewed.reply);
+        object["reply"] = json!(previewed.first().map(|previewed| &previewed.reply));
         object["stopped"] = json!(failure.map(Failure::to_string));
         cx.stdout.json(&object)?;
-    } else if let Some(reply) = &previewed.reply {
+    } else if let Some(Previewed { reply, parts }) = previewed.first() {
         for line in done.lines() {
             cx.stdout.line(&line)?;
         }
@@ -218,7 +218,7 @@ fn dry_run(runner: &mut Defragmentation, args: &Args, cx: &mut Context) -> Resul
         let loss = if args.has("allow-loss") { " --allow-loss" } else { "" };
         let config = args.path("config").map(|path| format!(" --config {}", quoted(&path.to_string_lossy())));
         let config = config.unwrap_or_default();
-        let what = match previewed.parts {
+        let what = match parts {
             0 | 1 => "to do this".to_owned(),
             parts => format!("to do what the first of {parts} calls gave, and ask about the rest again"),
         };

@@ -6,13 +6,13 @@ use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Attention, Pending, dangers_of, session_of};
+use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
 use crate::memory::section;
 use crate::program::editor::{edit, page};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
-use crate::store::persistence::{Note, Persistence, warn_of};
+use crate::store::persistence::{Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
 use serde::Serialize;
 use serde_json::json;
@@ -44,6 +44,8 @@ const DECISIONS: [&str; 3] = ["accept", "reject", "reject-session"];
 const QUOTE: usize = 1000;
 /// The largest text that an editor may leave, in bytes.
 const EDITED: u64 = 1 << 20;
+/// So many decisions are one change of the store.
+const AT_ONCE: usize = 100;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -64,8 +66,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };
     let ended = if !decisions.is_empty() {
-        let ids = review.ids(&decisions, cx)?;
-        cx.each(ids, |(is_accepted, id), cx| review.decide(is_accepted, &id, cx))
+        let decisions = review.decisions(&decisions, cx)?;
+        review.decide(&decisions, cx)
     } else {
         name_new_checkouts(&store, cx);
         let (waiting, broken) = store.service.notes().proposals()?;
@@ -133,43 +135,39 @@ struct Review<'a> {
     sources: Vec<Source>,
 }
 
-enum Decided {
-    Accepted(Box<Note>),
-    Rejected,
-    /// Nothing is done.
-    NoteChanged,
-}
-
 impl Review<'_> {
     fn list(&self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
+        let all = sessions.iter().flatten().map(|(_, proposal)| proposal.clone()).collect();
+        let mut all = self.store.service.all_pending(all)?.into_iter();
         for (above, session) in sessions.iter().enumerate() {
-            for (number, (_, proposal)) in session.iter().enumerate() {
+            for (number, pending) in all.by_ref().take(session.len()).enumerate() {
                 if above + number > 0 && !cx.json {
                     cx.stdout.line("")?;
                 }
                 if number == 0 && !cx.json {
                     cx.stdout.line(&disarmed(&format!("{}\n", heading(session))))?;
                 }
-                print(&self.store.service.pending(proposal.clone())?, cx)?;
+                print(&pending, cx)?;
             }
         }
         Ok(())
     }
 
-    /// The ids in the order in which they are given, and whether each is accepted.
-    fn ids(&self, decisions: &[(&str, &str)], cx: &Context) -> Result<Vec<(bool, ProposalId)>> {
+    /// What the flags say, in their order.
+    fn decisions(&self, decisions: &[(&str, &str)], cx: &Context) -> Result<Vec<Decision>> {
         const CHANGES: Printed =
             Printed { what: "changes", list: "proposals", by: "memory-review --json prints" };
-        let mut ids = Vec::new();
+        let mut all = Vec::new();
         for (flag, word) in decisions {
             let named = match (*flag, *word) {
                 ("reject-session", session) => self.ids_of_session(session)?,
                 (_, "-") => CHANGES.ids_on_stdin(parse_id, cx)?,
                 (_, word) => vec![parse_id(word)?],
             };
-            ids.extend(named.into_iter().map(|id| (*flag == "accept", id)));
+            let is_accepted = *flag == "accept";
+            all.extend(named.into_iter().map(|id| Decision { is_accepted, ..rejection(id) }));
         }
-        Ok(ids)
+        Ok(all)
     }
 
     fn ids_of_session(&self, thread_id: &str) -> Result<Vec<ProposalId>> {
@@ -185,30 +183,34 @@ impl Review<'_> {
         Ok(ids)
     }
 
-    /// `shown` is the note that the person looked at; without one, that of the proposal counts.
-    fn carry_out(&mut self, is_accepted: bool, id: &ProposalId, shown: Option<&str>) -> Result<Decided> {
-        let proposal = self.store.service.proposal(id)?;
-        let (verb, decided) = if is_accepted {
-            match self.store.service.accept(id, shown)? {
-                None => return Ok(Decided::NoteChanged),
-                Some(note) => ("accept", Decided::Accepted(note.into())),
-            }
-        } else {
-            self.store.service.reject(id)?;
-            ("reject", Decided::Rejected)
-        };
-        self.decided(verb, proposal);
-        Ok(decided)
+    /// Carries out decisions, all in one change, and returns what came of each.
+    fn carry_out(&mut self, decisions: &[Decision]) -> Result<Vec<Result<(Proposal, Decided)>>> {
+        let all = self.store.service.decide(decisions)?;
+        for (proposal, decided) in all.iter().flatten() {
+            let verb = match decided {
+                Decided::Accepted(_) => "accept",
+                Decided::Rejected => "reject",
+                Decided::NoteChanged => continue,
+            };
+            self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
+            self.sources.extend(proposal.session.clone());
+        }
+        Ok(all)
     }
 
-    /// What a flag says.
-    fn decide(&mut self, is_accepted: bool, id: &ProposalId, cx: &mut Context) -> Result<()> {
-        // Before it may change: this is what the person is shown.
-        let pending = match is_accepted {
-            true => Some(self.store.service.pending(self.store.service.proposal(id)?)?),
-            false => None,
-        };
-        match self.carry_out(is_accepted, id, None)? {
+    /// What flags say. So many at once that the store is not read for each, and so few that much is done when it fails.
+    fn decide(&mut self, decisions: &[Decision], cx: &mut Context) -> Result<()> {
+        cx.each(decisions.chunks(AT_ONCE), |some, cx| {
+            let all = self.carry_out(some)?;
+            cx.each(all, |decided, cx| {
+                decided.and_then(|(proposal, decided)| self.print(proposal, decided, cx))
+            })
+        })
+    }
+
+    fn print(&self, proposal: Proposal, decided: Decided, cx: &mut Context) -> Result<()> {
+        let id = proposal.id.clone();
+        match decided {
             Decided::Accepted(note) if cx.json => cx.stdout.json(&json!({
                 "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
             })),
@@ -216,7 +218,7 @@ impl Review<'_> {
             Decided::Rejected if cx.json => cx.stdout.json(&json!({"proposal": id, "decision": "rejected"})),
             Decided::Rejected => cx.stdout.line(&id.to_string()),
             Decided::NoteChanged => {
-                pending.iter().try_for_each(|pending| print(pending, cx))?;
+                print(&self.store.service.pending(proposal)?, cx)?;
                 Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))
                     .hint("this is the change now; if it is right, accept it again"))
             }
@@ -280,7 +282,10 @@ impl Review<'_> {
                 _ => {}
             }
             let shown = pending.note.as_ref().map(|note| note.entry.base());
-            let said = match self.carry_out(answer != 'r', &proposal.id, shown.as_deref()) {
+            let decision = Decision { id: proposal.id.clone(), is_accepted: answer != 'r', shown };
+            let decided = self.carry_out(&[decision]).and_then(|mut all| all.pop().transpose());
+            let said = match decided.map(|decided| decided.map_or(Decided::Rejected, |(_, decided)| decided))
+            {
                 Ok(Decided::NoteChanged) => {
                     cx.stdout.line("the note has changed in this moment; this is the change now:")?;
                     pending = self.store.service.pending(self.store.service.proposal(&proposal.id)?)?;
@@ -303,18 +308,12 @@ impl Review<'_> {
 
     fn drop_all(&mut self, session: &OfSession, cx: &mut Context) -> Result<()> {
         let ids: Vec<ProposalId> = session.iter().map(|(_, proposal)| proposal.id.clone()).collect();
-        let rejected = self.store.service.reject_all(&ids)?;
-        cx.stdout.line(&format!("rejected: {}", counted(rejected.len(), "change", "changes")))?;
-        for proposal in rejected {
-            self.decided("reject", proposal);
-        }
+        // One that somebody else has decided about meanwhile is no fault.
+        let rejected = self.carry_out(&ids.into_iter().map(rejection).collect::<Vec<_>>())?;
+        let count = rejected.iter().flatten().count();
+        cx.stdout.line(&format!("rejected: {}", counted(count, "change", "changes")))?;
         self.store.refresh(cx);
         Ok(())
-    }
-
-    fn decided(&mut self, verb: &str, proposal: Proposal) {
-        self.said.push(format!("{verb} {}: {}", proposal.op, proposal.title()));
-        self.sources.extend(proposal.session);
     }
 
     /// Lets the person edit the text; `true`: it has another one now.
@@ -342,6 +341,10 @@ impl Review<'_> {
         }
         Ok(set.is_ok())
     }
+}
+
+fn rejection(id: ProposalId) -> Decision {
+    Decision { id, is_accepted: false, shown: None }
 }
 
 /// The letter of the choice that a person makes, by it or by the choice's first word.

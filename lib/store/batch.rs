@@ -5,6 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::store::journal::{Journal, QueuedEntry, read_at};
+use crate::store::ledger::{VERSION, Versioned, from_json, unreadable};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 /// The largest file of ours in a batch that is read whole, in bytes.
 const CAP: u64 = 256 << 20;
 const STATE: &str = "batch.json";
+const MEND: &str = "nothing to do: the next run sets the batch aside, and its queue entries wait again";
 /// What every batch's id begins with. A session that begins with one is our own.
 const PREFIX: &str = "batch__";
 /// Characters of base58 in an id.
@@ -171,7 +173,7 @@ impl Batch {
 
     /// Saves where the batch is. From here on a crash is taken up there.
     pub fn save(&self, state: &impl Serialize) -> Result<()> {
-        self.write_json(STATE, state)
+        self.write_json(STATE, &Versioned { version: VERSION, value: state })
     }
 
     /// Where the batch is; `None` if it was never saved.
@@ -179,7 +181,8 @@ impl Batch {
         if !self.file(STATE).exists() {
             return Ok(None);
         }
-        self.read_json(STATE).map(Some)
+        let path = self.file(STATE);
+        from_json(&file::read(&path, CAP)?, &path, MEND).map(Some)
     }
 
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
@@ -189,15 +192,7 @@ impl Batch {
 
     pub fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
         let path = self.file(name);
-        let bytes = file::read(&path, CAP)?;
-        serde_json::from_slice(&bytes).map_err(|e| {
-            Error::corrupt(format!(
-                "\"{}\" cannot be read: {}",
-                path.display(),
-                one_line(&e.to_string(), 300)
-            ))
-            .hint("nothing to do: the next run sets the batch aside, and its queue entries wait again")
-        })
+        serde_json::from_slice(&file::read(&path, CAP)?).map_err(|e| unreadable(&e, &path, MEND))
     }
 
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::store::entry::{Entry, EntryId, Meta};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::revision::{Revision, Version};
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -59,17 +59,17 @@ impl<P: Persistence> Persistence for Preview<'_, P> {
 
     fn names(&self, dir: &str, end: &str) -> Result<Vec<OsString>> {
         let mut names = self.notes.names(dir, end)?;
-        for revision in self.revisions.borrow().iter() {
-            let name = |version: &Option<Version>| {
-                let path = version.as_ref()?.path();
-                let name = path.file_name()?.to_owned();
-                (path.parent() == Some(Path::new(dir))).then_some(name)
-            };
-            names.retain(|known| name(&revision.before).as_ref() != Some(known));
-            names.extend(
-                name(&revision.after).filter(|name| name.as_encoded_bytes().ends_with(end.as_bytes())),
-            );
-        }
+        let name = |version: &Version| {
+            let path = version.path();
+            let name = path.file_name()?.to_owned();
+            (path.parent() == Some(Path::new(dir))).then_some(name)
+        };
+        let all = self.revisions.borrow();
+        let gone: BTreeSet<OsString> =
+            all.iter().filter_map(|revision| revision.before.as_ref()).filter_map(name).collect();
+        names.retain(|known| !gone.contains(known));
+        let new = all.iter().filter_map(|revision| revision.after.as_ref()).filter_map(name);
+        names.extend(new.filter(|name| name.as_encoded_bytes().ends_with(end.as_bytes())));
         names.sort();
         names.dedup();
         Ok(names)
@@ -120,6 +120,8 @@ impl<P: Persistence> Persistence for Preview<'_, P> {
 pub struct Change<'a, P: Persistence> {
     /// The notes as they will be.
     pub notes: Preview<'a, P>,
+    /// Once they were asked for: every id in use, and those that this change has given.
+    ids: RefCell<Option<BTreeSet<EntryId>>>,
     lock: P::Lock,
 }
 
@@ -127,7 +129,19 @@ impl<'a, P: Persistence> Change<'a, P> {
     /// # Errors
     /// The store cannot be locked.
     pub fn of(notes: &'a P) -> Result<Change<'a, P>> {
-        Ok(Change { lock: notes.lock()?, notes: Preview::over(notes, true) })
+        Ok(Change { lock: notes.lock()?, notes: Preview::over(notes, true), ids: RefCell::default() })
+    }
+
+    /// Every id that a note of this change must not get. The notes are read for it once.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn ids(&self) -> Result<Ref<'_, BTreeSet<EntryId>>> {
+        if self.ids.borrow().is_none() {
+            let ids = self.notes.ids()?;
+            self.ids.replace(Some(ids));
+        }
+        Ref::filter_map(self.ids.borrow(), Option::as_ref).map_err(|_| Error::io("the ids are not read"))
     }
 
     /// Makes it.
@@ -150,6 +164,9 @@ impl<'a, P: Persistence> Change<'a, P> {
             old.is_some_and(|old| old.place.path(&old.name()) == path || file::is_same(&old.path, &shown));
         if !is_own && self.notes.is_taken(&path) {
             return Err(Error::conflict(format!("\"{}\" exists already", shown.display())));
+        }
+        if let Some(ids) = self.ids.borrow_mut().as_mut() {
+            ids.insert(entry.meta().id.clone());
         }
         let after = Some(Version::new(place, name, &entry));
         self.notes.add(&Revision { before: old.map(Note::version), after });
@@ -187,8 +204,11 @@ impl<'a, P: Persistence> Change<'a, P> {
     pub fn supersede(&self, note: &Note, new: Entry, at: i64) -> Result<Note> {
         // Not the title alone: a new note of the same plan may bear it now, and is made at the same time.
         let title = format!("{}\0{}", note.entry.meta().title, note.entry.meta().id);
-        let taken = self.notes.ids()?;
-        let old = old_text(&note.entry, EntryId::make(&title, at, |id| taken.contains(id)))
+        let id = EntryId::make(&title, at, {
+            let taken = self.ids()?;
+            move |id| taken.contains(id)
+        });
+        let old = old_text(&note.entry, id)
             .map_err(|why| why.context(format_args!("\"{}\" stays as it is", note.path.display())))?;
         let name = OsString::from(old.meta().file_name());
         self.put(None, Place::Archive, &name, old)?;

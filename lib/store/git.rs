@@ -4,8 +4,13 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Finished, Invocation};
+use crate::base::file::is_older;
+use crate::base::repository::git_dir;
+use crate::base::text::without_controls;
 use crate::store::place::Root;
-use std::ffi::OsString;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The time limit for all git commands of one commit.
@@ -52,7 +57,7 @@ const DEFAULT_IDENTITY: &[(&str, &str)] = &[
 
 /// git in the store's directory, with settings and environment that do not depend on the user's.
 pub struct Git {
-    dir: std::path::PathBuf,
+    dir: PathBuf,
     deadline: Deadline,
     vars: Vec<(&'static str, OsString)>,
     without: Vec<OsString>,
@@ -190,6 +195,7 @@ impl Git {
             without: self.without.clone(),
             ..Invocation::new(CommandLine::Words(words), &self.dir, cap, self.deadline)
         })
+        .map(|finished| Finished { last_line: reason(&finished).unwrap_or(finished.last_line), ..finished })
         .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))
     }
 
@@ -203,6 +209,42 @@ impl Git {
             None => Err(unusable(&IDENTITY)),
         }
     }
+}
+
+/// Why git failed, in its words: its advice follows in further lines.
+fn reason(finished: &Finished) -> Option<String> {
+    let said = String::from_utf8_lossy(&finished.stderr);
+    let mut lines = said.lines().map(without_controls);
+    lines.find(|line| line.starts_with("fatal: ") || line.starts_with("error: ")).map(Cow::into_owned)
+}
+
+/// An older lock of git was left behind by a killed process, or a person is writing a commit message.
+const LOCKED: Duration = Duration::from_secs(10 * 60);
+
+/// git's lock files in the store's repository that are older than any git of ours runs.
+pub fn old_locks(root: &Root) -> Vec<PathBuf> {
+    let locks = git_dir(root.path()).map_or_else(Vec::new, |dir| locks_in(&dir));
+    locks.into_iter().filter(|lock| is_older(lock, LOCKED)).collect()
+}
+
+/// The directory itself, where `index.lock` and `HEAD.lock` are, `objects` with `maintenance.lock`, and all of `refs`.
+fn locks_in(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting =
+        vec![(dir.to_path_buf(), false), (dir.join("objects"), false), (dir.join("refs"), true)];
+    while let Some((dir, is_deep)) = waiting.pop() {
+        for file in fs_err::read_dir(&dir).into_iter().flatten().flatten() {
+            match file.file_type() {
+                Ok(kind) if kind.is_dir() && is_deep => waiting.push((file.path(), true)),
+                Ok(kind) if kind.is_file() && file.path().extension() == Some(OsStr::new("lock")) => {
+                    found.push(file.path());
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 /// The words of a git command.

@@ -8,7 +8,7 @@ use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
-use crate::store::git::{Git, NO_TEMPORARY_FILES};
+use crate::store::git::{Git, NO_TEMPORARY_FILES, old_locks};
 use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver, removed};
 use std::collections::BTreeSet;
@@ -83,15 +83,22 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
 /// The same, for who holds [`history_lock`].
 pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
     make_repository(root, &git)?;
+    // Our own lock is held, so no git of ours holds these.
+    for lock in old_locks(root) {
+        file::if_exists(file::remove(&lock))?;
+    }
     // A merge that was cut short comes first: what it has written is not a change of this machine.
     merge_commit::finish(root, &git)?;
     let mut tries = TRIES;
     let mut has_default_identity = false;
+    let mut refused = Vec::new();
     loop {
-        let changed = changed(&git, dirs)?;
+        let changed = below(dirs, &differing(&git, dirs, &refused)?);
         if changed.is_empty() {
             return Ok(());
         }
+        let without: Vec<String> = refused.iter().map(|path| format!(":(exclude,literal){path}")).collect();
+        let changed: Vec<&str> = changed.into_iter().chain(without.iter().map(String::as_str)).collect();
         let hook = hook_words(commit, &changed)?;
         let added = git.run(&[&ADD, &changed[..], &NO_TEMPORARY_FILES].concat());
         match added.and_then(|_| git.words(&hook)) {
@@ -100,7 +107,14 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
                 git = git.with_identity()?;
                 has_default_identity = true;
             }
-            Err(_) if tries > 1 && was_overtaken(&git, &hook)? => tries -= 1,
+            Err(error) if refused.is_empty() => {
+                refused = not_files(root, &git, dirs)?;
+                if refused.is_empty() && (tries <= 1 || !was_overtaken(&git, &hook, &refused)?) {
+                    return Err(error);
+                }
+                tries -= 1;
+            }
+            Err(_) if tries > 1 && was_overtaken(&git, &hook, &refused)? => tries -= 1,
             Err(error) => return Err(error),
         }
     }
@@ -108,18 +122,43 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
 
 /// Which of `dirs` differ from the last commit: git refuses the path of an empty directory.
 pub fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
-    let status = git.status(dirs)?;
-    let is_below = |dir: &str, path: &[u8]| {
-        path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
-    };
+    Ok(below(dirs, &git.status(dirs)?))
+}
+
+/// A file that differs from the last commit, as [`Git::status`] has it.
+type Differing = ([u8; 2], Vec<u8>);
+
+fn is_below(dir: &str, path: &[u8]) -> bool {
+    path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+}
+
+fn below(dirs: &[&'static str], status: &[Differing]) -> Vec<&'static str> {
     let has_changed = |dir: &&str| status.iter().any(|(_, path)| is_below(dir, path));
-    Ok(dirs.iter().copied().filter(has_changed).collect())
+    dirs.iter().copied().filter(has_changed).collect()
+}
+
+/// What differs, besides what git refuses.
+fn differing(git: &Git, dirs: &[&str], refused: &[String]) -> Result<Vec<Differing>> {
+    let mut status = git.status(dirs)?;
+    status.retain(|(_, path)| !refused.iter().any(|refused| is_below(refused, path)));
+    Ok(status)
+}
+
+/// Where something else is in the place of a file: a directory, a pipe. git takes nothing at all while it is told to take
+/// that. It waits until a person has removed it, and all else is committed.
+fn not_files(root: &Root, git: &Git, dirs: &[&str]) -> Result<Vec<String>> {
+    let paths = git.status(dirs)?.into_iter().filter_map(|(_, path)| String::from_utf8(path).ok());
+    let is_other = |path: &String| {
+        let kind = root.path().join(path).symlink_metadata().map(|metadata| metadata.file_type());
+        kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
+    };
+    Ok(paths.filter(is_other).collect())
 }
 
 /// The commit failed because a note was changed meanwhile: either a file differs from what was added, or
 /// nothing differs from the last commit any more.
-fn was_overtaken(git: &Git, hook: &[String]) -> Result<bool> {
-    let status = git.status(&DIRS)?;
+fn was_overtaken(git: &Git, hook: &[String], refused: &[String]) -> Result<bool> {
+    let status = differing(git, &DIRS, refused)?;
     if status.is_empty() {
         return Ok(is_git_commit(hook));
     }

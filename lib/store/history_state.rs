@@ -10,8 +10,7 @@ use crate::store::history::DIRS;
 use crate::store::place::Root;
 use crate::store::removed;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Files in git's directory that stand for an unfinished operation.
 const UNFINISHED: &[(&str, &str)] = &[
@@ -35,31 +34,6 @@ pub struct HistoryState {
     pub gone: Vec<PathBuf>,
     /// git's error where it has no name or address for commits.
     pub missing_identity: Option<Error>,
-}
-
-/// git's lock files in the store's repository.
-pub fn locks(root: &Root) -> Vec<PathBuf> {
-    git_dir(root.path()).map_or_else(Vec::new, |dir| locks_in(&dir))
-}
-
-/// The directory itself, where `index.lock` and `HEAD.lock` are, `objects` with `maintenance.lock`, and all of `refs`.
-fn locks_in(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut waiting =
-        vec![(dir.to_path_buf(), false), (dir.join("objects"), false), (dir.join("refs"), true)];
-    while let Some((dir, is_deep)) = waiting.pop() {
-        for file in fs_err::read_dir(&dir).into_iter().flatten().flatten() {
-            match file.file_type() {
-                Ok(kind) if kind.is_dir() && is_deep => waiting.push((file.path(), true)),
-                Ok(kind) if kind.is_file() && file.path().extension() == Some(OsStr::new("lock")) => {
-                    found.push(file.path());
-                }
-                _ => {}
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 impl HistoryState {

@@ -7,6 +7,7 @@ use crate::base::text::{counted, one_line};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -430,24 +431,62 @@ impl Uses {
     }
 }
 
-pub(super) fn load<T: Default + for<'a> Deserialize<'a>>(path: &Path) -> Result<T> {
+pub(super) fn load<T: Default + DeserializeOwned>(path: &Path) -> Result<T> {
     match file::read(path, CAP) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
-            Error::corrupt(format!(
-                "\"{}\" cannot be read: {}",
-                path.display(),
-                one_line(&e.to_string(), 300)
-            ))
-            .hint("correct it, or move it away to start with an empty one")
-        }),
+        Ok(bytes) => from_json(&bytes, path, "correct it, or move it away to start with an empty one"),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(T::default()),
         Err(e) => Err(e.into()),
     }
 }
 
 pub(super) fn save(value: &impl Serialize, path: &Path) -> Result<()> {
-    let text = serde_json::to_vec_pretty(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+    let value = Versioned { version: VERSION, value };
+    let text = serde_json::to_vec_pretty(&value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
     Ok(file::install(path, &text, 0o600)?)
+}
+
+/// The version of the files of ours that hold a state, as this program writes them.
+pub const VERSION: u32 = 1;
+
+/// A state, and in which version it is; a file without one is of the first.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Versioned<T> {
+    #[serde(default)]
+    pub(super) version: u32,
+    #[serde(flatten)]
+    pub(super) value: T,
+}
+
+/// Refuses a file that a newer program wrote: what that put there would be lost.
+///
+/// # Errors
+/// `Config`: it is of a later version.
+pub fn refuse_newer(version: u32, path: &Path) -> Result<()> {
+    if version <= VERSION {
+        return Ok(());
+    }
+    let what =
+        format!("\"{}\" is of version {version}; this program knows version {VERSION}", path.display());
+    Err(Error::config(what).hint("a newer program wrote it: update this one"))
+}
+
+/// The state in the bytes of a file; `mend` says what to do with one that cannot be read.
+pub(super) fn from_json<T: DeserializeOwned>(bytes: &[u8], path: &Path, mend: &str) -> Result<T> {
+    #[derive(Deserialize)]
+    struct Head {
+        #[serde(default)]
+        version: u32,
+    }
+    // First: in a later version the rest may be anything.
+    if let Ok(Head { version }) = serde_json::from_slice(bytes) {
+        refuse_newer(version, path)?;
+    }
+    serde_json::from_slice(bytes).map(|Versioned { value, .. }| value).map_err(|e| unreadable(&e, path, mend))
+}
+
+pub(super) fn unreadable(error: &serde_json::Error, path: &Path, mend: &str) -> Error {
+    let why = one_line(&error.to_string(), 300);
+    Error::corrupt(format!("\"{}\" cannot be read: {why}", path.display())).hint(mend)
 }
 
 #[cfg(test)]

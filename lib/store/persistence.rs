@@ -166,7 +166,7 @@ pub trait Persistence {
                 Err(why) => broken.push(why),
             }
         }
-        found.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
+        found.sort_by(|a, b| (a.created_at, a.title(), &a.id).cmp(&(b.created_at, b.title(), &b.id)));
         Ok((found, broken))
     }
 

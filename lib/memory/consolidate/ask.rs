@@ -6,7 +6,7 @@ use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::pending::{self, PendingChange};
 use crate::memory::consolidate::work::Slice;
-use crate::memory::pipeline::question::{mark_for, push_lines};
+use crate::memory::pipeline::question::{TODAY, mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::proposal::ProposalId;
@@ -108,7 +108,7 @@ pub fn prompt(batch: &str, material: &Material) -> String {
     let mark = mark_for(batch, texts(material));
     let mut text = format!("batch: {batch}\n\n{TASK}\n\n");
     let today = now.strftime("%Y-%m-%d");
-    let _ = writeln!(text, "Today is {today} (UTC).");
+    let _ = writeln!(text, "{TODAY}{today} (UTC).");
     if !tags.is_empty() {
         let _ = writeln!(text, "Tags in use: {}", tags.join(" "));
     }

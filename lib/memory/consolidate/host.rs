@@ -22,7 +22,6 @@ use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Scope};
 use crate::store::history as commits;
-use crate::store::journal::QueuedEntry as Claim;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
@@ -90,7 +89,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
-        let all = entries(&work.own.queue_ids, run)?;
+        let all = entries(&work.own.queue_ids, run.batch()?, run)?;
         let repos: BTreeSet<String> = all.into_values().filter_map(|entry| entry.context.repo).collect();
         let facts = OnceCell::new();
         let facts = || Rc::clone(facts.get_or_init(|| facts_of(&self.notes, &repos).into()));
@@ -98,7 +97,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
-        let entries = entries(&work.own.queue_ids, run)?;
+        let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
         let used: usize = sessions.iter().map(Session::bytes).sum();
         // What the sessions leave of their room is for notes and for what waits.
@@ -114,7 +113,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     fn look_up(&mut self, work: &Work, run: &Run) -> Result<Known> {
-        let entries = entries(&work.own.queue_ids, run)?;
+        let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
             Place::Topics => note.entry.meta().tags.clone(),
@@ -219,17 +218,16 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// Each is one session in parts: what shares a call has no second part.
-    fn rank(&self, batch: &Batch, part: usize) -> Result<Option<Rank>> {
-        let claimed = batch.claimed()?;
-        let is_meant =
-            |waiting: &&Claim| self.queue.only.as_ref().is_none_or(|only| only.contains(&waiting.id));
-        let first = claimed.iter().find(is_meant);
+    fn rank(&self, batch: &Batch, work: &Work, run: &Run) -> Result<Option<Rank>> {
+        let claimed = entries(&work.own.queue_ids, batch, run)?;
+        let is_meant = |id: &String| self.queue.only.as_ref().is_none_or(|only| only.contains(id));
+        let first = claimed.iter().find(|(id, _)| is_meant(id)).map(|(_, entry)| entry);
         if first.is_none() && self.queue.only.is_some() {
             return Ok(None);
         }
-        let is_past = first.is_some_and(|waiting| waiting.entry.context.past);
-        let at = first.map_or(Timestamp::MIN, |waiting| waiting.entry.timestamp);
-        Ok(Some(Rank { is_past, part, at }))
+        let is_past = first.is_some_and(|entry| entry.context.past);
+        let at = first.map_or(Timestamp::MIN, |entry| entry.timestamp);
+        Ok(Some(Rank { is_past, part: work.next, at }))
     }
 
     /// A session of which nothing has been shown has had the fewest turns.

@@ -116,7 +116,7 @@ impl Queue {
     ) -> Result<Work> {
         let batch = run.batch()?;
         let claimed = std::mem::take(&mut work.own.queue_ids);
-        let entries = entries(&claimed, run)?;
+        let entries = entries(&claimed, batch, run)?;
         let Claimed { queue_ids: kept, verdicts, .. } = &mut work.own;
         let mut tries = Tries::load(run.root)?;
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
@@ -294,9 +294,13 @@ fn has_llm(run: &Run) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
-/// What the claimed entries are, by queue id. A dry run has claimed none.
-pub(super) fn entries(queue_ids: &[String], run: &Run) -> Result<BTreeMap<String, QueueEntry>> {
-    let claimed = run.batch()?.claimed()?;
+/// What the claimed entries of a batch are, by queue id. A dry run has claimed none.
+pub(super) fn entries(
+    queue_ids: &[String],
+    batch: &Batch,
+    run: &Run,
+) -> Result<BTreeMap<String, QueueEntry>> {
+    let claimed = batch.claimed()?;
     let mut all: BTreeMap<_, _> = claimed.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect();
     if run.is_dry() {
         let journal = Journal::at(run.root);

@@ -13,6 +13,7 @@ use crate::base::text::border;
 use crate::harness::turn::Role;
 use crate::memory::consolidate::ask::{RelatedNote, Session};
 use crate::memory::consolidate::plan::source_of;
+use crate::memory::pipeline::call::with_ids;
 use crate::memory::redact::Redactor;
 use crate::memory::search::{language, words};
 use crate::memory::service::belongs_to;
@@ -132,7 +133,8 @@ impl Stretches {
         for tag in &meta.tags {
             text(tag.split_once("__").map_or(tag, |(_, name)| name), HEAD);
         }
-        text(body, 1);
+        // Ids say nothing, and those of a dry run are not those of the run.
+        text(&with_ids(body, |_| String::new()), 1);
         (counts.into_iter().collect(), length)
     }
 
@@ -253,11 +255,7 @@ pub fn related<P: Persistence>(
     let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos, redactor)?;
     near.sort_by(|a, b| {
         let first = |note: &Candidate| (note.is_wanted, note.is_own);
-        first(b)
-            .cmp(&first(a))
-            .then_with(|| b.score.total_cmp(&a.score))
-            .then_with(|| b.meta.updated_at.cmp(&a.meta.updated_at))
-            .then_with(|| a.meta.id.cmp(&b.meta.id))
+        first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
     });
 
     let clean = |text: &str| redactor.cleaned(text);
@@ -342,7 +340,13 @@ fn candidates<P: Persistence>(
             (counts, Candidate { meta: meta.clone(), length, is_wanted, is_own, score: 0.0 })
         })
     })?;
-    let (counts, mut all): (Vec<_>, Vec<Candidate>) = scan.found.into_iter().flatten().unzip();
+    let mut found: Vec<_> = scan.found.into_iter().flatten().collect();
+    // Where two are equally near, the newer comes first. The ids come last, as those of a dry run are not those of the run.
+    found.sort_by(|(_, Candidate { meta: a, .. }), (_, Candidate { meta: b, .. })| {
+        let later = b.updated_at.cmp(&a.updated_at);
+        later.then_with(|| (&a.title, &a.id).cmp(&(&b.title, &b.id)))
+    });
+    let (counts, mut all): (Vec<_>, Vec<Candidate>) = found.into_iter().unzip();
     for (note, score) in all.iter_mut().zip(stretches.scores(&counts)) {
         note.score = score;
     }

@@ -3,6 +3,7 @@
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::whole_lines;
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, Waiting};
+use crate::memory::links::Ended;
 use crate::memory::waiting;
 use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Meta, Source, Status, Tier, add_missing};
@@ -119,7 +120,7 @@ fn withdraw<P: Persistence>(
         made.warnings.push(format!("{id} is not withdrawn: it no longer waits"));
         return Ok(());
     }
-    waiting::end(change, std::slice::from_ref(id), None)?;
+    waiting::end(change, &Ended::from([(id.clone(), None)]))?;
     made.warnings.extend(waiting.withdrawal());
     made.waiting.push(waiting.clone());
     Ok(())

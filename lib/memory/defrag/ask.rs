@@ -3,7 +3,7 @@
 
 use crate::memory::defrag::corpus::{Corpus, id, is_hot, reach};
 use crate::memory::defrag::work::{Defrag, Part, Work};
-use crate::memory::pipeline::question::{mark_for, push_lines};
+use crate::memory::pipeline::question::{TODAY, mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::persistence::Note;
 use jiff::Timestamp;
@@ -69,7 +69,7 @@ pub(super) fn prompt(settings: &Defrag, work: &mut Work, corpus: &Corpus) -> Str
     if shown.lines.is_some() {
         let _ = writeln!(text, "{}\n", TIERS.replace("BUDGET", &settings.max_hot_tokens.to_string()));
     }
-    let _ = writeln!(text, "Today is {}.", corpus.today);
+    let _ = writeln!(text, "{TODAY}{}.", corpus.today);
     let count = if has_texts { format!("; {} are shown whole", shown.whole.len()) } else { String::new() };
     let _ = writeln!(
         text,

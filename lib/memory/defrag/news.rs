@@ -1,7 +1,7 @@
 //! What is to be asked about: what no call has seen yet, unless calls about it have failed and it rests. What becomes of it
 //! is remembered in the ledger and taken into the history.
 
-use crate::base::error::Result;
+use crate::base::error::{ErrorKind, Result};
 use crate::base::text::counted;
 use crate::memory::defrag::corpus::{id, reach, read};
 use crate::memory::defrag::plan::Plan;
@@ -148,6 +148,7 @@ pub(super) fn remember_use(notes: &[Note], run: &Run) -> Result<()> {
     // A damaged one is replaced.
     match Uses::load(run.root) {
         Ok(before) if before == used => Ok(()),
+        Err(error) if error.kind() == ErrorKind::Config => Err(error),
         Ok(_) | Err(_) => used.save(run.root),
     }
 }

@@ -9,26 +9,18 @@ use crate::base::text::counted;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::sync::remote::{configured, is_long_ago, last_exchange};
-use crate::store::git::Git;
+use crate::store::git::{Git, old_locks};
 use crate::store::history::{DIRS, history_lock};
-use crate::store::history_state::{HistoryState, locks};
+use crate::store::history_state::HistoryState;
 use crate::store::merge_driver;
 use crate::store::place::Root;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Counting a read makes no commit: the next one includes it. There should be one within this time.
 const UNCOMMITTED: Duration = Duration::from_secs(2 * 24 * 60 * 60);
-/// An older lock of git was left behind by a killed process, or a person is writing a commit message.
-const LOCKED: Duration = Duration::from_secs(10 * 60);
-
-/// The locks of git that are older than any git of ours runs.
-fn old_locks(root: &Root) -> Vec<PathBuf> {
-    locks(root).into_iter().filter(|lock| is_older(lock, LOCKED)).collect()
-}
-
 fn left_behind(lock: &Path, can: &str, mend: &str, to: &mut Diagnosis) {
     // The whole path: without --fix a person removes it.
     let what = format!("git's lock \"{}\" was left behind, so no commit {can} be made", lock.display());

@@ -125,6 +125,13 @@ impl SettingsFile {
         Ok(true)
     }
 
+    /// Removes the copies of it that a killed run of ours has left: those with our hooks, and what would become `text`.
+    pub(super) fn sweep(&self, text: Option<&str>) {
+        let new = text.map(|text| self.with_bom(text)).unwrap_or_default();
+        let has_hooks = |bytes: &[u8]| memchr::memmem::find(bytes, b"memory-capture").is_some();
+        file::sweep_aged(&self.path, file::LEFT_BEHIND, |bytes| new.starts_with(bytes) || has_hooks(bytes));
+    }
+
     /// The directories that would be made with it, the outermost first.
     pub(super) fn missing_dirs(&self) -> Vec<PathBuf> {
         let missing = self.path.ancestors().skip(1).take_while(|dir| !dir.exists());

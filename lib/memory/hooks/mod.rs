@@ -180,6 +180,7 @@ fn change(
             (None, true) => FileResult::Removed,
         };
         let Some(record) = record.as_mut() else { return Ok(done) };
+        file.sweep(new.as_deref());
         if let (true, Some(form), Some(new)) = (differs, form, &new) {
             // Saved before the settings are: what is not known to be ours would stay for ever.
             let before = Before::of(text, new, form, old.as_ref())?;
@@ -187,10 +188,15 @@ fn change(
         }
         record.add_dirs(if new.is_some() { file.missing_dirs() } else { Vec::new() })?;
         let written = if differs { file.write(new.as_deref()) } else { Ok(true) };
-        match (&written, form) {
-            (Ok(true), Some(_)) => {}
-            (Ok(true), None) => record.set_before(&file.path, None)?,
-            _ => record.set_before(&file.path, old)?,
+        // It may have failed after the file had its new text: the record is of what the file says.
+        let is_written = match &written {
+            Ok(is_written) => *is_written,
+            Err(_) => SettingsFile::read(path).is_ok_and(|now| !now.differs(new.as_deref())),
+        };
+        match (is_written, form) {
+            (true, Some(_)) => {}
+            (true, None) => record.set_before(&file.path, None)?,
+            (false, _) => record.set_before(&file.path, old)?,
         }
         if written? {
             return Ok(done);

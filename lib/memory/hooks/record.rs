@@ -5,6 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::hooks::settings::Before;
+use crate::store::ledger;
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,12 +39,13 @@ impl HooksRecord {
         let path = dir.join("hooks.json");
         let mut record = match file::if_exists(file::read(&path, CAP))? {
             None => HooksRecord::default(),
-            Some(bytes) => serde_json::from_slice(&bytes).map_err(|e| {
+            Some(bytes) => serde_json::from_slice::<HooksRecord>(&bytes).map_err(|e| {
                 Error::corrupt(format!("\"{}\" cannot be read: {e}", path.display()))
                     .hint("remove it: then what our hooks leave empty is taken out of the settings, too")
             })?,
         };
-        (record.version, record.path, record._lock) = (1, path, lock);
+        ledger::refuse_newer(record.version, &path)?;
+        (record.version, record.path, record._lock) = (ledger::VERSION, path, lock);
         Ok(record)
     }
 

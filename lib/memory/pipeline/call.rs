@@ -13,13 +13,16 @@ use crate::config::memory::MemoryConfig;
 use crate::config::preset::LlmHome;
 use crate::memory::budget::{Call, CallBudget};
 use crate::memory::hash::hash;
+use crate::memory::pipeline::question::TODAY;
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Answer, Failure, Question};
 use crate::memory::redact::Redactor;
 use crate::provider::command::LEVEL;
 use crate::store::batch::Batch;
+use crate::store::entry::EntryId;
 use crate::store::place::Root;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,6 +31,8 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long the replies of dry runs are kept.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// The largest file that says where one is, in bytes: it has the ids of a prompt.
+const POINTER_CAP: u64 = 1 << 20;
 /// What stands for a batch's own digits in the hash of a prompt.
 const DIGITS: &str = "{batch digits}";
 
@@ -90,8 +95,8 @@ impl Run<'_> {
         if self.is_there(batch, &question.reply_name())? {
             return read(&path).map(Answer::Reply);
         }
-        let pointer = self.pointer(question);
-        if let Some(reply) = self.given_before(batch, &pointer)? {
+        let (pointer, ids) = self.pointer(question);
+        if let Some(reply) = self.given_before(batch, &pointer, &ids)? {
             batch.write(&question.reply_name(), reply.as_bytes())?;
             // A reply that turns out to be of no use must not stand in the way of a better one.
             if !is_dry {
@@ -101,7 +106,7 @@ impl Run<'_> {
         }
         if is_dry {
             file::make_private_dir(&self.pointers())?;
-            let to = format!("{}/{}", batch.id, question.reply_name());
+            let to = format!("{}/{}\n{}", batch.id, question.reply_name(), ids.join(" "));
             file::install(&pointer, to.as_bytes(), 0o600)?;
         }
         match self.launch(batch, question, is_dry)? {
@@ -110,10 +115,13 @@ impl Run<'_> {
         }
     }
 
-    /// What a dry run was answered to the same prompt, if its batch still has it.
-    fn given_before(&self, batch: &Batch, pointer: &Path) -> Result<Option<String>> {
-        let Ok(to) = file::read(pointer, 1000) else { return Ok(None) };
+    /// What a dry run was answered about the same material, if its batch still has it. The ids that it gave are those of
+    /// this run then.
+    fn given_before(&self, batch: &Batch, pointer: &Path, ids: &[&str]) -> Result<Option<String>> {
+        let Ok(to) = file::read(pointer, POINTER_CAP) else { return Ok(None) };
         let to = lossy(to).0;
+        let (to, theirs) = to.split_once('\n').unwrap_or((&to, ""));
+        let ours: HashMap<&str, &str> = theirs.split(' ').zip(ids.iter().copied()).collect();
         let Some((id, name)) = to.split_once('/').filter(|(_, name)| is_reply_name(name)) else {
             return Ok(None);
         };
@@ -122,6 +130,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let reply = read(&theirs.file(name))?;
+        let reply = with_ids(&reply, |id| ours.get(id).copied().unwrap_or(id).to_owned());
         Ok(Some(reply.replace(digits(&theirs.id), digits(&batch.id))))
     }
 
@@ -138,16 +147,32 @@ impl Run<'_> {
         }
     }
 
-    /// Where it is remembered which batch of a dry run holds the reply to a prompt.
+    /// Where it is remembered which batch of a dry run holds the reply about which material.
     fn pointers(&self) -> PathBuf {
         self.root.state().join("replies")
     }
 
-    /// The file that says so for this prompt, whichever batch asks.
-    fn pointer(&self, question: &Question) -> PathBuf {
-        let prompt = question.prompt.replace(digits(&question.batch), DIGITS);
+    /// The file that says so for what this prompt shows, whichever batch asks, on whichever day, and whatever ids its
+    /// earlier parts gave; and the ids in the prompt, in order.
+    fn pointer<'q>(&self, question: &'q Question) -> (PathBuf, Vec<&'q str>) {
+        let (before, after) =
+            question.prompt.split_once(&format!("\n{TODAY}")).unwrap_or((&question.prompt, ""));
+        let after = after.split_once('\n').map_or("", |(_, after)| after);
+        let mut ids = Vec::new();
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        for id in [before, after].into_iter().flat_map(ids_in).map(|(_, id)| id) {
+            numbers.entry(id).or_insert_with(|| {
+                ids.push(id);
+                ids.len()
+            });
+        }
+        let shown = [before, after].map(|text| {
+            let text =
+                with_ids(text, |id| format!("{{id {}}}", numbers.get(id).copied().unwrap_or_default()));
+            text.replace(digits(&question.batch), DIGITS)
+        });
         let command = self.config.llm.command_line().unwrap_or_default();
-        self.pointers().join(hash(format!("{command}\0{prompt}")))
+        (self.pointers().join(hash(format!("{command}\0{}", shown.join("\0")))), ids)
     }
 
     /// Is the reply in this file of the batch? A crash may have left it whole, with nobody to take note of its end.
@@ -300,6 +325,28 @@ fn is_reply_name(name: &str) -> bool {
     let number = number.map(|number| number.strip_suffix("-repair").unwrap_or(number));
     let number = number.map(|number| number.strip_suffix("-want").unwrap_or(number));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The ids of notes and of proposals in a text, and where each begins. A part of a longer word counts: it is the same in
+/// every prompt.
+fn ids_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    memchr::memmem::find_iter(text.as_bytes(), "__").filter_map(|at| {
+        let end = at + "__".len() + 6;
+        EntryId::of_digits(text.get(at + "__".len()..end)?)?;
+        let prefix = ["id", "p"].into_iter().find(|prefix| text[..at].ends_with(prefix))?;
+        text.get(at - prefix.len()..end).map(|id| (at - prefix.len(), id))
+    })
+}
+
+/// The text with something else in the place of each id of a note or a proposal.
+pub fn with_ids(text: &str, other: impl Fn(&str) -> String) -> String {
+    let (mut replaced, mut from) = (String::with_capacity(text.len()), 0);
+    for (at, id) in ids_in(text).filter(|(_, id)| !id.is_empty()) {
+        replaced.push_str(&text[from..at]);
+        replaced.push_str(&other(id));
+        from = at + id.len();
+    }
+    replaced + &text[from..]
 }
 
 /// What tells one batch from another: in its id, and in the marks of its prompts.

@@ -441,13 +441,13 @@ impl<Part, Own> Work<Part, Own> {
 impl<Part, Own, Plan> State<Work<Part, Own>, Plan> {
     /// The part that is to be asked about next, where an earlier one has been and nothing of this one is paid for:
     /// others may have their turn first.
-    fn next_turn(&self) -> Option<usize> {
+    fn next_turn(&self) -> Option<&Work<Part, Own>> {
         let work = match self {
             State::Gather { work } if work.second_look.is_none() => work,
             State::Paused { work, question, .. } if !question.is_follow_up() => work,
             _ => return None,
         };
-        Some(work.next).filter(|next| *next > 0)
+        Some(work).filter(|work| work.next > 0)
     }
 }
 

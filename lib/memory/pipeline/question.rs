@@ -62,6 +62,9 @@ impl Question {
     }
 }
 
+/// What the line begins with that tells the day.
+pub const TODAY: &str = "Today is ";
+
 /// `lines`, ended by a line break.
 pub fn push_lines(text: &mut String, lines: &str) {
     text.push_str(lines);

@@ -51,7 +51,7 @@ pub trait Host {
     }
 
     /// Where a batch stands among those that take turns; `None`: it is left to another run.
-    fn rank(&self, _batch: &Batch, _part: usize) -> Result<Option<Rank>> {
+    fn rank(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &Run) -> Result<Option<Rank>> {
         Ok(None)
     }
 
@@ -135,8 +135,8 @@ struct OpenBatch<S> {
 
 /// What one batch of a dry run came to.
 pub struct Previewed {
-    /// The reply to the first question, to be applied; `None`: nothing was asked.
-    pub reply: Option<PathBuf>,
+    /// The reply to the first question, to be applied.
+    pub reply: PathBuf,
     /// How many calls there were about parts of it.
     pub parts: usize,
 }
@@ -152,6 +152,8 @@ pub struct Runner<'a, H: Host> {
     parts: usize,
     /// The batches that take turns.
     open: Vec<(Rank, OpenBatch<HostState<H>>)>,
+    /// What this dry run came to, batch by batch.
+    previewed: Vec<Previewed>,
     /// A batch that could not be carried on, and why.
     stuck: Option<Error>,
 }
@@ -162,22 +164,22 @@ const TAKEN_UP: u32 = 2;
 impl<'a, H: Host> Runner<'a, H> {
     pub fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
         let progress = Progress::new(run.kind, run.env.now());
-        let (answerer, open) = (Answerer::Command, Vec::new());
-        Runner { run, host, progress, answerer, is_on_trial: false, parts: 0, open, stuck: None }
+        let (answerer, open, previewed) = (Answerer::Command, Vec::new(), Vec::new());
+        Runner { run, host, progress, answerer, is_on_trial: false, parts: 0, open, previewed, stuck: None }
     }
 
     /// From a state to where the walk ends, or to a question that nobody here answers.
     fn walk(&mut self, mut state: HostState<H>) -> Result<Stop> {
         let takes_turns = H::Pipeline::TAKES_TURNS
-            && self.progress.kind == Kind::Run
+            && self.progress.kind != Kind::Hand
             && matches!(self.answerer, Answerer::Command);
         let mut event = Event::Resumed;
         let mut may_yield = false;
         loop {
             state = self.host.pipeline().step(state, event);
             self.before(&state)?;
-            if let (true, State::Gather { .. }, Some(part)) = (may_yield, &state, state.next_turn()) {
-                return self.yields(part, state);
+            if may_yield && matches!(state, State::Gather { .. }) && state.next_turn().is_some() {
+                return self.yields(state);
             }
             may_yield = takes_turns;
             let (host, run) = (&mut self.host, &mut self.run);
@@ -214,19 +216,24 @@ impl<'a, H: Host> Runner<'a, H> {
         }
     }
 
-    /// Lets others have their turn. What is to be done next is saved.
-    fn yields(&mut self, part: usize, state: HostState<H>) -> Result<Stop> {
+    /// Lets others have their turn. What is to be done next is saved, unless it is a dry run.
+    fn yields(&mut self, state: HostState<H>) -> Result<Stop> {
         let Some(batch) = self.run.batch.take() else { return Ok(Stop::Turn) };
         let saved = Saved { progress: self.progress.clone(), state };
-        batch.save(&saved)?;
-        self.take_in(part, OpenBatch { batch, saved, answerer: Answerer::Command, is_left: false })?;
+        if !self.run.is_dry() {
+            batch.save(&saved)?;
+        }
+        self.take_in(OpenBatch { batch, saved, answerer: Answerer::Command, is_left: false })?;
         Ok(Stop::Turn)
     }
 
     /// From now on this batch takes turns.
-    fn take_in(&mut self, part: usize, open: OpenBatch<HostState<H>>) -> Result<()> {
-        let rank = self.host.rank(&open.batch, part)?;
-        self.open.extend(rank.map(|rank| (rank, open)));
+    fn take_in(&mut self, open: OpenBatch<HostState<H>>) -> Result<()> {
+        if let Some(work) = open.saved.state.next_turn()
+            && let Some(rank) = self.host.rank(&open.batch, work, &self.run)?
+        {
+            self.open.push((rank, open));
+        }
         Ok(())
     }
 
@@ -289,6 +296,9 @@ impl<'a, H: Host> Runner<'a, H> {
         let is_good = matches!(ending, Ending::Completed | Ending::Stopped(_));
         if is_good && self.progress.kind == Kind::DryRun && self.progress.answers > 0 {
             // Somebody may apply it.
+            let names = Question::first_replies().into_iter();
+            let reply = names.map(|name| batch.file(name)).find(|path| path.exists());
+            self.previewed.extend(reply.map(|reply| Previewed { reply, parts: self.parts }));
             return Ok(());
         }
         if is_good && self.host.keeps(&self.run, &self.progress)? {
@@ -330,6 +340,11 @@ impl<'a, H: Host> Runner<'a, H> {
         if !self.host.begins_again() && last.failure().is_some() {
             return self.unless_stuck(last);
         }
+        self.take_turns(last)
+    }
+
+    /// What is new, and the further parts of what is long in turn with it.
+    fn take_turns(&mut self, mut last: Ending) -> Result<Ending> {
         let mut may_begin = true;
         let ends_the_run =
             |failure: &Failure| failure.is_of_the_command() || matches!(failure, Failure::Spent(_));
@@ -374,9 +389,9 @@ impl<'a, H: Host> Runner<'a, H> {
                 break;
             }
             if matches!(left.answerer, Answerer::Command) {
-                let turn = left.saved.state.next_turn().filter(|_| H::Pipeline::TAKES_TURNS);
-                if let Some(part) = turn.filter(|_| left.saved.progress.kind == Kind::Run) {
-                    self.take_in(part, left)?;
+                let is_run = left.saved.progress.kind == Kind::Run;
+                if H::Pipeline::TAKES_TURNS && is_run && left.saved.state.next_turn().is_some() {
+                    self.take_in(left)?;
                     continue;
                 }
                 if !asks {
@@ -433,7 +448,7 @@ impl<'a, H: Host> Runner<'a, H> {
                         left.push(OpenBatch { batch, saved, answerer, is_left: asks });
                     }
                 }
-                // An older or newer version wrote it, or a crash tore it: no run can ever carry on with it.
+                // An older version wrote it, or a crash tore it: no run can ever carry on with it.
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     let aside = batch.set_aside()?;
                     let why = error.message();
@@ -596,17 +611,10 @@ impl<'a, H: Host> Runner<'a, H> {
         }
     }
 
-    /// One batch from its beginning, with the store left as it is.
-    pub fn dry_run(&mut self) -> Result<(Ending, Previewed)> {
+    /// What a run would do, in the order in which it would, with the store left as it is.
+    pub fn dry_run(&mut self) -> Result<(Ending, Vec<Previewed>)> {
         self.run.sweep();
-        let stop = self.begin(Answerer::Command)?;
-        let reply = match &self.run.batch {
-            Some(batch) if self.progress.answers > 0 => {
-                Question::first_replies().map(|name| batch.file(name)).into_iter().find(|path| path.exists())
-            }
-            _ => None,
-        };
-        let ending = if let Stop::End(ending) = stop { ending } else { Ending::Idle };
-        Ok((ending, Previewed { reply, parts: self.parts }))
+        let ending = self.take_turns(Ending::Idle)?;
+        Ok((ending, std::mem::take(&mut self.previewed)))
     }
 }
