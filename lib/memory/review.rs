@@ -293,7 +293,7 @@ fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     }
     let names = notes.names(proposal::DIR, ".json")?;
     let ids: Vec<_> = names.iter().filter_map(|name| Path::new(name).file_stem()?.to_str()).collect();
-    let near = nearest(&id.to_string(), ids.into_iter());
+    let near = nearest(&id.to_string(), ids);
     Err(match near {
         Some(near) => no_such(id).hint(format!("did you mean \"{near}\"?")),
         None => no_such(id).hint("see what waits with: memory-review"),
