@@ -33,12 +33,12 @@ pub fn holds(bytes: &[u8]) {
     assert!(!reply.stop_reason.contains(char::is_control));
     let mut sum = TokenUsage { input: u64::MAX - 1, ..TokenUsage::default() };
     sum += reply.tokens;
-    // The turn goes back byte for byte, in a request that is JSON. Only calls without ids, as some of Gemini's, get them,
-    // and the input of Anthropic's calls becomes an object.
+    // The turn goes back byte for byte, in a request that is JSON. Only calls without ids, as some of Gemini's, get them, a
+    // message without a role gets one, and the input of Anthropic's calls becomes an object.
     let is_same = memchr::memmem::find(bytes, reply.raw.get().as_bytes()).is_some();
     assert!(
         is_same
-            || (which == 1 && is_same_but_for_ids(bytes, reply.raw.get()))
+            || (which > 0 && is_same_but_for_ids(which, bytes, reply.raw.get()))
             || (which == 0 && is_same_but_for_inputs(bytes, reply.raw.get()))
     );
     let results = reply.calls.iter().map(|call| ToolResult {
@@ -58,13 +58,18 @@ pub fn holds(bytes: &[u8]) {
     assert!(body.get().contains(reply.raw.get()));
 }
 
-/// Is this turn what OpenAI's dialect has in these bytes, with an id for each call that had none?
-fn is_same_but_for_ids(bytes: &[u8], raw: &str) -> bool {
+/// Is this turn what the bytes have in the dialect of OpenAI or Ollama, with its role, and with an id for each call of OpenAI's
+/// that had none?
+fn is_same_but_for_ids(which: usize, bytes: &[u8], raw: &str) -> bool {
     let reply: Value = serde_json::from_slice(bytes).unwrap();
-    let mut message = reply["choices"][0]["message"].clone();
+    let mut message = if which == 1 { &reply["choices"][0]["message"] } else { &reply["message"] }.clone();
     let given: Value = serde_json::from_str(raw).unwrap();
-    let calls = message["tool_calls"].as_array_mut().unwrap();
-    for (call, given) in calls.iter_mut().zip(given["tool_calls"].as_array().unwrap()) {
+    if !message["role"].is_string() {
+        message["role"] = "assistant".into();
+    }
+    let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).filter(|_| which == 1);
+    for (call, given) in calls.into_iter().flatten().zip(given["tool_calls"].as_array().into_iter().flatten())
+    {
         if let Value::Object(call) = call
             && call.get("id").and_then(Value::as_str).is_none_or(str::is_empty)
         {
@@ -72,7 +77,7 @@ fn is_same_but_for_ids(bytes: &[u8], raw: &str) -> bool {
             call.insert("id".to_owned(), given["id"].clone());
         }
     }
-    serde_json::to_string(&message).unwrap() == raw
+    message == given
 }
 
 /// Is this turn what Anthropic's has in these bytes, with an object for each call's input that is text?
