@@ -625,6 +625,7 @@ fn code_alone_is_printed_and_its_absence_is_a_failure() {
         assert!(code == Some(1) && out.is_empty() && err.contains(why), "{args:?}: {err}");
     }
     sandbox.agent_file("s", "name = 's'\nmodel = 'a/m'\nschema = 's.json'");
+    sandbox.write(&sandbox.config().join("s.json"), "{}");
     let (code, _, err) = run(&sandbox, &["s", "--code"], "x");
     assert!(
         code == Some(1) && err.contains("\"--code\" does not go together with the agent's schema"),

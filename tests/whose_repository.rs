@@ -79,7 +79,7 @@ fn a_checkout_in_a_new_place_is_named_once() {
     // It is kept beside what else is known of checkouts.
     let file = store.root().join(".agent-memory/projects.json");
     let known: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-    assert_eq!(known, json!({"projects": [], "told": {"github.com/o/r": ["/dl/r"]}}));
+    assert_eq!(known, json!({"projects": [], "told": {"github.com/o/r": ["/dl/r"]}, "version": 1}));
 }
 
 #[test]

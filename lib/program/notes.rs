@@ -325,7 +325,7 @@ impl Printed {
 
     fn ids_in(&self, object: &Value, ids: &mut Vec<String>) -> Result<()> {
         // What memory-capture did not queue is no entry.
-        if object.get("queued") == Some(&Value::Bool(false)) {
+        if self.list == "entries" && object.get("queued") == Some(&Value::Bool(false)) {
             return Ok(());
         }
         if let Some(list) = object.get(self.list).and_then(Value::as_array) {
