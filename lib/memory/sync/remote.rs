@@ -366,7 +366,7 @@ pub fn is_long_ago(last: Timestamp, now: Timestamp) -> bool {
 
 /// Keeps that they were exchanged now. Nothing depends on it but warnings.
 pub(super) fn note_exchange(root: &Root, now: Timestamp) {
-    let _ = file::install_unsynced(&root.state().join(LAST), format!("{now}\n").as_bytes(), 0o600);
+    let _ = file::hint(&root.state().join(LAST), format!("{now}\n").as_bytes());
 }
 
 /// The remote's branch that belongs to the local one, if that is set up.
