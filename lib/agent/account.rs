@@ -23,9 +23,7 @@ impl Account<'_> {
     /// Reserves what a call may take: the tokens of its prompt, and of the longest answer.
     pub(super) fn reserve(&self, (input, output): (u64, u64)) -> Result<Reservation> {
         if self.limits.needs_prices() && self.price.get().is_none() {
-            let message = format!("the limits in money need a price for the model \"{}\"", self.model);
-            return Err(Error::config(message)
-                .hint(format!("add [prices.\"{}\"] to config.toml, with input and output", self.model)));
+            return Err(no_price(self.model));
         }
         let usage = TokenUsage { input, output, ..TokenUsage::default() };
         spent::reserve(self.env, self.limits, amount(usage, self.price.get()))
@@ -37,6 +35,11 @@ impl Account<'_> {
             self.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
         }
     }
+}
+
+pub(super) fn no_price(model: &Model) -> Error {
+    Error::config(format!("the limits in money need a price for the model \"{model}\""))
+        .hint(format!("add [prices.\"{model}\"] to config.toml, with input and output"))
 }
 
 fn amount(usage: TokenUsage, price: Option<Price>) -> Amount {
