@@ -4,7 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::{one_line, size};
-use crate::store::run_id::runs_dir;
+use crate::store::run_id::{make_dir_of, runs_dir};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -93,18 +93,13 @@ pub fn path(env: &Env) -> Result<PathBuf> {
     Ok(runs_dir(env)?.join("ledger.jsonl"))
 }
 
-/// The directory of the ledger, which only the user can read. The data directory has the usual mode.
-pub fn make_dir(env: &Env) -> Result<()> {
-    file::make_dir(&env.data_dir()?)?;
-    Ok(file::make_private_dir(&runs_dir(env)?)?)
-}
-
 /// Adds a run. Waits for the lock of the ledger, but no longer than `wait`.
 pub fn append(env: &Env, run: &Run, wait: Duration) -> Result<()> {
     let mut line = serde_json::to_vec(run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
     line.push(b'\n');
-    make_dir(env)?;
-    Ok(file::append_within(&path(env)?, &line, 0o600, wait)?)
+    let path = path(env)?;
+    make_dir_of(&path)?;
+    Ok(file::append_within(&path, &line, 0o600, wait)?)
 }
 
 /// Shows `visit` each line, the oldest first. A missing ledger has none.
