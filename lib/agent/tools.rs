@@ -99,9 +99,9 @@ fn confirmed(words: &[String], input: &str, scope: Scope) -> Result<(), String> 
     let shown = shlex::try_join(words.iter().map(String::as_str)).map_err(|e| e.to_string())?;
     let given = if input.is_empty() { String::new() } else { format!(" with {input}") };
     let question = format!("Run {}? [y/N] ", one_line(&(shown + &given), usize::MAX));
-    match terminal::ask(&question, scope.deadline) {
-        Ok(Some(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
-        Ok(Some(_)) => Err("it was not run: the person declined".to_owned()),
+    match terminal::agrees(&question, scope.deadline) {
+        Ok(Some(true)) => Ok(()),
+        Ok(Some(false)) => Err("it was not run: the person declined".to_owned()),
         Ok(None) => {
             Err("it was not run: it must be confirmed, and there is no terminal to ask on".to_owned())
         }
