@@ -15,6 +15,8 @@ pub(super) struct Account<'a> {
     pub(super) model: &'a Model,
     /// That of the model that is asked at last.
     pub(super) price: Cell<Option<Price>>,
+    /// Those of the models that may take over.
+    pub(super) others: Vec<Price>,
     pub(super) env: &'a Env,
     pub(super) reporter: Reporter,
 }
@@ -26,7 +28,9 @@ impl Account<'_> {
             return Err(no_price(self.model));
         }
         let usage = TokenUsage { input, output, ..TokenUsage::default() };
-        spent::reserve(self.env, self.limits, amount(usage, self.price.get()))
+        let costs = self.others.iter().map(|price| amount(usage, Some(*price)).cost);
+        let own = amount(usage, self.price.get());
+        spent::reserve(self.env, self.limits, Amount { cost: costs.fold(own.cost, f64::max), ..own })
     }
 
     /// Replaces the reservation by what the call took. Otherwise it stays, which is the safe side.
