@@ -51,7 +51,7 @@ pub struct Run {
     pub exit: i32,
     #[serde(default)]
     pub error: Option<RunError>,
-    /// The run that started this one, as a tool or as the command of a model.
+    /// The run that started this one, in a tool, a server or the command of a model, or that this one continues.
     #[serde(default)]
     pub parent: Option<String>,
 }
@@ -150,7 +150,11 @@ fn each_line<E: From<io::Error>>(
         let is_cut = !line.ends_with(b"\n") && line.len() as u64 == LINE_CAP;
         let run = match is_cut || is_rest {
             true => Err(format!("it is longer than {}", size(LINE_CAP))),
-            false => serde_json::from_slice(&line).map_err(|e| one_line(&e.to_string(), 200)),
+            false => serde_json::from_slice(&line).map_err(|e| {
+                // Its line would be the first.
+                let why = e.to_string();
+                one_line(why.split(" at line ").next().unwrap_or_default(), 200)
+            }),
         };
         is_rest = is_cut;
         visit(LedgerLine { number, bytes: &line, run })?;
