@@ -136,15 +136,20 @@ fn path(env: &Env) -> Result<PathBuf> {
 /// Changes the file under its lock, which is held for a few system calls. After a power cut it may be a few seconds old.
 fn change<T>(env: &Env, act: impl FnOnce(&mut Spent) -> Result<T>) -> Result<T> {
     let path = path(env)?;
-    let today = day(env.now());
     make_dir_of(&path)?;
     let changed = file::change_unsynced(&path, CAP, |text| -> Result<_> {
-        let mut spent: Spent = match text.trim_ascii() {
+        let known: Option<Spent> = match text.trim_ascii() {
             // It is new.
-            [] => recorded(env, today)?,
+            [] => None,
             text => serde_json::from_slice(text).map_err(|e| {
                 Error::io(e.to_string()).hint("remove it, and the ledger of runs is counted again")
             })?,
+        };
+        // Nobody changes it meanwhile, so a later day in it means that the clock was ahead.
+        let today = day(env.now());
+        let mut spent = match known.filter(|spent| spent.day <= today) {
+            Some(spent) => spent,
+            None => recorded(env, today)?,
         };
         spent.turn(today);
         // The sums are kept also if the limits do not allow the change: to count them may have taken long.
@@ -329,6 +334,19 @@ mod tests {
             assert!(error.exit_code() == 1 && error.line().contains("spent.json\", which counts"), "{error}");
             assert_eq!(std::fs::read_to_string(path(&env).unwrap()).unwrap(), broken);
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_takes_nothing_off_the_sums() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = CallLimits { per_day: 100, per_month: 150, ..CallLimits::default() };
+        let [now, ahead] = ["2026-02-28T15:04:05Z", "2026-03-05T15:04:05Z"].map(|time| at(&dir, time));
+        let run = runs::Run { time: now.now(), input_tokens: 90, ..runs::Run::default() };
+        runs::append(&now, &run, std::time::Duration::ZERO).unwrap();
+        assert!(reserve(&now, &limits, amount(11)).is_err());
+        assert!(reserve(&ahead, &limits, amount(11)).is_ok());
+        let error = reserve(&now, &limits, amount(11)).unwrap_err();
+        assert!(error.message().contains(": 90 are spent"), "{error}");
     }
 
     #[test]
