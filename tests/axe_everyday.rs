@@ -736,6 +736,52 @@ fn a_check_of_names_looks_at_these_agents_alone() {
 }
 
 #[test]
+fn a_check_looks_at_servers_rates_and_limits_in_money() {
+    let sandbox = with_config(
+        "[limits]\nper_day_cost = 1\n[prices.'openai/x']\ninput = 1\noutput = 2\n\
+         [rates.'say/x']\n[rates.'opnai/x']\nrequests_per_minute = 1\n[rates.'openai/x']\n",
+    );
+    let text = |name: &str| format!("name = '{name}'\nmodel = 'openai/x'\nfallback = ['openai/y']\n");
+    sandbox.agent_file(
+        "a",
+        &format!("{}[mcp.s]\ncommand = ['touch', 'started']\ntools = ['t']\n[mcp.gone]\ncommand = ['./no-such-server']\ntools = ['t']", text("a")),
+    );
+    sandbox.agent_file("b", "name = 'b'\nmodel = 'say/x'\n");
+    sandbox.agent_file("c", &format!("{}[mcp.s]\ncommand = ['true']\n[mcp.x]\ntools = ['t']\n", text("c")));
+    sandbox.agent_file(
+        "d",
+        &format!(
+            "{}[tools.s_t]\ncommand = ['true']\n[mcp.s]\ncommand = ['true']\ntools = ['t']\n",
+            text("d")
+        ),
+    );
+    let offers = json!({ "servers": { "s": { "t": { "schema": { "type": "object" } } } } });
+    sandbox.write(&sandbox.config().join("agents/d.mcp.json"), offers.to_string());
+    let (code, out, err) = said(sandbox.command("axe-agents").arg("check").env("OPENAI_API_KEY", KEY));
+    assert_eq!((code, err.as_str()), (Some(2), ""), "{out}");
+    let no_price = "warning\t@\tfallback \"openai/y\": the limits in money need a price for the model \"openai/y\"\t\
+                    add [prices.\"openai/y\"] to config.toml, with input and output";
+    let expected = [
+        "error\tconfig.toml\trates.\"opnai/x\": unsupported provider \"opnai\"",
+        "warning\tconfig.toml\trates.\"say/x\": a command has no rate\tremove it",
+        &no_price.replace('@', "a"),
+        "error\ta\tmcp.gone: the program \"./no-such-server\" was not found\t",
+        "error\ta\twhat the MCP server \"gone\" says of its tool \"t\" was not accepted yet\tto see it and accept it, run: ",
+        "error\tb\tthe limits in money need a price for the model \"say/x\"\tadd [prices.\"say/x\"] to config.toml",
+        &no_price.replace('@', "c"),
+        "error\tc\tmcp.s: tools is missing; list the tools that the model may call\t",
+        "error\tc\tmcp.x: command is missing; write it as a list of words\t",
+        &no_price.replace('@', "d"),
+        "error\td\tagent config \"d\": two tools have the name \"s_t\"\trename one of them, or its server",
+    ];
+    for (line, expected) in out.lines().zip(expected) {
+        assert!(line.starts_with(expected), "{expected}:\n{line}\nin\n{out}");
+    }
+    assert_eq!(out.lines().count(), expected.len(), "{out}");
+    assert!(!sandbox.work().join("started").exists());
+}
+
+#[test]
 fn a_check_of_what_is_fine_prints_nothing() {
     let sandbox = with_config("[models]\nfast = 'say/x'\n[default]\nmodel = 'fast'");
     sandbox.agent_file("a", "name = 'a'\nmodel = 'fast'\nfiles = ['**/*.none']\nsystem_prompt = '{{a}} and {{b}}'\n[vars]\na = ''\nb = 'x'");

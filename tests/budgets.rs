@@ -104,6 +104,21 @@ fn a_limit_in_money_counts_by_the_prices_and_needs_them() {
 }
 
 #[test]
+fn a_fallback_that_costs_more_counts_before_it_is_needed() {
+    let sandbox = Sandbox::new();
+    sandbox.model("a", OpenAi, "fallback = ['openai/m-2']\n[params]\nmax_tokens = 100");
+    configure(
+        &sandbox,
+        "[prices.\"openai/m-1\"]\ninput = 0\noutput = 1\n[prices.\"openai/m-2\"]\ninput = 0\noutput = 10_000\n\
+         [limits]\nper_day_cost = 0.5",
+    );
+    let server = Server::answering(|_| OpenAi.says("one"));
+    let (code, _, err) = said(&mut sandbox.asking("a", &server.url()));
+    assert!(code == Some(4) && err.contains("0 are spent") && err.contains("it may take 1;"), "{err}");
+    assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
 fn what_was_said_before_the_limit_is_printed() {
     let sandbox = limited(Anthropic, "[limits]\nper_day = 900");
     sandbox.model("a", Anthropic, "sub_agents = ['b']\n[params]\nmax_tokens = 100");

@@ -101,7 +101,8 @@ fn a_servers_tools_are_offered_called_and_reported() {
 #[test]
 fn a_server_starts_once_a_run_in_the_working_directory_and_counts_as_a_level() {
     let results = told("where", "", &["", ""]);
-    let [dir, level, words] = serde_json::from_str::<[Value; 3]>(&results[0]).unwrap();
+    let [dir, level, run, words] = serde_json::from_str::<[Value; 4]>(&results[0]).unwrap();
+    assert!(run.as_str().is_some_and(|id| id.starts_with("20260228T150405Z-")), "{run}");
     assert!(dir.as_str().unwrap().ends_with("/work"), "{dir}");
     assert_eq!((level, words.as_array().unwrap().len()), (json!("1"), 1));
     assert_eq!(results[0], results[1]);

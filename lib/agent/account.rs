@@ -15,6 +15,8 @@ pub(super) struct Account<'a> {
     pub(super) model: &'a Model,
     /// That of the model that is asked at last.
     pub(super) price: Cell<Option<Price>>,
+    /// Those of the models that may take over.
+    pub(super) others: Vec<Price>,
     pub(super) env: &'a Env,
     pub(super) reporter: Reporter,
 }
@@ -23,12 +25,12 @@ impl Account<'_> {
     /// Reserves what a call may take: the tokens of its prompt, and of the longest answer.
     pub(super) fn reserve(&self, (input, output): (u64, u64)) -> Result<Reservation> {
         if self.limits.needs_prices() && self.price.get().is_none() {
-            let message = format!("the limits in money need a price for the model \"{}\"", self.model);
-            return Err(Error::config(message)
-                .hint(format!("add [prices.\"{}\"] to config.toml, with input and output", self.model)));
+            return Err(no_price(self.model));
         }
         let usage = TokenUsage { input, output, ..TokenUsage::default() };
-        spent::reserve(self.env, self.limits, amount(usage, self.price.get()))
+        let costs = self.others.iter().map(|price| amount(usage, Some(*price)).cost);
+        let own = amount(usage, self.price.get());
+        spent::reserve(self.env, self.limits, Amount { cost: costs.fold(own.cost, f64::max), ..own })
     }
 
     /// Replaces the reservation by what the call took. Otherwise it stays, which is the safe side.
@@ -37,6 +39,11 @@ impl Account<'_> {
             self.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
         }
     }
+}
+
+pub(super) fn no_price(model: &Model) -> Error {
+    Error::config(format!("the limits in money need a price for the model \"{model}\""))
+        .hint(format!("add [prices.\"{model}\"] to config.toml, with input and output"))
 }
 
 fn amount(usage: TokenUsage, price: Option<Price>) -> Amount {

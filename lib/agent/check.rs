@@ -1,11 +1,13 @@
 //! What is wrong with agents and with config.toml, as far as that shows without a call. Nothing is run for it.
 
+use crate::agent::account::no_price;
 use crate::agent::prepare::{
-    ModelRoute, declared, schema_of, skill_of, warn_of_missing, warn_of_missing_program,
+    ModelRoute, add_servers, declared, missing_program, schema_of, skill_of, warn_of_missing,
 };
 use crate::agent::tree::Scope;
 use crate::base::cli::Reporter;
 use crate::base::command_line::program;
+use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup;
 use crate::base::secret::Secret;
@@ -14,6 +16,7 @@ use crate::config::global::{Endpoint, Global, KeySource};
 use crate::prompt::{files, vars};
 use crate::provider::Provider;
 use serde::Serialize;
+use std::path::Path;
 
 /// One thing that is wrong.
 #[derive(Debug, Serialize)]
@@ -46,6 +49,13 @@ impl Problems<'_> {
         result.map_err(|error| self.add(level, error.message(), error.next_step())).ok()
     }
 
+    /// Looks for a program, which `key` names. Without the working directory, nobody knows where.
+    fn find(&mut self, level: &'static str, key: &str, program: &str, workdir: Option<&Path>, env: &Env) {
+        if let Some(missing) = workdir.and_then(|dir| missing_program(key, program, dir, env)) {
+            self.add(level, &missing, None);
+        }
+    }
+
     fn add_warnings(&mut self) {
         for warning in Reporter::kept() {
             self.add("warning", warning.trim_start_matches("Warning: "), None);
@@ -64,6 +74,14 @@ pub fn problems(names: &[&str], scope: Scope) -> Result<Vec<Problem>> {
         for (alias, model) in &global.models {
             let endpoint = global.endpoint(model, env);
             config.value("error", endpoint.map_err(|error| error.context(format!("models.{alias}"))));
+        }
+        for model in global.rates.keys() {
+            let endpoint =
+                global.endpoint(model, env).map_err(|error| error.context(format!("rates.\"{model}\"")));
+            if let Some(Endpoint::Command { .. }) = config.value("error", endpoint) {
+                let what = format!("rates.\"{model}\": a command has no rate");
+                config.add("warning", &what, Some("remove it"));
+            }
         }
     }
     let mut found = config.found;
@@ -98,6 +116,9 @@ fn check_models(name: &AgentName, agent: &Agent, global: Option<&Global>, scope:
         // A wrong name is an error wherever it stands. A fallback without a key is missed only when it is needed.
         if let Some(route) = own.value("error", route.map_err(place)) {
             let level = if is_main { "error" } else { "warning" };
+            if global.limits().needs_prices() && route.price.is_none() {
+                own.value(level, Err::<(), _>(place(no_price(&route.model))));
+            }
             let reached = reach(route.endpoint, scope, own).map_err(place);
             own.value(level, reached);
         }
@@ -147,11 +168,26 @@ fn check_parts(name: &AgentName, agent: &Agent, scope: Scope, own: &mut Problems
     }
     own.value("error", skill_of(agent, None, scope));
     own.value("error", schema_of(&agent.schema, env));
+    let mut tools = Vec::new();
     for (tool, entry) in &agent.tools {
-        let tool = own.value("error", declared(name, tool, entry, env));
-        if let (Some(tool), Some(dir)) = (tool, &workdir) {
-            warn_of_missing_program(&format!("tools.{}", tool.name), &tool.program(), dir, scope);
+        if let Some(tool) = own.value("error", declared(name, tool, entry, env)) {
+            own.find("warning", &format!("tools.{}", tool.name), &tool.program(), workdir.as_deref(), env);
+            tools.push(tool);
         }
+    }
+    let mut are_valid = true;
+    for (server, entry) in &agent.mcp {
+        match own.value("error", entry.declared(server)) {
+            // A run does not begin without its servers.
+            Some(_) => {
+                let program = entry.command.first().map_or("", String::as_str);
+                own.find("error", &format!("mcp.{server}"), program, workdir.as_deref(), env);
+            }
+            None => are_valid = false,
+        }
+    }
+    if are_valid {
+        own.value("error", add_servers(name, agent, &mut tools, scope));
     }
     warn_of_missing(name, agent, scope);
     own.add_warnings();

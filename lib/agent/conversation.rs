@@ -201,7 +201,9 @@ impl Conversation<'_> {
         let answers = (closes || !with_tools, &mut stats.has_closed);
         let (limits, tally) = (run.global.limits(), &run.budget.tally);
         let price = Cell::new(model.route.price);
-        let account = Account { limits, model: &model.route.model.clone(), price, env: scope.env, reporter };
+        let others = model.next.iter().filter_map(|route| route.price).collect();
+        let account =
+            Account { limits, model: &model.route.model.clone(), price, others, env: scope.env, reporter };
         let charged = limits.has_periods().then_some(&account);
         let asked = run.budget.spend(scope.deadline, size, charged, answers, |is_last| {
             request.is_closing = with_tools && (is_last || closes);

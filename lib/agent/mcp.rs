@@ -10,9 +10,8 @@ use crate::base::exec::{CommandLine, ExecError, Invocation, Session, how_it_ende
 use crate::base::sync::lock;
 use crate::base::text::{border, in_line, one_line, size};
 use crate::config::mcp::{McpServer, Offer, Offers};
-use crate::provider::command::{LEVEL, level};
+use crate::provider::command::{level, vars};
 use serde_json::{Map, Value, json};
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -123,11 +122,10 @@ impl Server {
     /// Starts a server, and returns what it offers of the tools that the agent's file lists.
     pub fn start(server: &McpServer, workdir: &Path, scope: Scope) -> Result<(Server, Offers)> {
         let scope = scope.within(server.start_seconds());
-        let level = level(scope.env);
         let session = Session::start(Invocation {
-            vars: vec![(LEVEL, OsString::from((level + 1).to_string()))],
+            vars: vars(scope.env),
             is_heard: scope.reporter.is_verbose(),
-            level,
+            level: level(scope.env),
             ..Invocation::new(CommandLine::Words(&server.entry.command), workdir, MESSAGE_CAP, scope.deadline)
         });
         let name = &server.name;

@@ -151,18 +151,7 @@ impl PreparedAgent {
         };
         let tools = agent.tools.iter().map(|(tool, entry)| declared(&name, tool, entry, env));
         let mut tools = tools.collect::<Result<Vec<_>>>()?;
-        let mcp = accepted_servers(&name, &agent, scope)?;
-        for (server, offers) in &mcp {
-            for (tool, offer) in offers {
-                let tool = server.tool(tool, offer)?;
-                if tools.iter().any(|known| known.name == tool.name) {
-                    let message =
-                        format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
-                    return Err(Error::config(message).hint("rename one of them, or its server"));
-                }
-                tools.push(tool);
-            }
-        }
+        let mcp = add_servers(&name, &agent, &mut tools, scope)?;
         let servers = BTreeMap::new();
         Ok(PreparedAgent {
             name,
@@ -243,7 +232,8 @@ impl PreparedAgent {
             (format!("mcp.{}", server.name), server.entry.command.first().cloned().unwrap_or_default())
         });
         for (key, program) in tools.chain(servers) {
-            warn_of_missing_program(&key, &program, &self.workdir, scope);
+            let missing = missing_program(&key, &program, &self.workdir, scope.env);
+            missing.iter().for_each(|missing| scope.reporter.warn(missing));
         }
     }
 
@@ -262,6 +252,27 @@ impl PreparedAgent {
             None => Ok(()),
         }
     }
+}
+
+/// The servers of an agent, with what was accepted of them. Their tools are added to `tools`.
+pub(super) fn add_servers(
+    name: &AgentName,
+    agent: &Agent,
+    tools: &mut Vec<DeclaredTool>,
+    scope: Scope,
+) -> Result<Vec<(McpServer, Offers)>> {
+    let servers = accepted_servers(name, agent, scope)?;
+    for (server, offers) in &servers {
+        for (tool, offer) in offers {
+            let tool = server.tool(tool, offer)?;
+            if tools.iter().any(|known| known.name == tool.name) {
+                let message = format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
+                return Err(Error::config(message).hint("rename one of them, or its server"));
+            }
+            tools.push(tool);
+        }
+    }
+    Ok(servers)
 }
 
 /// The servers of an agent, with what was accepted of the tools that it lists.
@@ -315,11 +326,10 @@ pub(super) fn declared(name: &AgentName, tool: &str, entry: &ToolEntry, env: &En
 }
 
 /// `key` is where the agent's file names it.
-pub(super) fn warn_of_missing_program(key: &str, program: &str, workdir: &Path, scope: Scope) {
+pub(super) fn missing_program(key: &str, program: &str, workdir: &Path, env: &Env) -> Option<String> {
     let path = if program.contains('/') { workdir.join(program) } else { PathBuf::from(program) };
-    if lookup::on_path(path.as_os_str(), scope.env).is_none() {
-        scope.reporter.warn(&format!("{key}: the program \"{program}\" was not found"));
-    }
+    let is_missing = lookup::on_path(path.as_os_str(), env).is_none();
+    is_missing.then(|| format!("{key}: the program \"{program}\" was not found"))
 }
 
 /// Otherwise only the model would find out about a misspelt sub-agent, in a paid call.

@@ -27,8 +27,9 @@ const MOST: usize = 100;
 /// How many arguments of a tool, and how many characters of each, and of an error.
 const MOST_ARGUMENTS: usize = 10;
 const CHARS: usize = 200;
-/// How long the line waits for the ledger's lock: usually, and when a signal ends the run.
-const WAIT: Duration = Duration::from_secs(1);
+/// How long the line waits for the ledger's lock: usually, as a trim of a long ledger takes seconds, and when a signal ends
+/// the run.
+const WAIT: Duration = Duration::from_secs(10);
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 
 /// A run of this program, with an id. What the program starts from here on finds the id in its environment.

@@ -8,9 +8,8 @@ use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{excerpt, lossy, one_line};
 use crate::config::tool::{DeclaredTool, WordPart};
-use crate::provider::command::{LEVEL, RUN, level};
+use crate::provider::command::{level, vars};
 use serde_json::{Map, Value};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The longest word that the system takes, with the NUL at its end, in bytes.
@@ -53,11 +52,9 @@ pub(super) fn run(
             .map(within)
             .map_err(|why| within(format!("Error: tool \"{name}\": the MCP server {why}")));
     }
-    let mut vars = vec![(LEVEL, OsString::from((level + 1).to_string()))];
-    vars.extend(scope.env.os(RUN).map(|run| (RUN, run.to_owned())));
     let finished = exec::run(Invocation {
         input: input.into_bytes(),
-        vars,
+        vars: vars(scope.env),
         is_heard: scope.reporter.is_verbose(),
         is_cut: true,
         level,
@@ -99,9 +96,9 @@ fn confirmed(words: &[String], input: &str, scope: Scope) -> Result<(), String> 
     let shown = shlex::try_join(words.iter().map(String::as_str)).map_err(|e| e.to_string())?;
     let given = if input.is_empty() { String::new() } else { format!(" with {input}") };
     let question = format!("Run {}? [y/N] ", one_line(&(shown + &given), usize::MAX));
-    match terminal::ask(&question, scope.deadline) {
-        Ok(Some(line)) if matches!(line.trim(), "y" | "Y" | "yes") => Ok(()),
-        Ok(Some(_)) => Err("it was not run: the person declined".to_owned()),
+    match terminal::agrees(&question, scope.deadline) {
+        Ok(Some(true)) => Ok(()),
+        Ok(Some(false)) => Err("it was not run: the person declined".to_owned()),
         Ok(None) => {
             Err("it was not run: it must be confirmed, and there is no terminal to ask on".to_owned())
         }

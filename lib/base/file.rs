@@ -281,6 +281,32 @@ pub fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     installed.map_err(|e| cannot("write", path, &e))
 }
 
+/// Changes a small file of state, only the user's, under its lock: `act` gets what is in it, at most `cap` bytes, and returns
+/// what replaces it, all or nothing as long as the machine runs. After an error it is as it was.
+pub fn change_unsynced<T, E: From<io::Error>>(
+    path: &Path,
+    cap: u64,
+    act: impl FnOnce(&[u8]) -> Result<(Vec<u8>, T), E>,
+) -> Result<T, E> {
+    let locked = lock_for_change(path, true)?;
+    let mut old = Vec::new();
+    if let Some(file) = &locked {
+        file.take(cap).read_to_end(&mut old)?;
+    }
+    let (new, done) = act(&old)?;
+    let _whole = signal::shield();
+    // It takes the place of the file that is locked: who waits for that one sees this, and opens it again. The lock makes
+    // the name ours, so a killed program leaves one such file at most.
+    let beside =
+        path.with_file_name(format!(".{}.new", path.file_name().unwrap_or_default().to_string_lossy()));
+    let installed = hint(&beside, &new).and_then(|()| rename_unsynced(&beside, path));
+    if installed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    installed.map_err(|e| cannot("write", path, &e))?;
+    Ok(done)
+}
+
 /// Writes new files into a directory that is ours alone. All are synced in the end: that takes one wait for the disk and
 /// not one each.
 pub fn stage(dir: &Path, files: &[(String, &[u8])]) -> io::Result<()> {

@@ -7,9 +7,14 @@ use crate::base::text::disarmed;
 #[cfg(unix)]
 use crate::base::{stderr, stdin};
 
-/// Asks there, and returns the line that is typed. `None`: there is nobody to ask, or they typed Ctrl-D.
+/// Asks there for a yes. `None`: there is nobody to ask, or they typed Ctrl-D.
+pub fn agrees(question: &str, deadline: Deadline) -> Result<Option<bool>> {
+    let typed = ask(question, deadline)?;
+    Ok(typed.map(|typed| matches!(typed.trim().to_lowercase().as_str(), "y" | "yes")))
+}
+
 #[cfg(unix)]
-pub fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
+fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
     use crate::base::sync::lock;
     use rustix::fs::{Mode, OFlags};
     use std::io::{BufRead, BufReader, Write};
@@ -27,7 +32,7 @@ pub fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
 }
 
 #[cfg(not(unix))]
-pub fn ask(_question: &str, _deadline: Deadline) -> Result<Option<String>> {
+fn ask(_question: &str, _deadline: Deadline) -> Result<Option<String>> {
     Ok(None)
 }
 

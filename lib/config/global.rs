@@ -42,7 +42,7 @@ pub struct Global {
     /// By `provider/model`.
     prices: BTreeMap<Model, Price>,
     /// Likewise.
-    rates: BTreeMap<Model, Rate>,
+    pub rates: BTreeMap<Model, Rate>,
     /// Models by their short names.
     pub models: BTreeMap<String, Model>,
 }

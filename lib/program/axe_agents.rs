@@ -255,14 +255,12 @@ fn accept(name: &AgentName, cx: &mut Context) -> Result<()> {
     }
     cx.stdout.flush()?;
     let question = format!("May the model of agent \"{name}\" be told this, and call these tools? [y/N] ");
-    let typed = terminal::ask(&question, Deadline::after_seconds(PATIENCE))?;
-    let typed = typed.ok_or_else(|| {
-        Error::refused("nothing was accepted: there is no terminal to ask on").hint("run it in a terminal")
-    })?;
-    if !matches!(typed.trim().to_lowercase().as_str(), "y" | "yes") {
-        return Err(Error::refused("nothing was accepted"));
+    match terminal::agrees(&question, Deadline::after_seconds(PATIENCE))? {
+        Some(true) => accepted::save(&new, name, &cx.env),
+        Some(false) => Err(Error::refused("nothing was accepted")),
+        None => Err(Error::refused("nothing was accepted: there is no terminal to ask on")
+            .hint("run it in a terminal")),
     }
-    accepted::save(&new, name, &cx.env)
 }
 
 /// What a model is told of a tool, for a person who reads all of it.

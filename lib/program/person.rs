@@ -47,12 +47,12 @@ pub(super) fn only_a_person(act: &str, cx: &Context) -> Result<()> {
     let question =
         format!("{shell}, and only a person may {act}.\nDo you want this to run: {command}\n[y/N] ");
     // Where stderr leads elsewhere, the terminal, if there is one, belongs to the program that reads our streams.
-    let typed = match std::io::stderr().is_terminal() {
-        true => terminal::ask(&question, Deadline::after_seconds(PATIENCE))?,
+    let agrees = match std::io::stderr().is_terminal() {
+        true => terminal::agrees(&question, Deadline::after_seconds(PATIENCE))?,
         false => None,
     };
-    match typed.as_deref().map(|typed| typed.trim().to_lowercase()).as_deref() {
-        Some("y" | "yes") => Ok(()),
+    match agrees {
+        Some(true) => Ok(()),
         _ => Err(Error::refused(format!("only a person may {act}, and {shell}"))
             .hint("run it in a terminal of your own")),
     }

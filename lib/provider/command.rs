@@ -85,6 +85,12 @@ pub fn level(env: &crate::base::env::Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
+/// What a program that a run starts finds in its environment, besides ours: one level more, and the run's id.
+pub fn vars(env: &crate::base::env::Env) -> Vec<(&'static str, OsString)> {
+    let level = (LEVEL, OsString::from((level(env) + 1).to_string()));
+    std::iter::once(level).chain(env.os(RUN).map(|run| (RUN, run.to_owned()))).collect()
+}
+
 /// The system prompt, a blank line, the user's message; without a system prompt the message alone. Further turns follow,
 /// each after a blank line.
 fn prompt(request: &Request) -> String {

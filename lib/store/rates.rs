@@ -8,6 +8,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::config::global::Rate;
+use crate::store::run_id::{make_dir_of, runs_dir};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -98,7 +99,7 @@ pub struct Rates {
 
 impl Rates {
     pub fn new(env: &Env) -> Result<Rates> {
-        Ok(Rates { path: env.data_dir()?.join("runs/rates.json"), env: env.clone() })
+        Ok(Rates { path: runs_dir(env)?.join("rates.json"), env: env.clone() })
     }
 
     /// Takes the time of a call of `model` that may take so many tokens, as [`Next::take`] does.
@@ -126,32 +127,29 @@ impl Rates {
 
     /// How much of a pause is left.
     pub fn paused(&self, model: &str) -> io::Result<Duration> {
-        let mut next = self.read()?.get(model).copied().unwrap_or_default();
+        let bytes = file::if_exists(file::read(&self.path, FILE_CAP))?.unwrap_or_default();
+        let mut next = read(&bytes).get(model).copied().unwrap_or_default();
         let now = self.env.now().as_microsecond();
         next.look(now);
         Ok(duration(next.paused.saturating_sub(now)))
     }
 
-    /// A file that cannot be understood counts as empty.
-    fn read(&self) -> io::Result<BTreeMap<String, Next>> {
-        let bytes = file::if_exists(file::read(&self.path, FILE_CAP))?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
-    }
-
     fn change<T>(&self, model: &str, change: impl FnOnce(&mut Next, i64) -> T) -> io::Result<T> {
-        if let Some(dir) = self.path.parent() {
-            file::make_private_dir(dir)?;
-        }
-        let _lock = file::lock_for_change(&self.path, true)?;
-        let mut all = self.read()?;
-        let next = all.entry(model.to_owned()).or_default();
-        let now = self.env.now().as_microsecond();
-        next.look(now);
-        let changed = change(next, now);
-        // The new file takes the place of the one that is locked: who waits for that one sees this, and opens it again.
-        file::install_unsynced(&self.path, &serde_json::to_vec(&all).map_err(io::Error::other)?, 0o600)?;
-        Ok(changed)
+        make_dir_of(&self.path)?;
+        file::change_unsynced(&self.path, FILE_CAP, |bytes| {
+            let mut all = read(bytes);
+            let next = all.entry(model.to_owned()).or_default();
+            let now = self.env.now().as_microsecond();
+            next.look(now);
+            let changed = change(next, now);
+            Ok((serde_json::to_vec(&all)?, changed))
+        })
     }
+}
+
+/// A file that cannot be understood counts as empty.
+fn read(bytes: &[u8]) -> BTreeMap<String, Next> {
+    serde_json::from_slice(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// When the run began, and six random characters: `20260228T150405Z-a1B2c3`. Ids sort by time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,4 +40,11 @@ impl fmt::Display for RunId {
 /// `runs/` in the data directory: the ledger, the turns of unfinished runs, what was spent. Creates nothing.
 pub fn runs_dir(env: &Env) -> Result<PathBuf> {
     Ok(env.data_dir()?.join("runs"))
+}
+
+/// Makes `runs/` for a file in it. Only the user can read it; the data directory has the usual mode.
+pub fn make_dir_of(path: &Path) -> io::Result<()> {
+    let Some(runs) = path.parent() else { return Ok(()) };
+    runs.parent().map_or(Ok(()), file::make_dir)?;
+    file::make_private_dir(runs)
 }

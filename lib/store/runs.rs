@@ -4,7 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::{one_line, size};
-use crate::store::run_id::runs_dir;
+use crate::store::run_id::{make_dir_of, runs_dir};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub struct Run {
     pub exit: i32,
     #[serde(default)]
     pub error: Option<RunError>,
-    /// The run that started this one, as a tool or as the command of a model.
+    /// The run that started this one, in a tool, a server or the command of a model, or that this one continues.
     #[serde(default)]
     pub parent: Option<String>,
 }
@@ -93,18 +93,13 @@ pub fn path(env: &Env) -> Result<PathBuf> {
     Ok(runs_dir(env)?.join("ledger.jsonl"))
 }
 
-/// The directory of the ledger, which only the user can read. The data directory has the usual mode.
-pub fn make_dir(env: &Env) -> Result<()> {
-    file::make_dir(&env.data_dir()?)?;
-    Ok(file::make_private_dir(&runs_dir(env)?)?)
-}
-
 /// Adds a run. Waits for the lock of the ledger, but no longer than `wait`.
 pub fn append(env: &Env, run: &Run, wait: Duration) -> Result<()> {
     let mut line = serde_json::to_vec(run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
     line.push(b'\n');
-    make_dir(env)?;
-    Ok(file::append_within(&path(env)?, &line, 0o600, wait)?)
+    let path = path(env)?;
+    make_dir_of(&path)?;
+    Ok(file::append_within(&path, &line, 0o600, wait)?)
 }
 
 /// Shows `visit` each line, the oldest first. A missing ledger has none.
@@ -155,7 +150,11 @@ fn each_line<E: From<io::Error>>(
         let is_cut = !line.ends_with(b"\n") && line.len() as u64 == LINE_CAP;
         let run = match is_cut || is_rest {
             true => Err(format!("it is longer than {}", size(LINE_CAP))),
-            false => serde_json::from_slice(&line).map_err(|e| one_line(&e.to_string(), 200)),
+            false => serde_json::from_slice(&line).map_err(|e| {
+                // Its line would be the first.
+                let why = e.to_string();
+                one_line(why.split(" at line ").next().unwrap_or_default(), 200)
+            }),
         };
         is_rest = is_cut;
         visit(LedgerLine { number, bytes: &line, run })?;

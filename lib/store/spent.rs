@@ -8,19 +8,17 @@ use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
 use crate::config::global::CallLimits;
-use crate::store::run_id::runs_dir;
+use crate::store::run_id::{make_dir_of, runs_dir};
 use crate::store::runs;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
-use std::io::Read;
+use std::io;
 use std::path::PathBuf;
-use std::sync::Once;
 
 /// Ours has some hundred bytes.
 const CAP: u64 = 4096;
-static SWEPT: Once = Once::new();
 
 /// Tokens, and money in the currency of the prices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -135,34 +133,32 @@ fn path(env: &Env) -> Result<PathBuf> {
     Ok(runs_dir(env)?.join("spent.json"))
 }
 
-/// Changes the file under its lock, which is held for a few system calls. After an error it is as it was.
-///
-/// It is not synced: after a power cut it may be a few seconds old.
+/// Changes the file under its lock, which is held for a few system calls. After a power cut it may be a few seconds old.
 fn change<T>(env: &Env, act: impl FnOnce(&mut Spent) -> Result<T>) -> Result<T> {
     let path = path(env)?;
-    let today = day(env.now());
-    let unusable = |why: &dyn std::fmt::Display| {
-        Error::io(format!("\"{}\", which counts what runs have taken, cannot be used: {why}", path.display()))
-    };
-    runs::make_dir(env)?;
-    let locked = file::lock_for_change(&path, true).map_err(|e| unusable(&e))?;
-    // What a killed run has left behind.
-    SWEPT.call_once(|| file::sweep(&path));
-    let mut text = Vec::new();
-    if let Some(file) = &locked {
-        file.take(CAP).read_to_end(&mut text).map_err(|e| unusable(&e))?;
-    }
-    let mut spent = match text.trim_ascii() {
-        // It is new.
-        [] => recorded(env, today)?,
-        text => serde_json::from_slice(text)
-            .map_err(|e| unusable(&e).hint("remove it, and the ledger of runs is counted again"))?,
-    };
-    spent.turn(today);
-    let done = act(&mut spent)?;
-    let text = serde_json::to_vec(&spent).map_err(|e| unusable(&e))?;
-    file::install_unsynced(&path, &text, 0o600).map_err(|e| unusable(&e))?;
-    Ok(done)
+    make_dir_of(&path)?;
+    let changed = file::change_unsynced(&path, CAP, |text| -> Result<_> {
+        let known: Option<Spent> = match text.trim_ascii() {
+            // It is new.
+            [] => None,
+            text => serde_json::from_slice(text).map_err(|e| {
+                Error::io(e.to_string()).hint("remove it, and the ledger of runs is counted again")
+            })?,
+        };
+        // Nobody changes it meanwhile, so a later day in it means that the clock was ahead.
+        let today = day(env.now());
+        let mut spent = match known.filter(|spent| spent.day <= today) {
+            Some(spent) => spent,
+            None => recorded(env, today)?,
+        };
+        spent.turn(today);
+        // The sums are kept also if the limits do not allow the change: to count them may have taken long.
+        let done = act(&mut spent);
+        Ok((serde_json::to_vec(&spent).map_err(io::Error::from)?, done))
+    });
+    changed.map_err(|error| {
+        error.context(format!("\"{}\", which counts what runs have taken, cannot be used", path.display()))
+    })?
 }
 
 /// The sums of the runs in the ledger.
@@ -321,6 +317,8 @@ mod tests {
              2026-02-28T00:00:00Z, and it may take 61; wait until 2026-03-01T00:00:00Z, or raise per_day under \
              [limits] in config.toml"
         );
+        // It is not counted again for the next call.
+        assert!(std::fs::metadata(path(&env).unwrap()).unwrap().len() > 0);
         let error = reserve(&env, &limits, amount(51)).unwrap_err();
         assert!(
             error.line().contains("per_month of 150")
@@ -336,6 +334,19 @@ mod tests {
             assert!(error.exit_code() == 1 && error.line().contains("spent.json\", which counts"), "{error}");
             assert_eq!(std::fs::read_to_string(path(&env).unwrap()).unwrap(), broken);
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_takes_nothing_off_the_sums() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = CallLimits { per_day: 100, per_month: 150, ..CallLimits::default() };
+        let [now, ahead] = ["2026-02-28T15:04:05Z", "2026-03-05T15:04:05Z"].map(|time| at(&dir, time));
+        let run = runs::Run { time: now.now(), input_tokens: 90, ..runs::Run::default() };
+        runs::append(&now, &run, std::time::Duration::ZERO).unwrap();
+        assert!(reserve(&now, &limits, amount(11)).is_err());
+        assert!(reserve(&ahead, &limits, amount(11)).is_ok());
+        let error = reserve(&now, &limits, amount(11)).unwrap_err();
+        assert!(error.message().contains(": 90 are spent"), "{error}");
     }
 
     #[test]

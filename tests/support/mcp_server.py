@@ -156,7 +156,8 @@ def call(request):
         sys.stderr.write("log\n" * 500_000)
         sys.stderr.flush()
     elif MODE == "where":
-        said = json.dumps([os.getcwd(), os.environ.get("AXE_COMMAND_LEVEL"), sys.argv[2:]])
+        variables = [os.environ.get(name) for name in ("AXE_COMMAND_LEVEL", "AXE_RUN_ID")]
+        said = json.dumps([os.getcwd(), *variables, sys.argv[2:]])
     text(request, said or json.dumps(arguments))
     if MODE == "answers-twice":
         text(request, "the second answer")
