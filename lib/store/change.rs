@@ -350,7 +350,7 @@ impl<'a, P: Persistence> Change<'a, P> {
                 Ok(Some(note)) if note.entry.meta().id == id => note,
                 Ok(_) => continue,
                 Err(broken) if self.notes.bytes(&version.path()).is_err() => {
-                    return Err(Error::io(format!(
+                    return Err(Error::corrupt(format!(
                         "\"{}\" cannot be read: {}",
                         broken.path.display(),
                         broken.why

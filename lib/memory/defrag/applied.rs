@@ -53,7 +53,8 @@ pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
         let later: Vec<&Revision> = others.iter().flat_map(|planned| &planned.revisions).collect();
         let change = Change::of(notes)?;
         let (obstacle, is_unread) = match change.make(&planned.revisions, &later) {
-            Err(error) if error.kind() == ErrorKind::Io => (Some(error.line()), true),
+            // One note that cannot be read holds up no other operation.
+            Err(error) if error.kind() == ErrorKind::Corrupt => (Some(error.line()), true),
             made => (made?, false),
         };
         match obstacle {
