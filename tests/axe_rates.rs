@@ -122,3 +122,26 @@ fn a_rate_that_cannot_be_kept_is_an_error() {
         output.err()
     );
 }
+
+#[test]
+fn a_model_that_may_not_be_asked_in_time_gives_way_to_the_next() {
+    // With a rate, and with a pause that one line of a map was told of.
+    for rate in [Some(""), None] {
+        let sandbox = agent(rate);
+        sandbox.model("a", OpenAi, "fallback = ['openai/m-2']");
+        let server = Server::answering(|request| match request.body["model"] == "m-1" {
+            true => busy(request),
+            false => OpenAi.says("x"),
+        });
+        sandbox.file("in", "1\n2\n3\n");
+        let mut command = sandbox.std_asking("axe-map", "a", &server.url());
+        command.args(["-j1", "--timeout", "5"]).stdin(File::open(sandbox.work().join("in")).unwrap());
+        let output = command.output().unwrap();
+        assert_eq!((output.code(), output.out().lines().count()), (Some(0), 3), "{}", output.err());
+        assert_eq!(server.requests().len(), 4, "the first model is asked once");
+        // The same for another program.
+        let output = sandbox.asking("a", &server.url()).args(["--timeout", "5"]).output().unwrap();
+        assert_eq!((output.code(), output.out().as_str()), (Some(0), "x"), "{}", output.err());
+        assert_eq!(server.requests().len(), if rate.is_some() { 5 } else { 6 });
+    }
+}

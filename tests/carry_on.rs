@@ -495,3 +495,35 @@ fn a_working_directory_that_is_not_utf_8_is_no_obstacle() {
     assert_eq!((output.code(), output.err().as_str()), (Some(3), "axe-run: server: No\n"));
     assert!(kept(&sandbox).is_empty());
 }
+
+/// A run that another model has taken over goes on with that one, and no service gets what only another one knows.
+#[test]
+fn a_continued_run_goes_on_with_the_model_that_took_over() {
+    let sandbox = Sandbox::new();
+    sandbox.model("a", OpenAi, &format!("fallback = ['other/m-2', 'openai/m-3']\n{TOOL}"));
+    let turn = |id: &str, mark: &str| {
+        let call = json!({ "id": id, "type": "function", "function": { "name": "t", "arguments": "{\"x\": \"a\"}" } });
+        json(
+            200,
+            json!({ "model": "m", "choices": [{ "finish_reason": "tool_calls",
+            "message": { "role": "assistant", "content": null, "reasoning": mark, "tool_calls": [call] } }] }),
+        )
+    };
+    let down = || http("503 Down", "");
+    let first = Server::playing([turn("c1", "first"), down(), down()]);
+    let second = Server::playing([turn("c2", "second"), down(), down()]);
+    let other = |server: &Server| format!("kind = 'openai'\napi_key = 'k'\nbase_url = '{}'", server.url());
+    sandbox.provider("other", &other(&second));
+    let output = sandbox.asking("a", &first.url()).output().unwrap();
+    let id = id(&output.err());
+    assert_eq!((first.requests().len(), second.requests().len()), (3, 2), "{}", output.err());
+    // The model that took over is down again, and the next one has the rest.
+    let again = Server::playing([OpenAi.says("done")]);
+    let output = carry_on(&sandbox, &id, &[], &again);
+    assert_eq!((output.code(), output.out().as_str()), (Some(0), "done"), "{}", output.err());
+    assert!(output.err().contains("Warning: \"other/m-2\" failed"), "{}", output.err());
+    let request = again.request();
+    assert_eq!(request.body["model"], "m-3");
+    assert!(request.text.contains("c1") && request.text.contains("c2"), "{}", request.text);
+    assert!(!request.text.contains("reasoning"), "{}", request.text);
+}

@@ -2,6 +2,7 @@
 
 use crate::support::api::Anthropic;
 use crate::support::llm::python;
+use crate::support::processes::LONG;
 use crate::support::server::{Request, Server};
 use crate::support::{Said, Sandbox, eventually, is_running, root, said};
 use serde_json::{Value, json};
@@ -509,4 +510,21 @@ fn a_server_that_reads_its_stdin_ends_when_the_run_is_killed() {
     child.wait().unwrap();
     let home = sandbox.home().display().to_string();
     eventually("its end", || !is_running(&home));
+}
+
+/// All lines share a server. It ends with the run, and nothing waits for what is ended already.
+#[test]
+fn axe_map_ends_with_its_servers() {
+    let sandbox = Sandbox::new();
+    agent(&sandbox, "good", "");
+    accepted(&sandbox, json!({ "echo": echo() }));
+    let server = Server::answering(|request| match &request.results()[..] {
+        [] => Anthropic.calls_tools(&[("s_echo", json!({ "text": request.user() }))]),
+        [told, ..] => Anthropic.says(told),
+    });
+    let mut command = assert_cmd::Command::from_std(sandbox.std_asking("axe-map", "a", &server.url()));
+    let output = command.write_stdin("one\ntwo\n").timeout(LONG).output().unwrap();
+    assert_eq!((output.code(), output.out().lines().count()), (Some(0), 2), "{}", output.err());
+    assert!(output.out().contains("\"result\":\"two\""), "{}", output.out());
+    gone(&sandbox, "good");
 }

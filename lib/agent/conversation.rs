@@ -97,8 +97,12 @@ pub fn await_turn(
 ) -> Result<()> {
     if agent.api().is_some() {
         let provider = run.providers.of(&agent.route.endpoint, &agent.workdir, scope)?;
-        provider.await_turn(request, scope.deadline.remaining())?;
-        request.has_turn = true;
+        match provider.await_turn(request, scope.deadline.remaining()) {
+            Ok(()) => request.has_turn = true,
+            // `converse` asks the next model.
+            Err(late) if late.is_outage && !agent.fallback.is_empty() => {}
+            Err(late) => return Err(late.into()),
+        }
     }
     Ok(())
 }
@@ -121,7 +125,7 @@ impl Conversation<'_> {
                 return Ok(reply);
             }
             if let Some(kept) = self.kept.filter(|_| turn < MOST_TURNS) {
-                kept.turn(&self.request, &reply, self.run.budget.used());
+                kept.turn(&self.request, &reply, &self.model.route.model, self.run.budget.used());
             }
             if !reply.text.trim().is_empty() {
                 self.stats.so_far.push(reply.text);
@@ -271,7 +275,7 @@ impl Conversation<'_> {
             faults.iter().map(|fault| format!("- {fault}")).collect::<Vec<_>>().join("\n")
         );
         if let Some(kept) = self.kept {
-            kept.repair(&reply, &told, self.run.budget.used());
+            kept.repair(&reply, &told, &self.model.route.model, self.run.budget.used());
         }
         self.request.turns.push(ChatTurn::Assistant(reply.raw));
         self.request.turns.push(ChatTurn::User(told));
@@ -311,11 +315,7 @@ impl AskedModel<'_> {
                         .reporter
                         .warn(&format!("\"{failed}\" failed ({failure}); asking \"{model}\" instead"));
                     if model.provider != failed.provider && route.endpoint.api() == Some(Api::OpenAi) {
-                        request.turns.iter_mut().for_each(|turn| {
-                            if let ChatTurn::Assistant(raw) = turn {
-                                *raw = openai::portable(raw);
-                            }
-                        });
+                        openai::make_portable(request);
                     }
                     request.model.clone_from(&model.name);
                     request.is_streamed = run.stream || route.endpoint.is_streamed();

@@ -12,8 +12,10 @@ use crate::base::file::{self, RunLock};
 use crate::base::signal;
 use crate::base::sync::lock;
 use crate::config::global::Api;
+use crate::config::model::Model;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::message::{ChatTurn, Reply, Request, ToolCall, ToolResult};
+use crate::provider::openai;
 use crate::store::conversation::hold;
 use crate::store::run_id::{RunId, runs_dir};
 use jiff::{SignedDuration, Timestamp};
@@ -57,6 +59,10 @@ pub struct Continued {
     pub start: Arc<RunStart>,
     /// The whole conversation, except for the newest turn.
     pub request: Request,
+    /// The model that has held it at last.
+    pub model: String,
+    /// Whether several services have turns in it.
+    pub is_mixed: bool,
     /// How many tokens the run used.
     pub used: u64,
 }
@@ -67,6 +73,9 @@ pub(super) struct KeptTurn {
     #[serde(deserialize_with = "raw_text")]
     pub(super) raw: Box<RawValue>,
     text: String,
+    /// Whose turn it is.
+    #[serde(default)]
+    model: String,
     pub(super) calls: Vec<ToolCall>,
     #[serde(skip)]
     pub(super) results: Vec<Option<ToolResult>>,
@@ -174,6 +183,12 @@ impl TurnFile {
         }
     }
 
+    /// Makes the turns of a continued run such that another service takes them.
+    pub fn make_portable(&self, request: &mut Request) {
+        openai::make_portable(request);
+        lock(&self.state).newest.iter_mut().for_each(|turn| turn.raw = openai::portable(&turn.raw));
+    }
+
     /// The newest turn of a continued run, and what was said in all of them.
     pub(super) fn take_newest(&self) -> (Option<KeptTurn>, Vec<String>) {
         let mut state = lock(&self.state);
@@ -181,10 +196,10 @@ impl TurnFile {
     }
 
     /// Keeps a turn whose calls are about to be answered. `request` is what it answers.
-    pub(super) fn turn(&self, request: &Request, reply: &Reply, used: u64) {
+    pub(super) fn turn(&self, request: &Request, reply: &Reply, model: &Model, used: u64) {
         let is_new = self.path.is_some() && self.kept().is_none();
         let start = is_new.then(|| json!({ "run": { "start": *self.start, "request": request } }));
-        self.append(start.into_iter().chain([turn(reply, used)]), true);
+        self.append(start.into_iter().chain([turn(reply, model, used)]), true);
     }
 
     pub(super) fn begun(&self, call: usize) {
@@ -196,8 +211,8 @@ impl TurnFile {
     }
 
     /// Keeps an answer that was not accepted, and what the model is told. Without tool calls before it, there is no file.
-    pub(super) fn repair(&self, reply: &Reply, told: &str, used: u64) {
-        self.append([turn(reply, used), json!({ "user": told })], false);
+    pub(super) fn repair(&self, reply: &Reply, told: &str, model: &Model, used: u64) {
+        self.append([turn(reply, model, used), json!({ "user": told })], false);
     }
 
     /// An error is a warning, and the file is not extended any more: the run does not need it.
@@ -257,11 +272,17 @@ fn read(bytes: &[u8]) -> Option<(Continued, State)> {
     let mut lines = lines.filter_map(|line| serde_json::from_slice(line).ok());
     let Some(Line::Run { start, mut request }) = lines.next() else { return None };
     let (mut used, mut state) = (0, State::default());
+    let (mut model, mut is_mixed) = (start.model.clone(), false);
     for line in lines {
         match line {
             Line::Turn(mut turn) => {
                 state.newest.take().into_iter().for_each(|before| before.settle(&mut request.turns));
                 used = used.max(turn.used);
+                let by = std::mem::take(&mut turn.model);
+                if !by.is_empty() && by != model {
+                    is_mixed |= by.split('/').next() != start.model.split('/').next();
+                    model = by;
+                }
                 state.said.push(std::mem::take(&mut turn.text));
                 turn.results = vec![None; turn.calls.len()];
                 state.newest = Some(turn);
@@ -282,7 +303,7 @@ fn read(bytes: &[u8]) -> Option<(Continued, State)> {
     }
     // An answer alone is asked for again.
     state.newest = state.newest.filter(|turn| !turn.calls.is_empty());
-    Some((Continued { start: Arc::from(start), request: *request, used }, state))
+    Some((Continued { start: Arc::from(start), request: *request, model, is_mixed, used }, state))
 }
 
 fn raw_text<'de, D: Deserializer<'de>>(found: D) -> Result<Box<RawValue>, D::Error> {
@@ -290,8 +311,9 @@ fn raw_text<'de, D: Deserializer<'de>>(found: D) -> Result<Box<RawValue>, D::Err
 }
 
 /// A turn as it came: as a text, since it is sent back byte for byte.
-fn turn(reply: &Reply, used: u64) -> Value {
-    json!({ "turn": { "raw": reply.raw.get(), "text": reply.text, "calls": reply.calls, "used": used } })
+fn turn(reply: &Reply, model: &Model, used: u64) -> Value {
+    let (raw, text, calls, model) = (reply.raw.get(), &reply.text, &reply.calls, model.to_string());
+    json!({ "turn": { "raw": raw, "text": text, "model": model, "calls": calls, "used": used } })
 }
 
 /// `runs/ID.jsonl` in the data directory. Creates nothing.

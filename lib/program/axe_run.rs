@@ -25,7 +25,7 @@ use crate::base::stdin;
 use crate::base::text::disarmed;
 use crate::base::text::fences::code_blocks;
 use crate::config::agent::{self, AgentName, agents_dir, if_set, with_agents_dir};
-use crate::config::global::Global;
+use crate::config::global::{Api, Global};
 use crate::config::model::Model;
 use crate::memory::redact::Redactor;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
@@ -290,7 +290,7 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
         return Err(Error::unexpected(word).hint("--continue needs no agent"));
     }
     let (turns, continued) = TurnFile::reopen(id.clone(), &cx.env, cx.reporter)?;
-    let Continued { start, mut request, used } = continued;
+    let Continued { start, mut request, model: newest, is_mixed, used } = continued;
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir").or(start.agents_dir.as_deref()));
     let begun = Run { parent: Some(id.to_string()), ..begun(cx)? };
     let Context { env, stdout, reporter, .. } = cx;
@@ -299,14 +299,16 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
         agent::DEFAULT => agent::load_default(env, reporter)?.1,
         _ => agent::load(&name, env, reporter)?,
     };
-    agent.fallback.clear();
+    if args.has("model") {
+        agent.fallback.clear();
+    }
     // They are in the first request.
     agent.files.clear();
     (agent.skill, agent.schema) = (String::new(), String::new());
     let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
     let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
     let global = Global::load(env, reporter)?;
-    let model = global.model(args.text("model").unwrap_or(&start.model))?;
+    let model = global.model(args.text("model").unwrap_or(&newest))?;
     let overrides = Overrides { workdir: start.workdir.to_str(), ..Overrides::default() };
     let mut prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
     if prepared.api() != start.api {
@@ -315,6 +317,10 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
             prepared.model, start.model
         ))
         .hint("use a model of the same API"));
+    }
+    let is_other = newest.split('/').next() != Some(&prepared.model.provider);
+    if prepared.api() == Some(Api::OpenAi) && (is_mixed || is_other) {
+        turns.make_portable(&mut request);
     }
     prepared.schema = start.schema.clone().map(Schema::new).transpose()?;
     request.model.clone_from(&prepared.model.name);

@@ -73,7 +73,7 @@ impl CallError {
         let seconds = wait.as_secs_f64().ceil();
         let message = format!("the model may not be asked for another {seconds} s");
         let hint = Some("try again then, or use a longer --timeout".to_owned());
-        CallError { hint, ..CallError::new(Category::RateLimit, message) }
+        CallError { hint, is_outage: true, ..CallError::new(Category::RateLimit, message) }
     }
 
     /// Whether the service is busy, whoever asks.

@@ -2,7 +2,8 @@
 
 use crate::provider::error::CallError;
 use crate::provider::message::{
-    Attachment, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult, Unsupported,
+    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult,
+    Unsupported,
 };
 use crate::provider::wire::{
     self, StreamPiece, answer_text, arguments, count, if_text, message_in, messages, outer, raw, system,
@@ -51,6 +52,15 @@ pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
     });
     let messages = messages(request, &system(request, schema.is_some()), result, with_files);
     wire::body(messages, with(request.extra.clone(), parameters))
+}
+
+/// Makes a conversation such that another service takes it.
+pub fn make_portable(request: &mut Request) {
+    request.turns.iter_mut().for_each(|turn| {
+        if let ChatTurn::Assistant(raw) = turn {
+            *raw = portable(raw);
+        }
+    });
 }
 
 /// An assistant's turn for another service, without what only the first one knows, such as its thinking.

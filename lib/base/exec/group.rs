@@ -6,6 +6,7 @@ use crate::base::sync::spawn;
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader, PipeWriter};
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ pub(super) const GRACE: Duration = Duration::from_millis(150);
 
 /// The groups that run now. No new one starts while the lock is held.
 static GROUPS: Mutex<BTreeMap<u32, ProcessGroup>> = Mutex::new(BTreeMap::new());
+
+/// Whether every group was ended, and none can be registered or removed any more.
+static ALL_ENDED: AtomicBool = AtomicBool::new(false);
 
 fn groups() -> MutexGuard<'static, BTreeMap<u32, ProcessGroup>> {
     lock(&GROUPS)
@@ -38,8 +42,14 @@ pub(super) fn end_all(is_printing: impl Fn() -> bool) {
     for group in groups.values() {
         group.signal(rustix::process::Signal::KILL);
     }
+    ALL_ENDED.store(true, SeqCst);
     // Never unlocked again: a command that died of our signal must not be reported as a failure.
     std::mem::forget(groups);
+}
+
+/// Whether [`end_all`] has ended everything.
+pub(super) fn have_all_ended() -> bool {
+    ALL_ENDED.load(SeqCst)
 }
 
 /// A process group, named by the id of its first process.

@@ -4,7 +4,7 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::exec::child::start;
-use crate::base::exec::group::{GRACE, ProcessGroup};
+use crate::base::exec::group::{GRACE, ProcessGroup, have_all_ended};
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{ExecError, Invocation};
 use std::process::{Child, ExitStatus};
@@ -88,7 +88,10 @@ impl Session {
 }
 
 impl Drop for Session {
+    /// One that `end_all` has ended is left alone: the lock of the groups is never free again.
     fn drop(&mut self) {
-        self.end();
+        if !have_all_ended() {
+            self.end();
+        }
     }
 }
