@@ -93,7 +93,7 @@ mod tests {
         let env = pretend(&[("XDG_CONFIG_HOME", dir.path().to_str().unwrap())]);
         let own = users_own(&env).unwrap();
         fs_err::create_dir_all(own.parent().unwrap()).unwrap();
-        fs_err::write(&own, "{}").unwrap();
+        crate::base::file::install(&own, b"{}", 0o600).unwrap();
         let (stuck, waits) = channel::<()>();
         reach::within(&own, move |_| waits.recv().is_ok()).unwrap_err();
         assert_eq!(files(None, &env).unwrap().main, Some(own));
