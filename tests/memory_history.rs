@@ -317,6 +317,27 @@ fn an_old_lock_of_a_killed_git_is_in_no_commit_s_way_and_a_new_one_is_named() {
 }
 
 #[test]
+fn the_lock_of_a_git_whose_message_a_person_is_writing_stays() {
+    let store = two();
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    let lock = store.put(".git/index.lock", "");
+    // As `git commit -a` leaves both while its editor is open.
+    let message = store.put(".git/COMMIT_EDITMSG", "\n# Please enter the commit message for your changes.\n");
+    for path in [&lock, &message] {
+        crate::support::store::age(path, 3600);
+    }
+    let (code, _, err) = store.run("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(code, Some(0));
+    assert!(lock.exists() && err.contains("index.lock"), "{err}");
+    // A day later nobody is writing any more.
+    for path in [&lock, &message] {
+        crate::support::store::age(path, 25 * 3600);
+    }
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    assert!(!lock.exists());
+}
+
+#[test]
 fn a_directory_or_a_pipe_in_the_place_of_a_proposal_stops_no_commit() {
     for make in ["mkdir", "mkfifo"] {
         let store = two();

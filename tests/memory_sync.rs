@@ -374,6 +374,12 @@ fn a_machine_that_leaves_keeps_its_notes_and_says_what_stays() {
     let there = git(&nas.path(), &["rev-parse", "main"]);
     let (code, _, err) = store.run(PROGRAM, &["--leave", "--dry-run"]);
     assert_eq!(code, Some(1), "{err}");
+    // Nor while another one may still send something.
+    let other = fs::File::options().write(true).open(store.root().join(".agent-memory/sync.lock")).unwrap();
+    other.lock().unwrap();
+    let (code, _, err) = store.run(PROGRAM, &["--leave"]);
+    assert!(code == Some(1) && err.contains("is syncing this store"), "{code:?} {err}");
+    drop(other);
     let left = store.out(PROGRAM, &["--leave"]);
     assert!(left.contains(&nas.address()) && left.contains("keeps what it was sent"), "{left}");
     store.note("BBBBBB", "Later");

@@ -94,8 +94,9 @@ const CAP: usize = 8 << 20;
 /// For a hook's JSON, which a program writes at once.
 const HOOK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// So long a hook waits for a directory or a transcript to answer. It is queued without.
-const HURRY: Duration = Duration::from_millis(200);
+/// So long a hook waits for a directory or a transcript to answer. It is queued without: then its repository is not known,
+/// so that a busy machine or a slow disk must not be taken for a dead one.
+const HURRY: Duration = Duration::from_millis(1000);
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)

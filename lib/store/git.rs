@@ -4,14 +4,14 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Finished, Invocation};
-use crate::base::file::is_older;
+use crate::base::file::{self, is_older};
 use crate::base::repository::git_dir;
 use crate::base::text::without_controls;
 use crate::store::place::Root;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The time limit for all git commands of one commit.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -218,13 +218,29 @@ fn reason(finished: &Finished) -> Option<String> {
     lines.find(|line| line.starts_with("fatal: ") || line.starts_with("error: ")).map(Cow::into_owned)
 }
 
-/// An older lock of git was left behind by a killed process, or a person is writing a commit message.
+/// An older lock of git was left behind by a killed process.
 const LOCKED: Duration = Duration::from_secs(10 * 60);
+/// So long a person may be writing a commit message, while git holds its lock.
+const WRITTEN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// git's lock files in the store's repository that are older than any git of ours runs.
+/// git's lock files in the store's repository that no git can need any longer.
 pub fn old_locks(root: &Root) -> Vec<PathBuf> {
-    let locks = git_dir(root.path()).map_or_else(Vec::new, |dir| locks_in(&dir));
-    locks.into_iter().filter(|lock| is_older(lock, LOCKED)).collect()
+    let Some(dir) = git_dir(root.path()) else { return Vec::new() };
+    let message = message_since(&dir);
+    let is_old = |lock: &PathBuf| {
+        let since = lock.metadata().and_then(|lock| lock.modified()).ok();
+        is_older(lock, if message.is_some() && message >= since { WRITTEN } else { LOCKED })
+    };
+    locks_in(&dir).into_iter().filter(is_old).collect()
+}
+
+/// When git gave a person a commit message to write, the last time; with the lines that tell how. Without an editor there
+/// are no such lines.
+fn message_since(dir: &Path) -> Option<SystemTime> {
+    let path = dir.join("COMMIT_EDITMSG");
+    let text = file::read(&path, 1 << 20).ok()?;
+    memchr::memmem::find(&text, b"\n# ")?;
+    path.metadata().and_then(|file| file.modified()).ok()
 }
 
 /// The directory itself, where `index.lock` and `HEAD.lock` are, `objects` with `maintenance.lock`, and all of `refs`.

@@ -138,6 +138,9 @@ pub struct Try {
     /// Which LLM command was asked: once that is another, the pause is over.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     asked: String,
+    /// So many tries in a row came before the end of the pause.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    early: u32,
     /// A call for several entries failed, so this one gets a call of its own.
     #[serde(default)]
     alone: bool,
@@ -158,16 +161,21 @@ fn is_zero(number: &u32) -> bool {
 /// A session that has ended so many runs in a row is set aside. One may have been killed by anything.
 const RUNS_ENDED: u32 = 2;
 
+/// So often another LLM command ends a pause: what looks like another each time, such as a file that the command itself
+/// writes, is not paid for without end.
+const EARLY: u32 = 2;
+
 /// What a try came to that ended the run.
 const ENDED_THE_RUN: &str =
     "the last runs that read its session did not get to the end of it: they were killed, or hung";
 
 impl Try {
-    /// A try before the end of the pause, because a person wants it, costs none of the three.
+    /// A try before the end of the pause, because a person wants it or another command is asked, costs none of the three.
     fn count(&mut self, error: &str, batch: &str, now: Timestamp) {
         let before = self.failures.clone();
         self.failures.count(error, batch, PAUSES.get(self.failures.tries as usize), now);
-        if before.is_paused(&PAUSES, now) {
+        self.early = if before.is_paused(&PAUSES, now) { self.early.saturating_add(1) } else { 0 };
+        if self.early > 0 {
             (self.failures.tries, self.failures.not_before) = (before.tries, before.not_before);
         }
     }
@@ -226,7 +234,8 @@ impl Tries {
 
     /// Its last try asked another LLM command than this one.
     pub fn asked_another(&self, id: &str, asked: &str) -> bool {
-        self.0.get(id).is_some_and(|entry| !entry.asked.is_empty() && entry.asked != asked)
+        let is_other = |entry: &Try| !entry.asked.is_empty() && entry.asked != asked;
+        self.0.get(id).is_some_and(|entry| is_other(entry) && entry.early < EARLY)
     }
 
     /// Why the last try failed.
@@ -610,11 +619,17 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let mut tries = Tries::default();
         let first = tries.fail("q", "why", ("b1", "command"), now);
-        for batch in ["b2", "b3", "b4"] {
-            assert_eq!(tries.fail("q", "again", (batch, "other"), now), first);
+        assert!(!tries.asked_another("q", "command"));
+        for (number, batch) in ["b2", "b3"].into_iter().enumerate() {
+            let other = number.to_string();
+            assert!(tries.asked_another("q", &other), "{number}");
+            assert_eq!(tries.fail("q", "again", (batch, &other), now), first);
         }
         assert_eq!((tries.0["q"].failures.tries, tries.error("q")), (1, Some("again")));
-        assert!(!tries.asked_another("q", "other") && tries.asked_another("q", "command"));
+        assert!(!tries.asked_another("q", "another each time"));
+        let mut later = Tries(tries.0.clone());
+        let _ = later.fail("q", "again", ("b4", "other"), after(now, 1).unwrap());
+        assert!(later.asked_another("q", "command") && later.0["q"].failures.tries == 2);
         assert!(tries.pause("q", now).is_some() && tries.pause("q", after(now, 1).unwrap()).is_none());
     }
 

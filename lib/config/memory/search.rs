@@ -4,6 +4,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::reach;
 use crate::config::memory::trust;
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,8 @@ pub fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
         }
         return Ok(ConfigFiles { main: Some(path), ..ConfigFiles::default() });
     }
-    let (dangling, own) = match users_own(env).ok().filter(|path| exists(path)) {
+    // It is waited for: without it, another store would be used, and secrets of the user's own patterns would stay.
+    let (dangling, own) = match users_own(env).ok().filter(|path| is_found(path.symlink_metadata())) {
         Some(path) if leads_nowhere(&path) => (Some(path), None),
         own => (None, own),
     };
@@ -72,6 +74,29 @@ fn leads_nowhere(path: &Path) -> bool {
 
 /// An unreadable file or a broken symlink counts as existing: reading it gives a useful error.
 fn exists(path: &Path) -> bool {
-    let missing = |e: std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-    reach::within(path, Path::symlink_metadata).is_ok_and(|found| !found.is_err_and(missing))
+    reach::within(path, Path::symlink_metadata).is_ok_and(is_found)
+}
+
+fn is_found(file: std::io::Result<Metadata>) -> bool {
+    !file.is_err_and(|e| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::env::pretend;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn the_user_s_own_file_is_used_however_slow_its_disk_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let env = pretend(&[("XDG_CONFIG_HOME", dir.path().to_str().unwrap())]);
+        let own = users_own(&env).unwrap();
+        fs_err::create_dir_all(own.parent().unwrap()).unwrap();
+        crate::base::file::install(&own, b"{}", 0o600).unwrap();
+        let (stuck, waits) = channel::<()>();
+        reach::within(&own, move |_| waits.recv().is_ok()).unwrap_err();
+        assert_eq!(files(None, &env).unwrap().main, Some(own));
+        drop(stuck);
+    }
 }

@@ -74,9 +74,12 @@ impl Run<'_> {
             program(line).and_then(|program| on_path(self.env.expand(&program).as_os_str(), self.env));
         let mut asked = line.to_owned();
         for path in program.into_iter().chain(words.filter(|word| word.is_absolute())) {
-            let known =
-                reach::within(&path, |path| path.metadata().map(|file| (file.len(), file.modified().ok())));
-            if let Ok(Ok(known)) = known {
+            let known = reach::within(&path, |path| {
+                // A directory changes with every file in it.
+                let file = path.metadata().ok().filter(|there| there.is_file())?;
+                Some((file.len(), file.modified().ok()))
+            });
+            if let Ok(Some(known)) = known {
                 asked += &format!("\0{}\0{known:?}", path.display());
             }
         }

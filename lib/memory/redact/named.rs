@@ -11,7 +11,7 @@ use crate::memory::redact::chars::{Class, URL, WORD, count, inner, leading, trai
 use crate::memory::redact::names::{NAME, NAMES, SecretName, VALUE};
 use crate::memory::redact::near::{Span, from};
 use crate::memory::redact::rules::words;
-use crate::memory::redact::value::{chosen, dice, phrase, placeholder, random, strong};
+use crate::memory::redact::value::{chosen, dice, phrase, placeholder, random, strong, version};
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let names = &*NAMES;
@@ -111,7 +111,10 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
         plain: name.in_capitals() || (sign == b'=' && spaces == 0) || sign == b'>',
         first: is_first(before),
     };
-    value(bare, right, &name, &context)
+    let found = value(bare, right, &name, &context)?;
+    // `passwd 1:4.13+dfsg1-1`: no password with a number, but a version with an epoch.
+    let epoch = trailing(&bytes[..at], 2, |byte| byte.is_ascii_digit());
+    (epoch == 0 || !version(&bytes[at - epoch..found.end])).then_some(found)
 }
 
 /// `--name value`, and netrc's `password value`. The space is at `at`, after what may be the end of a name.
@@ -136,7 +139,8 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let name = NAMES.name(before, false)?;
     let context = Assignment { sign: b' ', quotes_only: false, plain: true, first: false };
     let found = value(bare, at + 1, &name, &context)?;
-    (!setting || at_line_end(bare.bytes, found.end)).then_some(found)
+    let is_setting = || at_line_end(bare.bytes, found.end) && !version(&bare.bytes[found.start..found.end]);
+    (!setting || is_setting()).then_some(found)
 }
 
 /// `<td>name</td><td>value`, `| name | value |`, `name: NAME` and below it `value: …`, the field of a form: signs and words

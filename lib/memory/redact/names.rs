@@ -6,7 +6,9 @@ use std::sync::LazyLock;
 use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, trailing, until};
 use crate::memory::redact::near::{Certainty, Span};
 use crate::memory::redact::rules::{section, words};
-use crate::memory::redact::value::{chosen, dice, mixed, password, phrase, placeholder, random, varied};
+use crate::memory::redact::value::{
+    chosen, dice, mixed, password, phrase, placeholder, random, varied, version,
+};
 
 /// The longest name, in bytes.
 pub(super) const NAME: usize = 64;
@@ -142,7 +144,8 @@ impl SecretName<'_> {
         if self.rule == "forty" && value.len() == 40 {
             return varied(value) && value.iter().all(|byte| BASE64.has(*byte));
         }
-        if value.len() > VALUE || number(value) || is_path(value) {
+        // A person may have made up a password of numbers and words, but none with an epoch.
+        if value.len() > VALUE || number(value) || is_path(value) || value.contains(&b':') && version(value) {
             return false;
         }
         // Salts have blanks.

@@ -622,8 +622,25 @@ fn a_secret_is_found_however_it_is_written() {
         "    private String password;\n    private String user2name;\n",
         "we pin the version for node, 2024 is the year",
         "<label for=\"password\">Password (min. 8)</label>",
+        "ii  login         1:4.13+dfsg1-1+deb12u1  amd64  system login tools",
+        "ii  passwd        1:4.13+dfsg1-1+deb12u1  amd64  change and administer password data",
+        "ii  sudo          1.9.13p3-1+deb12u1      amd64  limited super user privileges",
+        "passwd 1:4.13+dfsg1-1+deb12u1\nlogin 1:4.13+dfsg1-1+deb12u1\npasswd 4.13+dfsg1-1\n",
+        "passwd/stable,now 1:4.13+dfsg1-1+deb12u1 amd64 [installed]",
+        "apt install passwd=1:4.13+dfsg1-1+deb12u1 login=1:4.13+dfsg1-1+deb12u1",
+        "A line is pw_name:pw_passwd:pw_uid:pw_gid:pw_gecos:pw_dir:pw_shell",
     ] {
         assert_eq!(plain().cleaned(honest), honest);
+    }
+    // What looks nearly so is none.
+    for (text, key) in [
+        ("password: KEY", "4.8.2019-anna"),
+        ("ii  login  1:KEY  amd64", "4.13+x9q4r2k8w3z7"),
+        ("ii  login  1:KEY  amd64", "4.13+dfsg1-Xk9qTw2"),
+        ("the password is KEY", "qz_x:vk_j:wq_z9"),
+    ] {
+        let clean = plain().cleaned(&text.replace("KEY", key));
+        assert!(!clean.contains(key), "{clean}");
     }
 }
 

@@ -41,13 +41,44 @@ pub(super) fn random(value: &[u8]) -> bool {
     let changing = changes as f32 / (value.len() - 1) as f32;
     let worded = if pairs == 0 { 0.5 } else { common as f32 / pairs as f32 };
     let digits = count(value, u8::is_ascii_digit);
-    match changing {
+    let is_random = match changing {
         // Hexadecimal digits include few letters.
         some if some >= 0.12 && digits * 4 >= value.len() => true,
         many if many >= 0.33 => worded < 0.85,
         some if some >= 0.12 => worded < 0.60,
         _ => pairs >= 11 && pairs + 1 == value.len() && worded < 0.50,
-    }
+    };
+    is_random && !version(value) && !fields(value)
+}
+
+/// The version of a package: `1:4.13+dfsg1-1+deb12u1`, `2.36-9ubuntu3.1`. Its first two numbers are joined by a full stop, and
+/// its parts are short: small letters and digits, which change places seldom.
+pub(super) fn version(value: &[u8]) -> bool {
+    let (epoch, number) = value.iter().position(|byte| *byte == b':').map_or((&b""[..], value), |at| {
+        let (epoch, number) = value.split_at(at);
+        (epoch, &number[1..])
+    });
+    let major = leading(number, 8, |byte| byte.is_ascii_digit());
+    let is_part = |part: &[u8]| {
+        let turns = part.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
+        part.len() <= 12
+            && turns <= 3
+            && part.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    epoch.len() <= 2
+        && epoch.iter().all(u8::is_ascii_digit)
+        && value.len() <= WORDY
+        && matches!(number[major..], [b'.', b'0'..=b'9', ..])
+        && major > 0
+        && number.split(|byte| b".+-~".contains(byte)).all(is_part)
+}
+
+/// The names of fields, joined by colons: `pw_name:pw_uid:pw_gid`.
+fn fields(value: &[u8]) -> bool {
+    let is_name = |name: &[u8]| {
+        (1..=16).contains(&name.len()) && name.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_')
+    };
+    value.split(|byte| *byte == b':').count() > 2 && value.split(|byte| *byte == b':').all(is_name)
 }
 
 /// Could a person have chosen it as a password: letters with digits or other characters?

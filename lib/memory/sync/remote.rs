@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, Finished};
-use crate::base::file;
+use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
@@ -12,6 +12,7 @@ use crate::store::history::history_lock;
 use crate::store::place::Root;
 use jiff::Timestamp;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The commit that the remote has, as we saw it last.
@@ -340,9 +341,28 @@ pub(super) fn set_up(git: &Git, address: &str, local: &str, branch: &str) -> Res
     Ok(())
 }
 
+/// Who syncs, or leaves, holds this.
+pub(super) fn lock_path(root: &Root) -> PathBuf {
+    root.state().join("sync.lock")
+}
+
+/// What the holder of it writes into it.
+pub(super) fn holder() -> String {
+    format!("memory-sync, process {}", std::process::id())
+}
+
 /// Ends that. The notes stay on both sides.
 pub fn leave(root: &Root, env: &Env) -> Result<Option<String>> {
     let Some(address) = current(root, env) else { return Ok(None) };
+    root.make()?;
+    // What is being sent now would still arrive there.
+    let _sync = match file::hold(&lock_path(root), &holder())? {
+        RunLock::Acquired(file) => file,
+        RunLock::HeldBy(who) => {
+            return Err(Error::busy(format!("nothing was done: {who} is syncing this store"))
+                .hint("run it again when that has ended"));
+        }
+    };
     let git = Git::new(root, env)?;
     let _lock = file::lock_for_change(&history_lock(root), true)?;
     // Also what it has of the remote's branches.

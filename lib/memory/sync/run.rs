@@ -115,8 +115,7 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         return Ok(SyncOutcome::NoRemote);
     }
     root.make()?;
-    let holder = format!("memory-sync, process {}", std::process::id());
-    let _lock = match file::hold(&root.state().join("sync.lock"), &holder)? {
+    let _lock = match file::hold(&remote::lock_path(root), &remote::holder())? {
         RunLock::Acquired(file) => file,
         RunLock::HeldBy(who) => return Ok(SyncOutcome::Busy(who)),
     };
