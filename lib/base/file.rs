@@ -379,9 +379,15 @@ pub fn remove_tree(dir: &Path) -> io::Result<()> {
     dir.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them.
+/// Writes a few bytes that may be lost or torn by a crash: whoever reads them must not rely on them. Those of the same length
+/// are there before or after.
 pub fn hint(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    open_with(path, 0o600, |options| options.write(true).create(true).truncate(true))?.write_all(bytes)
+    let mut file = open_with(path, 0o600, |options| options.write(true).create(true).truncate(false))?;
+    file.write_all(bytes)?;
+    if file.metadata()?.len() > bytes.len() as u64 {
+        file.set_len(bytes.len() as u64)?;
+    }
+    Ok(())
 }
 
 /// More is not a login.
@@ -477,4 +483,19 @@ fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
 #[cfg(not(unix))]
 fn open_beside(path: &Path) -> io::Result<AtomicWriteFile> {
     AtomicWriteFile::open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_replaces_a_longer_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("hint");
+        for text in ["longer\n", "short\n", "other\n"] {
+            hint(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
 }
