@@ -121,12 +121,20 @@ pub(crate) fn without_chance(text: &str) -> String {
     plain + rest
 }
 
-/// What is said on stderr, without how long it took, and whoever says it first.
+/// What is said on stderr, without how long it took and the run's id, and whoever says it first.
 pub(crate) fn told(err: &str) -> Vec<String> {
     let mut lines: Vec<String> =
-        err.lines().map(|line| line.replace(|c: char| c.is_ascii_digit(), "")).collect();
+        err.lines().map(|line| without_id(line).replace(|c: char| c.is_ascii_digit(), "")).collect();
     lines.sort();
     lines
+}
+
+/// Without the end of `20260228T150405Z-a1B2c3`.
+fn without_id(line: &str) -> String {
+    match line.split_once("T150405Z-") {
+        Some((before, id)) => format!("{before}{}", id.get(6..).unwrap_or_default()),
+        None => line.to_owned(),
+    }
 }
 
 /// `.NAME.XXXXXX`: a file that was not done.
