@@ -64,11 +64,12 @@ pub(super) fn directory(cx: &CheckContext, to: &mut Diagnosis) {
     }
 }
 
-/// Writes a file and removes it.
+/// Writes a file and removes it. One that a killed program left is used again.
 fn probe(dir: &Path) -> io::Result<()> {
-    let path = dir.join(format!("probe-{}", std::process::id()));
-    file::install_unsynced(&path, b"memory-doctor looks whether it can write here\n", 0o600)?;
-    file::forget(&path)
+    let path = dir.join("probe");
+    file::hint(&path, b"memory-doctor looks whether it can write here\n")?;
+    // Another doctor may have removed it.
+    file::if_exists(file::forget(&path)).map(drop)
 }
 
 /// A change of several notes that a killed program has left half made.
