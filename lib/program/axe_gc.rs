@@ -5,7 +5,7 @@
 
 use crate::agent::gc;
 use crate::agent::record::{Recorder, Tally, begun};
-use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, path, seconds, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, seconds, value};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::stderr::line;
@@ -13,6 +13,7 @@ use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
 use crate::memory::redact::Redactor;
+use crate::program::axe_run::AGENTS_DIR;
 use crate::provider::message::Reply;
 use crate::store::run_log::{self, LogCount, Trimmed};
 use crate::store::runs::Run;
@@ -29,7 +30,7 @@ pub(super) const ABOUT: About = About {
         flag("all", "every agent that has memory enabled, one after another"),
         value("model", "P/M", "use this model for the analysis"),
         flag("no-analysis", "trim without a call, for logs that do not fit any model"),
-        path("agents-dir", "DIR", "look for agents in DIR first"),
+        AGENTS_DIR,
         seconds("timeout", "the time for the analysis of one agent (default 120)"),
     ],
     words: Words::AtMost(1),

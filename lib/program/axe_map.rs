@@ -18,7 +18,7 @@ use crate::memory::redact::Redactor;
 use crate::program::axe_map::flow::{Flow, Sink};
 use crate::program::axe_map::line::Lines;
 use crate::program::axe_map::work::Task;
-use crate::program::axe_run::{Loaded, load};
+use crate::program::axe_run::{AGENTS_DIR, Loaded, MODEL, SET, SKILL, WORKDIR, load};
 use crate::store::answers::{Answers, Found, Known};
 use crate::store::runs::Run;
 use std::process::ExitCode;
@@ -37,13 +37,13 @@ pub(super) const ABOUT: About = About {
         count("budget", "limit for the tokens of all lines; exit 4 before the next call"),
         count("max-errors", "stop after N failed lines in a row (default 10)"),
         flag("strict", "an answer that is cut off, refused or empty is an error"),
-        value("model", "P/M", "use this model instead of the agent's"),
-        value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable"),
-        value("skill", "PATH", "use this skill instead of the agent's"),
+        MODEL,
+        SET,
+        SKILL,
         value("schema", "FILE", "each answer must be JSON that this JSON Schema accepts"),
-        value("workdir", "DIR", "look for files and run commands in DIR"),
+        WORKDIR,
         seconds("timeout", "limit for one line (default 120)"),
-        path("agents-dir", "DIR", "look for agents in DIR first"),
+        AGENTS_DIR,
         flag("dry-run", "count lines and tokens, call nothing"),
     ],
     words: Words::Needed(1, "agent name is required", "see them with: axe agents list"),

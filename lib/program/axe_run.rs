@@ -14,7 +14,8 @@ use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::agent::turn_file::{Continued, RunStart, TurnFile};
 use crate::base::cli::{
-    self, About, Args, Context, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds, value,
+    self, About, Args, Context, Flag, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds,
+    value,
 };
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -39,6 +40,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+// What programs that run an agent have in common.
+pub(super) const MODEL: Flag = value("model", "P/M", "use this model instead of the agent's");
+pub(super) const SET: Flag =
+    value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable");
+pub(super) const SKILL: Flag = value("skill", "PATH", "use this skill instead of the agent's");
+pub(super) const WORKDIR: Flag = value("workdir", "DIR", "look for files and run commands in DIR");
+pub(super) const AGENTS_DIR: Flag = path("agents-dir", "DIR", "look for agents in DIR first");
+
 pub(super) const ABOUT: About = About {
     name: "axe-run",
     caption: "run an agent: prompt in, answer out",
@@ -48,14 +57,14 @@ pub(super) const ABOUT: About = About {
         value("attach", "FILE", "show an image or a PDF; - is stdin; repeatable"),
         value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("continue", "RUN", "go on with a run that failed after calls of tools"),
-        value("model", "P/M", "use this model instead of the agent's"),
-        value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable"),
-        value("skill", "PATH", "use this skill instead of the agent's"),
+        MODEL,
+        SET,
+        SKILL,
         value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
-        value("workdir", "DIR", "look for files and run commands in DIR"),
+        WORKDIR,
         seconds("timeout", "limit for stdin, calls and sub-agents (default 120)"),
         count("max-tokens-total", "limit for the tokens of all calls; exit 4 before the next one"),
-        path("agents-dir", "DIR", "look for agents in DIR first"),
+        AGENTS_DIR,
         flag("no-stdin", "do not read stdin"),
         flag("skip-empty", "do nothing if what is piped in is blank"),
         flag("newline", "end the answer with a newline if it has none"),
