@@ -49,31 +49,6 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// All of them, from reading the notes once.
-    fn all<P: Persistence>(notes: &P, proposals: Vec<Proposal>) -> Result<Vec<Pending>> {
-        let texts = |proposal: &Proposal| proposal.entry.is_some();
-        let drafts: Vec<_> = proposals
-            .iter()
-            .filter_map(|proposal| Some((proposal.entry.as_ref()?, proposal.note.as_ref())))
-            .collect();
-        let mut beside = waiting::beside(notes, &drafts, true)?.into_iter();
-        let pending = |mut proposal: Proposal| {
-            let note = match &proposal.note {
-                None => None,
-                Some(id) => match notes.find(id) {
-                    Ok(note) => Some(note),
-                    Err(why) if why.kind() == ErrorKind::NotFound => None,
-                    Err(why) => return Err(why),
-                },
-            };
-            let beside = if texts(&proposal) { beside.next().unwrap_or_default() } else { Vec::new() };
-            // What stood beside it when it was written is out of date.
-            proposal.beside.clear();
-            Ok(Pending { proposal, note, beside })
-        };
-        proposals.clone().into_iter().map(pending).collect()
-    }
-
     /// Is the note another one than the proposal was made for?
     pub fn has_changed(&self) -> bool {
         match (&self.proposal.base, &self.note) {
@@ -147,7 +122,21 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// The store cannot be read.
     pub fn all_pending(&self, proposals: Vec<Proposal>) -> Result<Vec<Pending>> {
-        Pending::all(self.notes(), proposals)
+        let text = |proposal: &Proposal| Some((proposal.entry.clone()?, proposal.note.clone()));
+        let texts: Vec<_> = proposals.iter().filter_map(text).collect();
+        let mut beside = waiting::beside(self.notes(), &texts, true)?.into_iter();
+        let pending = |mut proposal: Proposal| {
+            let found = proposal.note.as_ref().map(|id| self.notes().find(id));
+            let note = match found {
+                Some(Err(why)) if why.kind() == ErrorKind::NotFound => None,
+                found => found.transpose()?,
+            };
+            // What stood beside it when it was written is out of date.
+            proposal.beside.clear();
+            let beside = proposal.entry.as_ref().and_then(|_| beside.next()).unwrap_or_default();
+            Ok(Pending { proposal, note, beside })
+        };
+        proposals.into_iter().map(pending).collect()
     }
 
     /// The changes of each session. Those that need the most attention come first, then the oldest; the sessions are in the
@@ -302,10 +291,10 @@ fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
 
 /// The text of the proposal as a note, for an editor. `None`: it brings no text.
 pub fn draft_text(proposal: &Proposal) -> Option<Vec<u8>> {
-    let Draft { title, summary, tags, scope, until, body, .. } = proposal.entry.clone()?;
-    let id = EntryId::make(&title, proposal.created_at, |_| false);
-    let meta = Meta { title, summary, tags, scope, until, ..Meta::new(id) };
-    Some(Entry::new(meta, whole_lines(&body).as_bytes()).bytes().to_vec())
+    let draft = proposal.entry.as_ref()?;
+    let id = EntryId::make(&draft.title, proposal.created_at, |_| false);
+    let meta = Meta { sources: Vec::new(), ..draft.meta(id) };
+    Some(Entry::new(meta, whole_lines(&draft.body).as_bytes()).bytes().to_vec())
 }
 
 /// The note that the proposal is about, or the one that it was merged into since.
@@ -357,17 +346,8 @@ fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestam
     if let Some(there) = is_taken.then(|| made(&id)).flatten() {
         return Ok(there);
     }
-    let meta = Meta {
-        title,
-        summary: draft.summary.clone(),
-        tags: draft.tags.clone(),
-        status: Status::Consolidated,
-        scope: draft.scope,
-        until: draft.until,
-        created_at: proposal.created_at,
-        sources: draft.sources.clone(),
-        ..Meta::new(id)
-    };
+    let (status, created_at) = (Status::Consolidated, proposal.created_at);
+    let meta = Meta { title, status, created_at, ..draft.meta(id) };
     let mut entry = Entry::new(meta, whole_lines(&draft.body).as_bytes());
     vouch(&mut entry, now)?;
     entry.fits()?;

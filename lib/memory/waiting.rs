@@ -7,7 +7,7 @@ use crate::memory::links::{self, Ended};
 use crate::memory::lists::TURNS;
 use crate::memory::search::{language, words};
 use crate::store::change::Change;
-use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, add_missing};
+use crate::store::entry::{Entry, EntryId, Meta, Scope, Source};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ pub fn keep<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Pr
     let (waiting, _) = change.notes.proposals()?;
     let kept = match waiting.iter().find(|there| there.id == proposal.id) {
         Some(there) if (there.op, &there.note) == (proposal.op, &proposal.note) => {
-            joined(there, proposal, true)
+            there.joined(proposal, true)
         }
         Some(_) => proposal.with_own_id(&waiting),
         None => proposal,
@@ -49,7 +49,7 @@ pub fn keep<P: Persistence>(change: &Change<P>, proposal: Proposal) -> Result<Pr
 
 fn put<P: Persistence>(change: &Change<P>, mut proposal: Proposal, waiting: &[Proposal]) -> Result<Proposal> {
     if let Some(draft) = &proposal.entry {
-        let beside = beside(&change.notes, &[(draft, proposal.note.as_ref())], false)?;
+        let beside = beside(&change.notes, &[(draft.clone(), proposal.note.clone())], false)?;
         proposal.beside = beside.into_iter().flatten().map(|(id, _)| id).collect();
     }
     if !waiting.contains(&proposal) {
@@ -71,33 +71,10 @@ pub fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
                 }
                 _ => false,
             };
-            joined(there, proposal, says_more)
+            there.joined(proposal, says_more)
         }
         None => proposal.with_own_id(waiting),
     }
-}
-
-/// `there` with what `new` adds; with its text too, if that is to take the old one's place. The old text stays in the
-/// store's history. No reason goes: only a person clears them.
-fn joined(there: &Proposal, new: Proposal, takes_text: bool) -> Proposal {
-    let mut joined = there.clone();
-    add_missing(&mut joined.evidence, new.evidence);
-    add_missing(&mut joined.reasons, new.reasons);
-    // Who vouches least for one of them vouches for it.
-    joined.by = there.by.max(new.by);
-    if let (Some(ours), Some(mut theirs)) = (&mut joined.entry, new.entry) {
-        let sources = std::mem::take(&mut ours.sources);
-        let newer = std::mem::replace(&mut theirs.sources, sources);
-        let is_other = takes_text && *ours != (Draft { sources: Vec::new(), ..theirs.clone() });
-        if is_other {
-            (joined.base, joined.session) = (new.base, new.session.or(joined.session));
-            *ours = theirs;
-        } else {
-            ours.sources = theirs.sources;
-        }
-        add_missing(&mut ours.sources, newer);
-    }
-    joined
 }
 
 /// Are they about the same? Two texts for one note are; two new notes, if they say nearly the same, numbers aside.
@@ -232,7 +209,7 @@ fn stems(words: &[String]) -> BTreeSet<String> {
 /// title has most of its words. The note that it would change is none of them.
 pub fn beside<P: Persistence>(
     notes: &P,
-    drafts: &[(&Draft, Option<&EntryId>)],
+    drafts: &[(Draft, Option<EntryId>)],
     by_title: bool,
 ) -> Result<Vec<Vec<(EntryId, String)>>> {
     if drafts.is_empty() {
@@ -242,8 +219,8 @@ pub fn beside<P: Persistence>(
     let scan = notes.scan(&[Place::Topics], |note| {
         let meta = note.entry.meta();
         let there = SaidText::of_note(&note.entry);
-        let is_beside = |((draft, own), said): (&(&Draft, Option<&EntryId>), &SaidText)| {
-            *own != Some(&meta.id)
+        let is_beside = |((draft, own), said): (&(Draft, Option<EntryId>), &SaidText)| {
+            own.as_ref() != Some(&meta.id)
                 && is_shown_with(meta, draft)
                 && (said.shares_facts_with(&there) || by_title && said.shares_title_with(&there))
         };

@@ -96,10 +96,8 @@ pub struct Proposal {
     /// The note that would change. `None` for a new one.
     pub note: Option<EntryId>,
     /// The note as it was when this was proposed, see [`Entry::base`](crate::store::entry::Entry::base).
-    #[serde(default)]
     pub base: Option<String>,
     /// The text, of an operation that brings one.
-    #[serde(default)]
     pub entry: Option<Draft>,
     pub by: By,
     #[serde(default)]
@@ -111,7 +109,6 @@ pub struct Proposal {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<EntryId>,
     /// The session that it comes from, or the remote, see [`REMOTE`].
-    #[serde(default)]
     pub session: Option<Source>,
     /// The id that a new note has in the remote: once accepted it is the same note.
     #[serde(rename = "noteThere", default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +137,6 @@ pub struct Draft {
     #[serde(default)]
     pub tags: Vec<String>,
     pub scope: Scope,
-    #[serde(default)]
     pub until: Option<Date>,
     pub body: String,
     #[serde(default)]
@@ -164,6 +160,12 @@ impl Draft {
         let Meta { title, summary, tags, scope, until, sources, .. } = entry.meta().clone();
         let body = String::from_utf8_lossy(entry.body()).into_owned();
         Draft { title, summary, tags, scope, until, body, sources }
+    }
+
+    /// What a new note with this text says of itself.
+    pub fn meta(&self, id: EntryId) -> Meta {
+        let Draft { title, summary, tags, scope, until, sources, .. } = self.clone();
+        Meta { title, summary, tags, scope, until, sources, ..Meta::new(id) }
     }
 
     /// They say the same. Where it was said does not matter.
@@ -225,19 +227,29 @@ impl Proposal {
     /// What is to be kept, where `waiting` are there: the one of them that says the same, with the evidence of both; or
     /// this one, with an id of its own. The same again changes nothing.
     pub fn merged_into(self, waiting: &[Proposal]) -> Proposal {
-        let Some(there) = waiting.iter().find(|there| there.is_the_same_as(&self)) else {
-            return self.with_own_id(waiting);
-        };
-        let mut there = there.clone();
-        add_missing(&mut there.evidence, self.evidence);
-        add_missing(&mut there.reasons, self.reasons);
-        add_missing(&mut there.beside, self.beside);
-        if let (Some(ours), Some(theirs)) = (self.entry, &mut there.entry) {
-            add_missing(&mut theirs.sources, ours.sources);
+        match waiting.iter().find(|there| there.is_the_same_as(&self)) {
+            Some(there) => there.joined(self, false),
+            None => self.with_own_id(waiting),
         }
+    }
+
+    /// With what `new` adds; with its text too, if that is to take the old one's place. The old text stays in the store's
+    /// history. No reason goes: only a person clears them.
+    pub fn joined(&self, new: Proposal, takes_text: bool) -> Proposal {
+        let mut joined = self.clone();
+        add_missing(&mut joined.evidence, new.evidence);
+        add_missing(&mut joined.reasons, new.reasons);
+        add_missing(&mut joined.beside, new.beside);
         // Who vouches least for one of them vouches for it.
-        there.by = there.by.max(self.by);
-        there
+        joined.by = self.by.max(new.by);
+        if let (Some(ours), Some(mut theirs)) = (&mut joined.entry, new.entry) {
+            add_missing(&mut ours.sources, std::mem::take(&mut theirs.sources));
+            if takes_text && !ours.says_the_same_as(&theirs) {
+                *ours = Draft { sources: std::mem::take(&mut ours.sources), ..theirs };
+                (joined.base, joined.session) = (new.base, new.session.or(joined.session));
+            }
+        }
+        joined
     }
 
     /// The notes that it would change, and those that say something about the same.

@@ -6,7 +6,7 @@ use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, W
 use crate::memory::links::Ended;
 use crate::memory::waiting;
 use crate::store::change::Change;
-use crate::store::entry::{By, Entry, EntryId, Meta, Source, Status, Tier, add_missing};
+use crate::store::entry::{By, Entry, EntryId, Meta, Source, Status, add_missing};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
 use jiff::Timestamp;
@@ -49,23 +49,6 @@ impl Made {
         self.waiting.extend(more.waiting);
         self.warnings.extend(more.warnings);
     }
-
-    fn note(&mut self, id: &EntryId, title: &str, action: Action) {
-        self.written.push(Written { id: id.clone(), title: title.to_owned(), action });
-    }
-
-    fn waits<P: Persistence>(&mut self, change: &Change<P>, proposal: Proposal) {
-        let Proposal { id, op, note, entry, .. } = proposal;
-        let title = match (entry, &note) {
-            (Some(entry), _) => entry.title,
-            (None, Some(id)) => {
-                let found = change.notes.find_own(id);
-                found.map_or_else(|_| id.to_string(), |note| note.entry.meta().title.clone())
-            }
-            (None, None) => String::new(),
-        };
-        self.waiting.push(Waiting { id, op, note, title, withdrawn: None });
-    }
 }
 
 /// Carries out a change; if it is made already, nothing. What a person has changed since stays, and the new text waits as
@@ -80,92 +63,173 @@ pub fn write<P: Persistence>(
     at: Timestamp,
     may_be_written: bool,
 ) -> Result<Made> {
-    let change = Change::of(notes)?;
-    let mut made = Made::default();
-    let at = at.as_millisecond();
+    let (change, at) = (Change::of(notes)?, at.as_millisecond());
+    let mut writer = Writer { change, at, may_be_written, made: Made::default() };
     match planned {
-        PlannedChange::Note(note) => {
-            let there = note.update.as_ref().map(|id| change.notes.own(id)).transpose()?.flatten();
-            match there.filter(|there| there.place == Place::Topics) {
-                Some(old) => update(&change, note, &old, at, &mut made)?,
-                // A note that has gone since has no new text: it is a new note.
-                None => create(&change, note, at, may_be_written, &mut made)?,
-            }
-            if let [written] = &made.written[..]
-                && let Some(note) = change.notes.own(&written.id)?
-            {
-                waiting::landed(&change, &note)?;
-            }
-        }
-        PlannedChange::Retire(retirement) => retire(&change, retirement, at, &mut made)?,
+        PlannedChange::Note(note) => writer.note(note)?,
+        PlannedChange::Retire(retirement) => writer.retire(retirement)?,
         PlannedChange::Propose(proposal) => {
-            made.waits(&change, waiting::keep(&change, (**proposal).clone())?);
+            let waiting = waiting::keep(&writer.change, (**proposal).clone())?;
+            writer.waits(waiting);
         }
-        PlannedChange::Withdraw(waiting) => withdraw(&change, waiting, may_be_written, &mut made)?,
+        PlannedChange::Withdraw(waiting) => writer.withdraw(waiting)?,
     }
-    change.write().map(|()| made)
+    writer.change.write().map(|()| writer.made)
 }
 
-/// Takes back what waits. The commit of this run says why, and the run does.
-fn withdraw<P: Persistence>(
-    change: &Change<P>,
-    waiting: &Waiting,
-    may_be_written: bool,
-    made: &mut Made,
-) -> Result<()> {
-    let id = &waiting.id;
-    let is_there = change.notes.proposals()?.0.iter().any(|there| there.id == *id);
-    // Where it was not this process before a crash, a person has decided meanwhile.
-    if !is_there && !may_be_written {
-        made.warnings.push(format!("{id} is not withdrawn: it no longer waits"));
-        return Ok(());
-    }
-    waiting::end(change, &Ended::from([(id.clone(), None)]))?;
-    made.warnings.extend(waiting.withdrawal());
-    made.waiting.push(waiting.clone());
-    Ok(())
-}
-
-/// Replaces the text of a note. What it said before stays in the archive.
-fn update<P: Persistence>(
-    change: &Change<P>,
-    note: &PlannedNote,
-    old: &Note,
+struct Writer<'a, P: Persistence> {
+    change: Change<'a, P>,
+    /// Unix time in milliseconds.
     at: i64,
-    made: &mut Made,
-) -> Result<()> {
-    let draft = Draft { body: whole_lines(&note.draft.body), ..note.draft.clone() };
-    let meta = old.entry.meta();
-    // Written before a crash.
-    if (old.entry.body(), &meta.title, meta.updated_at) == (draft.body.as_bytes(), &draft.title, at) {
-        made.note(&meta.id, &draft.title, Action::Update);
-        return Ok(());
+    may_be_written: bool,
+    made: Made,
+}
+
+impl<P: Persistence> Writer<'_, P> {
+    fn done(&mut self, id: &EntryId, title: &str, action: Action) {
+        self.made.written.push(Written { id: id.clone(), title: title.to_owned(), action });
     }
-    let entry = match note.replaces.as_ref() == Some(&old.entry.fingerprint()) {
-        true => updated(&old.entry, note, &draft, at),
-        false => Err(Error::conflict("it has changed since it was read")),
-    };
-    match entry {
-        Ok(entry) => {
-            change.supersede(old, entry, at)?;
-            made.note(&meta.id, &draft.title, Action::Update);
-        }
-        Err(why) => {
-            let (path, why) = (old.path.display(), why.message());
-            made.warnings.push(format!("\"{path}\" is not updated: {why}; the change waits for review"));
-            let session = draft.sources.first().cloned();
-            let mut tags = meta.tags.clone();
-            add_missing(&mut tags, draft.tags);
-            let draft = Some(Draft { tags, ..draft });
-            let proposal = Proposal {
-                reasons: vec![format!("The note is not updated: {why}.")],
-                session,
-                ..Proposal::about(&old.entry, Op::Update, draft, note.by, note.created_at)
-            };
-            made.waits(change, waiting::settle(change, proposal)?);
-        }
+
+    fn waits(&mut self, proposal: Proposal) {
+        let Proposal { id, op, note, entry, .. } = proposal;
+        let title = match (entry, &note) {
+            (Some(entry), _) => entry.title,
+            (None, Some(id)) => {
+                let found = self.change.notes.find_own(id);
+                found.map_or_else(|_| id.to_string(), |note| note.entry.meta().title.clone())
+            }
+            (None, None) => String::new(),
+        };
+        self.made.waiting.push(Waiting { id, op, note, title, withdrawn: None });
     }
-    Ok(())
+
+    fn note(&mut self, note: &PlannedNote) -> Result<()> {
+        let there = note.update.as_ref().map(|id| self.change.notes.own(id)).transpose()?.flatten();
+        match there.filter(|there| there.place == Place::Topics) {
+            Some(old) => self.update(note, &old)?,
+            // A note that has gone since has no new text: it is a new note.
+            None => self.create(note)?,
+        }
+        if let [written] = &self.made.written[..]
+            && let Some(note) = self.change.notes.own(&written.id)?
+        {
+            waiting::landed(&self.change, &note)?;
+        }
+        Ok(())
+    }
+
+    /// Takes back what waits. The commit of this run says why, and the run does.
+    fn withdraw(&mut self, waiting: &Waiting) -> Result<()> {
+        let id = &waiting.id;
+        let is_there = self.change.notes.proposals()?.0.iter().any(|there| there.id == *id);
+        // Where it was not this process before a crash, a person has decided meanwhile.
+        if !is_there && !self.may_be_written {
+            self.made.warnings.push(format!("{id} is not withdrawn: it no longer waits"));
+            return Ok(());
+        }
+        waiting::end(&self.change, &Ended::from([(id.clone(), None)]))?;
+        self.made.warnings.extend(waiting.withdrawal());
+        self.made.waiting.push(waiting.clone());
+        Ok(())
+    }
+
+    /// Replaces the text of a note. What it said before stays in the archive.
+    fn update(&mut self, note: &PlannedNote, old: &Note) -> Result<()> {
+        let draft = Draft { body: whole_lines(&note.draft.body), ..note.draft.clone() };
+        let meta = old.entry.meta();
+        // Written before a crash.
+        if (old.entry.body(), &meta.title, meta.updated_at) == (draft.body.as_bytes(), &draft.title, self.at) {
+            self.done(&meta.id, &draft.title, Action::Update);
+            return Ok(());
+        }
+        let entry = match note.replaces.as_ref() == Some(&old.entry.fingerprint()) {
+            true => updated(&old.entry, note, &draft, self.at),
+            false => Err(Error::conflict("it has changed since it was read")),
+        };
+        match entry {
+            Ok(entry) => {
+                self.change.supersede(old, entry, self.at)?;
+                self.done(&meta.id, &draft.title, Action::Update);
+            }
+            Err(why) => {
+                let (path, why) = (old.path.display(), why.message());
+                let warning = format!("\"{path}\" is not updated: {why}; the change waits for review");
+                self.made.warnings.push(warning);
+                let session = draft.sources.first().cloned();
+                let mut tags = meta.tags.clone();
+                add_missing(&mut tags, draft.tags);
+                let draft = Some(Draft { tags, ..draft });
+                let proposal = Proposal {
+                    reasons: vec![format!("The note is not updated: {why}.")],
+                    session,
+                    ..Proposal::about(&old.entry, Op::Update, draft, note.by, note.created_at)
+                };
+                let waiting = waiting::settle(&self.change, proposal)?;
+                self.waits(waiting);
+            }
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, note: &PlannedNote) -> Result<()> {
+        let PlannedNote { id, created_at, draft, .. } = note;
+        self.done(id, &draft.title, Action::Create);
+        // Written before a crash, and perhaps read or renamed since. To find that it is not there, every note is read.
+        if self.may_be_written
+            && let Some(there) = self.change.notes.own(id)?
+            && there.entry.meta().created_at == *created_at
+        {
+            return Ok(());
+        }
+        let mut meta = Meta {
+            status: note.status,
+            by: Some(note.by),
+            outside: note.outside.clone(),
+            created_at: *created_at,
+            updated_at: self.at,
+            ..draft.meta(id.clone())
+        };
+        let body = whole_lines(&draft.body);
+        // Many sources with long paths are more than a front matter takes. A plan that can never be written would
+        // stand in the way of all that comes after it.
+        let mut entry = sealed(&meta, &body)?;
+        while entry.fits().is_err() && meta.sources.pop().is_some() {
+            entry = sealed(&meta, &body)?;
+        }
+        let (kept, all) = (meta.sources.len(), draft.sources.len());
+        if kept < all {
+            let warning = format!("\"{}\": only {kept} of its {all} sources have room", draft.title);
+            self.made.warnings.push(warning);
+        }
+        entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", draft.title)))?;
+        self.change.add(entry).map(drop)
+    }
+
+    /// Puts a note into the archive.
+    fn retire(&mut self, Retirement { id, title, replaces, .. }: &Retirement) -> Result<()> {
+        match self.change.notes.find_own(id) {
+            Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => {
+                self.made.warnings.push(format!("{id} is not retired: {}", why.message()));
+            }
+            Err(why) => return Err(why),
+            Ok(note) if note.place == Place::Topics && note.entry.fingerprint() != *replaces => {
+                let proposal = Proposal {
+                    reasons: vec!["The note has changed since the model saw it.".to_owned()],
+                    ..Proposal::about(&note.entry, Op::Retire, None, By::Agent, self.at)
+                };
+                let waiting = waiting::settle(&self.change, proposal)?;
+                self.waits(waiting);
+            }
+            Ok(note) => {
+                // It is there already where it was retired before a crash.
+                if note.place == Place::Topics {
+                    self.change.archive(&note)?;
+                }
+                self.done(id, title, Action::Retire);
+            }
+        }
+        Ok(())
+    }
 }
 
 fn updated(old: &Entry, note: &PlannedNote, draft: &Draft, at: i64) -> Result<Entry> {
@@ -199,53 +263,6 @@ fn updated(old: &Entry, note: &PlannedNote, draft: &Draft, at: i64) -> Result<En
     Ok(entry)
 }
 
-fn create<P: Persistence>(
-    change: &Change<P>,
-    note: &PlannedNote,
-    at: i64,
-    may_be_written: bool,
-    made: &mut Made,
-) -> Result<()> {
-    let PlannedNote { id, created_at, draft, .. } = note;
-    made.note(id, &draft.title, Action::Create);
-    // Written before a crash, and perhaps read or renamed since. To find that it is not there, every note is read.
-    if may_be_written
-        && let Some(there) = change.notes.own(id)?
-        && there.entry.meta().created_at == *created_at
-    {
-        return Ok(());
-    }
-    let Draft { title, summary, tags, scope, until, body, sources } = draft.clone();
-    let mut meta = Meta {
-        title,
-        summary,
-        tags,
-        status: note.status,
-        tier: Tier::Warm,
-        scope,
-        until,
-        by: Some(note.by),
-        outside: note.outside.clone(),
-        created_at: *created_at,
-        updated_at: at,
-        sources,
-        ..Meta::new(id.clone())
-    };
-    let body = whole_lines(&body);
-    // Many sources with long paths are more than a front matter takes. A plan that can never be written would
-    // stand in the way of all that comes after it.
-    let mut entry = sealed(&meta, &body)?;
-    while entry.fits().is_err() && meta.sources.pop().is_some() {
-        entry = sealed(&meta, &body)?;
-    }
-    let (kept, all) = (meta.sources.len(), draft.sources.len());
-    if kept < all {
-        made.warnings.push(format!("\"{}\": only {kept} of its {all} sources have room", draft.title));
-    }
-    entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", draft.title)))?;
-    change.add(entry).map(drop)
-}
-
 fn sealed(meta: &Meta, body: &str) -> Result<Entry> {
     let mut entry = Entry::new(meta.clone(), body.as_bytes());
     // One that is too large cannot be read again, and is told so by whoever asks for it.
@@ -253,35 +270,4 @@ fn sealed(meta: &Meta, body: &str) -> Result<Entry> {
         entry.seal()?;
     }
     Ok(entry)
-}
-
-/// Puts a note into the archive.
-fn retire<P: Persistence>(
-    change: &Change<P>,
-    retirement: &Retirement,
-    at: i64,
-    made: &mut Made,
-) -> Result<()> {
-    let Retirement { id, title, replaces, .. } = retirement;
-    match change.notes.find_own(id) {
-        Err(why) if matches!(why.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) => {
-            made.warnings.push(format!("{id} is not retired: {}", why.message()));
-        }
-        Err(why) => return Err(why),
-        Ok(note) if note.place == Place::Topics && note.entry.fingerprint() != *replaces => {
-            let proposal = Proposal {
-                reasons: vec!["The note has changed since the model saw it.".to_owned()],
-                ..Proposal::about(&note.entry, Op::Retire, None, By::Agent, at)
-            };
-            made.waits(change, waiting::settle(change, proposal)?);
-        }
-        Ok(note) => {
-            // It is there already where it was retired before a crash.
-            if note.place == Place::Topics {
-                change.archive(&note)?;
-            }
-            made.note(id, title, Action::Retire);
-        }
-    }
-    Ok(())
 }
