@@ -130,12 +130,12 @@ fn a_batch(is_consolidate: bool, scratch: &Scratch, root: &Root, bytes: &[u8]) {
 
 /// Whatever was saved is wanted again when it is taken up again.
 fn resumes<P: Pipeline>(pipeline: &P, batch: &Batch) {
-    given(Saved::<StateOf<P>>::load(batch), |saved| {
+    given(batch.load::<Saved<StateOf<P>>>(), |saved| {
         let saved = saved.unwrap();
         let state = pipeline.step(saved.state, Event::Resumed);
         P::name(&state);
         batch.save(&Saved { progress: saved.progress.clone(), state: state.clone() }).unwrap();
-        let again = Saved::<StateOf<P>>::load(batch).unwrap().unwrap();
+        let again = batch.load::<Saved<StateOf<P>>>().unwrap().unwrap();
         assert_eq!((&again.progress, &again.state), (&saved.progress, &state));
         assert_eq!(pipeline.step(again.state, Event::Resumed), state);
     });

@@ -6,7 +6,7 @@ mod pieces;
 pub use crate::memory::facts::pieces::{PieceKind, pieces};
 
 use crate::base::text::border;
-use crate::memory::links::is_name;
+use crate::memory::links::{LINK_CAP, is_inside, is_name};
 use crate::memory::lists::List;
 use crate::store::entry::EntryId;
 use std::collections::{BTreeSet, HashSet};
@@ -22,8 +22,6 @@ const SEARCHED: usize = 1000;
 const PHRASE_BYTES: usize = 100;
 /// So many items of `gone` are heard; the others count as not matched.
 const ITEMS: usize = 200;
-/// The longest inside of `[[…]]`, in bytes: a title.
-const LINK_BYTES: usize = 200;
 
 /// The facts of a text that another lacks.
 pub struct Loss<'a> {
@@ -143,12 +141,8 @@ fn found<'a>(text: &'a str, exists: &dyn Fn(&EntryId) -> bool) -> Vec<Fact<'a>> 
             && let Some((before, after)) = rest.split_once("[[")
         {
             words(before).filter_map(|word| word.fact(is_span, exists)).for_each(&mut add);
-            let near = &after[..border(after, LINK_BYTES + "]]".len())];
-            match near
-                .find("]]")
-                .map(|end| (&after[..end], &after[end + 2..]))
-                .filter(|(inner, _)| is_link(inner))
-            {
+            let near = &after[..border(after, LINK_CAP + "]]".len())];
+            match near.find("]]").map(|end| after.split_at(end)).filter(|(inner, _)| is_inside(inner)) {
                 Some((inner, behind)) => {
                     let name = inner.split('|').next().unwrap_or(inner).trim();
                     let leads = EntryId::whole(name).map_or_else(|| !is_name(name), |id| exists(&id));
@@ -156,7 +150,7 @@ fn found<'a>(text: &'a str, exists: &dyn Fn(&EntryId) -> bool) -> Vec<Fact<'a>> 
                         let start = before.len();
                         add(Fact { text: &rest[start..start + inner.len() + 4], is_link: true });
                     }
-                    rest = behind;
+                    rest = &behind["]]".len()..];
                 }
                 None => rest = after,
             }
@@ -173,13 +167,6 @@ fn is_our_own(paragraph: &str) -> bool {
         let inner = link.trim().strip_prefix("[[").and_then(|link| link.strip_suffix("]]"));
         inner.is_some_and(is_name)
     })
-}
-
-fn is_link(inner: &str) -> bool {
-    !inner.is_empty()
-        && inner.len() <= LINK_BYTES
-        && inner.trim() == inner
-        && !inner.contains(['[', ']', '\n'])
 }
 
 /// Is it a pair like `and/or`?
@@ -362,6 +349,13 @@ enum Edges {
     Strict,
 }
 
+impl Edges {
+    /// Does a word end at this character, behind which there is another word (`joined`)?
+    fn end_at(self, c: char, joined: bool) -> bool {
+        !c.is_alphanumeric() && c != '_' && !(self == Edges::Strict && matches!(c, '-' | '.') && joined)
+    }
+}
+
 /// Does a text hold a word or phrase, whole? Both are [`folded`].
 fn holds(text: &str, part: &str, edges: Edges) -> bool {
     let is_numeric = part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -391,9 +385,7 @@ fn begins(before: &str, part: &str, edges: Edges) -> bool {
     if is_unspaced(c) {
         return true;
     }
-    !c.is_alphanumeric()
-        && c != '_'
-        && !(edges == Edges::Strict && matches!(c, '-' | '.') && joined.is_some())
+    edges.end_at(c, joined.is_some())
 }
 
 fn ends(after: &str, part: &str, is_numeric: bool, edges: Edges) -> bool {
@@ -411,9 +403,7 @@ fn ends(after: &str, part: &str, is_numeric: bool, edges: Edges) -> bool {
         return after[..after.len() - unit.len()].chars().count() <= 3
             && !unit.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     }
-    !c.is_alphanumeric()
-        && c != '_'
-        && !(edges == Edges::Strict && matches!(c, '-' | '.') && joined.is_some())
+    edges.end_at(c, joined.is_some())
 }
 
 #[cfg(test)]

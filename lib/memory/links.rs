@@ -13,7 +13,7 @@ pub(super) fn new_id(title: &str, created_at: i64, ids: &mut BTreeSet<EntryId>) 
 }
 
 /// The longest inside of a link, in bytes: a title.
-const LINK_CAP: usize = 200;
+pub const LINK_CAP: usize = 200;
 /// Stands for a link that leads nowhere, until its words are gone too. No text of ours has one.
 const DEAD: char = '\0';
 /// Words that only lead to a link.
@@ -93,13 +93,12 @@ fn resolve_piece(
 ) {
     let mut rest = piece;
     while let Some((before, after)) = rest.split_once("[[") {
+        resolved.push_str(before);
         let Some((inner, behind)) = after.split_once("]]").filter(|(inner, _)| is_link(inner)) else {
-            resolved.push_str(before);
             resolved.push_str("[[");
             rest = after;
             continue;
         };
-        resolved.push_str(before);
         // `[[id__a1B2c3|words]]` shows other words.
         let (name, words) = inner.split_once('|').map_or((inner, None), |(name, words)| (name, Some(words)));
         let target = targets.labels.get(name).cloned().or_else(|| known(name, targets));
@@ -128,11 +127,12 @@ fn known(name: &str, targets: &LinkTargets) -> Option<String> {
 
 /// A name, or words: not a number, nor what a shell tests, which has blanks at its ends.
 fn is_link(inner: &str) -> bool {
-    !inner.is_empty()
-        && inner.len() <= LINK_CAP
-        && inner.trim() == inner
-        && !inner.contains(['[', ']', '\n', '$', '='])
-        && !inner.chars().all(|c| c.is_ascii_digit())
+    is_inside(inner) && !inner.contains(['$', '=']) && !inner.chars().all(|c| c.is_ascii_digit())
+}
+
+/// May this stand between the brackets of a link?
+pub fn is_inside(inner: &str) -> bool {
+    (1..=LINK_CAP).contains(&inner.len()) && inner.trim() == inner && !inner.contains(['[', ']', '\n'])
 }
 
 /// Is it a name that says nothing to a reader: an id, or `n4`, as replies name their entries?
@@ -309,11 +309,8 @@ fn without_tail(text: &str) -> String {
         let joint = CONJUNCTIONS.iter().find_map(|word| left.strip_suffix(&format!(" {word}")));
         left = joint.unwrap_or(left);
     }
-    without_tail_of(left, &text[trimmed.len()..])
-}
-
-fn without_tail_of(left: &str, blanks: &str) -> String {
-    left.replace(&format!(" {DEAD}"), "").replace(DEAD, "").trim_end().to_owned() + blanks
+    let left = left.replace(&format!(" {DEAD}"), "").replace(DEAD, "");
+    left.trim_end().to_owned() + &text[trimmed.len()..]
 }
 
 #[cfg(test)]

@@ -7,12 +7,12 @@ use crate::memory::record::dangers;
 use crate::memory::service::NoteService;
 use crate::memory::waiting;
 use crate::store::change::Change;
-use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status, add_missing, one_line};
+use crate::store::entry::{By, Entry, EntryId, Meta, REVIEW, Scope, Source, Status};
+use crate::store::entry::{add_missing, one_line, repos};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{self, Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::slice;
 
@@ -417,7 +417,7 @@ fn text_of_draft(draft: &Draft) -> String {
     if !draft.tags.is_empty() {
         text += &format!("tags: {}\n", draft.tags.join(" "));
     }
-    let repos: BTreeSet<&str> = draft.sources.iter().filter_map(|source| source.repo.as_deref()).collect();
+    let repos = repos(&draft.sources);
     text += &match (draft.scope, repos.is_empty()) {
         (Scope::Global, _) => "scope: global\n".to_owned(),
         (Scope::Repo, true) => "scope: repo\n".to_owned(),

@@ -7,9 +7,10 @@ use crate::memory::links::{self, Ended};
 use crate::memory::lists::TURNS;
 use crate::memory::search::{language, words};
 use crate::store::change::Change;
-use crate::store::entry::{Entry, EntryId, Meta, Scope, Source};
+use crate::store::entry::{EntryId, Meta, Scope, repos};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{Draft, Op, Proposal};
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 /// Of so many words in a hundred two texts are the same discovery, if their facts are.
@@ -105,10 +106,6 @@ fn is_marked_otherwise(old: &Draft, new: &Draft, op: Op) -> bool {
     (old.until, old.scope) != (new.until, new.scope) || op == Op::Update && has_other_head
 }
 
-fn repos(sources: &[Source]) -> BTreeSet<&str> {
-    sources.iter().filter_map(|source| source.repo.as_deref()).collect()
-}
-
 fn is_in_one_place(one: &BTreeSet<&str>, other: &BTreeSet<&str>) -> bool {
     (one.is_empty() && other.is_empty()) || !one.is_disjoint(other)
 }
@@ -127,16 +124,7 @@ struct SaidText {
 }
 
 impl SaidText {
-    fn of(draft: &Draft) -> SaidText {
-        SaidText::new(&draft.title, &draft.summary, &draft.body)
-    }
-
-    fn of_note(entry: &Entry) -> SaidText {
-        let Meta { title, summary, .. } = entry.meta();
-        SaidText::new(title, summary, &String::from_utf8_lossy(entry.body()))
-    }
-
-    fn new(title: &str, summary: &str, body: &str) -> SaidText {
+    fn of(Draft { title, summary, body, .. }: &Draft) -> SaidText {
         let all = format!("{title}\n{summary}\n{body}");
         let words = words_of(&all);
         let is_turn = |word: &str| TURNS.iter().any(|list| list.has(word));
@@ -218,7 +206,7 @@ pub fn beside<P: Persistence>(
     let said: Vec<SaidText> = drafts.iter().map(|(draft, _)| SaidText::of(draft)).collect();
     let scan = notes.scan(&[Place::Topics], |note| {
         let meta = note.entry.meta();
-        let there = SaidText::of_note(&note.entry);
+        let there = SaidText::of(&Draft::of(&note.entry));
         let is_beside = |((draft, own), said): (&(Draft, Option<EntryId>), &SaidText)| {
             own.as_ref() != Some(&meta.id)
                 && is_shown_with(meta, draft)
@@ -247,10 +235,11 @@ fn is_shown_with(meta: &Meta, draft: &Draft) -> bool {
 pub fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
     let meta = note.entry.meta();
     let (waiting, _) = change.notes.proposals()?;
+    let there = LazyCell::new(|| SaidText::of(&Draft::of(&note.entry)));
     for mut proposal in waiting {
         let Some(draft) = &proposal.entry else { continue };
         let is_new = proposal.concerns().all(|id| *id != meta.id) && proposal.beside.len() < BESIDE;
-        let is_beside = || SaidText::of(draft).shares_facts_with(&SaidText::of_note(&note.entry));
+        let is_beside = || SaidText::of(draft).shares_facts_with(&there);
         if is_new && is_shown_with(meta, draft) && is_beside() {
             proposal.beside.push(meta.id.clone());
             change.put_proposal(&proposal)?;

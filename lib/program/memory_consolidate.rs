@@ -8,7 +8,7 @@ use crate::base::text::{counted, one_line, whole_lines};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{PlannedChange, Waiting};
-use crate::memory::consolidate::queue::{Queue, retry_failed, unknown, waiting};
+use crate::memory::consolidate::queue::{Queue, retry_failed, waiting};
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::write::{Action, Made};
 use crate::memory::pipeline::runner::{Previewed, Runner};
@@ -71,8 +71,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if args.has("retry-failed") {
         retry_failed(&opened.root, &cx.reporter)?;
     }
-    for id in unknown(only.iter().flatten(), &opened.root)? {
-        cx.reporter.warn(&format!("no entry of the queue has the id \"{}\"", one_line(id, 80)));
+    if let Some(only) = &only {
+        for id in only.difference(&waiting(&opened.root)?) {
+            cx.reporter.warn(&format!("no entry of the queue has the id \"{}\"", one_line(id, 80)));
+        }
     }
     let run = opened.run();
     let topics = Topics::at(&opened.root);
@@ -121,7 +123,7 @@ fn consolidate(
         }
     };
     let (run, host) = (&runner.run, &mut runner.host);
-    let waiting = waiting(run.root)?;
+    let waiting = waiting(run.root)?.len();
     let spent = match ending.failure() {
         Some(Failure::Spent(why)) => Some(why.as_str()),
         _ => None,
@@ -237,7 +239,7 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
         cx.reporter.warn(NOTHING);
     }
     if let Some(why) = stopped {
-        warn_of_waiting(why, waiting(runner.run.root)?, cx);
+        warn_of_waiting(why, waiting(runner.run.root)?.len(), cx);
     }
     failure.map_or(Ok(()), Err)
 }

@@ -384,21 +384,15 @@ struct ListedChange<'a> {
     beside: Vec<&'a EntryId>,
 }
 
-impl<'a> ListedChange<'a> {
-    fn of(pending: &'a Pending) -> ListedChange<'a> {
-        ListedChange {
+fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
+    match cx.json {
+        true => cx.stdout.json(&ListedChange {
             proposal: &pending.proposal,
             path: pending.note.as_ref().map(|note| note.path.as_path()),
             changed: pending.has_changed(),
             diff: pending.diff(),
             beside: pending.beside.iter().map(|(id, _)| id).collect(),
-        }
-    }
-}
-
-fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
-    match cx.json {
-        true => cx.stdout.json(&ListedChange::of(pending)),
+        }),
         false => cx.stdout.text(&text_of(pending)),
     }
 }

@@ -176,7 +176,7 @@ impl Batch {
         self.write_json(STATE, &Versioned { version: VERSION, value: state })
     }
 
-    /// Where the batch is; `None` if it was never saved.
+    /// Where the batch is, or its `Progress` alone; `None`: a crash came before it was saved for the first time.
     pub fn load<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         if !self.file(STATE).exists() {
             return Ok(None);

@@ -82,13 +82,6 @@ words! {
     }
 }
 
-impl Op {
-    /// It brings a text.
-    fn has_entry(self) -> bool {
-        matches!(self, Op::Create | Op::Update | Op::Conflict)
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     pub id: ProposalId,
@@ -289,20 +282,13 @@ impl Proposal {
         let proposal: Proposal = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let Proposal { op, note, entry, .. } = &proposal;
         let fault = match (op, note, entry) {
-            (Op::Create, Some(_), _) => Some("\"create\" changes no \"note\""),
-            (Op::Create, None, _) => None,
-            (_, None, _) => Some("\"note\" is missing"),
-            _ => None,
+            (Op::Create, Some(_), _) => "\"create\" changes no \"note\"",
+            (Op::Update | Op::Retire | Op::Widen | Op::Conflict, None, _) => "\"note\" is missing",
+            (Op::Create | Op::Update | Op::Conflict, _, None) => "\"entry\" is missing",
+            (_, _, Some(entry)) if entry.title.trim().is_empty() => "\"entry.title\" is empty",
+            _ => return Ok(proposal),
         };
-        let text = match entry {
-            None if op.has_entry() => Some("\"entry\" is missing"),
-            Some(entry) if entry.title.trim().is_empty() => Some("\"entry.title\" is empty"),
-            _ => None,
-        };
-        match fault.or(text) {
-            Some(fault) => Err(fault.to_owned()),
-            None => Ok(proposal),
-        }
+        Err(fault.to_owned())
     }
 
     /// As it stands in a file.

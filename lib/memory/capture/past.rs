@@ -373,20 +373,17 @@ impl KnownSessions {
 
     /// An error if the session is not queued again.
     fn left_out(&self, session: &PastSession) -> std::result::Result<(), LeftOut> {
-        self.of(&session.entry(session.at)).map_or(Ok(()), Err)
-    }
-
-    fn of(&self, entry: &QueueEntry) -> Option<LeftOut> {
-        let session = entry.session()?;
+        let entry = session.entry(session.at);
+        let Some(session) = entry.session() else { return Ok(()) };
         let key = format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default());
         if self.consumed.get(&key).is_some() {
-            return Some(LeftOut::Consumed);
+            return Err(LeftOut::Consumed);
         }
-        let same = self.entries.get(&session_mark(&session))?.iter().filter(|(path, _)| {
+        let same = self.entries.get(&session_mark(&session)).into_iter().flatten().filter(|(path, _)| {
             matches!(read_at(path), Ok(Some(entry)) if entry.session().as_ref() == Some(&session))
         });
         // What waits will be read, whatever became of it before.
-        same.map(|(_, why)| *why).max_by_key(|why| *why == LeftOut::Waiting)
+        same.map(|(_, why)| *why).max_by_key(|why| *why == LeftOut::Waiting).map_or(Ok(()), Err)
     }
 }
 

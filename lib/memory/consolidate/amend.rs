@@ -43,7 +43,7 @@ impl Judge<'_> {
         let session = new_sources.first().cloned();
         let mut sources = old.sources.clone();
         add_missing(&mut sources, new_sources);
-        let (scope, until) = (entry.scope.unwrap_or(old.scope), entry.until.day(old.until));
+        let (scope, until) = (entry.scope.unwrap_or(old.scope), entry.until.unwrap_or(old.until));
         let mut new = Proposal {
             entry: Some(Draft { scope, until, sources, ..text }),
             base: base.or_else(|| there.base.clone()),

@@ -74,21 +74,15 @@ impl Session {
 }
 
 impl Material {
-    /// The notes that are shown whole, with their fingerprints.
-    pub(super) fn whole(&self) -> BTreeMap<EntryId, String> {
-        let whole = self.related.iter().filter(|note| note.body.is_some());
-        whole.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
+    /// The notes that are shown whole, or those of which only title and summary are shown, with their fingerprints.
+    pub(super) fn notes(&self, are_whole: bool) -> BTreeMap<EntryId, String> {
+        let notes = self.related.iter().filter(|note| note.body.is_some() == are_whole);
+        notes.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
     }
 
     /// The changes that wait of which the text is shown.
     pub(super) fn shown_changes(&self) -> Vec<ProposalId> {
         self.waiting.iter().filter(|change| change.text.is_some()).map(|change| change.id.clone()).collect()
-    }
-
-    /// The notes of which only title and summary are shown.
-    pub(super) fn listed(&self) -> BTreeMap<EntryId, String> {
-        let listed = self.related.iter().filter(|note| note.body.is_none());
-        listed.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
     }
 }
 
@@ -166,7 +160,7 @@ fn texts(material: &Material) -> Vec<&str> {
 }
 
 /// One line, whatever the file says.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     one_line(text, usize::MAX)
 }
 

@@ -10,7 +10,7 @@ use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
 use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
-use crate::memory::consolidate::work::{Room, Work};
+use crate::memory::consolidate::work::{Room, Verdict, Work};
 use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::runner::{Host, Rank, Run};
 use crate::memory::pipeline::saved::Kind;
@@ -80,9 +80,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             && self.queue.limit > 0
             && let Some(spent) = run.budget.spent(run.env.now())?
         {
-            return Ok(match waiting(run.root)? {
-                0 => Begun::Nothing,
-                _ => Begun::Unable(Failure::Spent(spent)),
+            return Ok(match waiting(run.root)?.is_empty() {
+                true => Begun::Nothing,
+                false => Begun::Unable(Failure::Spent(spent)),
             });
         }
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
@@ -169,7 +169,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 
     fn close(&mut self, work: &Work, _: Option<&Failure>, run: &Run) -> Result<()> {
         if run.is_dry() {
-            let said = work.own.verdicts.iter().filter(|(_, verdict)| verdict.is_worth_saying());
+            let said = work.own.verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Processed(None));
             said.for_each(|(id, verdict)| run.reporter.warn(&format!("{id}: {verdict}")));
         }
         self.queue.mark(&work.own, run)?;

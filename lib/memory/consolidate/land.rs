@@ -14,6 +14,7 @@
 
 use crate::base::text::{counted, one_line as brief, visible, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
+use crate::memory::consolidate::pending::is_in_one_of;
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, source_of};
 use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Target};
 use crate::memory::facts;
@@ -21,7 +22,7 @@ use crate::memory::links::new_id;
 use crate::memory::pipeline::reply::Text;
 use crate::memory::record::{NoteText, Record, Speaker, unproven};
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line};
+use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line, repos};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Place};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
@@ -109,7 +110,7 @@ impl Judge<'_> {
             Some(known) => self.update(proposed, text, &id, &known),
             // It was not even listed in the prompt.
             None => {
-                let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.day(None));
+                let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.flatten());
                 let draft = self.draft(text, scope, until, &proposed.sources);
                 self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])
             }
@@ -118,7 +119,7 @@ impl Judge<'_> {
 
     /// 1: a new note lands in the session's repository, unless 2 or 5 says that it waits; everywhere, only as 6 says.
     fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Decision {
-        let until = proposed.until.day(None);
+        let until = proposed.until.flatten();
         let reasons = self.risks(proposed, &text, None);
         if !reasons.is_empty() {
             let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, &proposed.sources);
@@ -149,7 +150,7 @@ impl Judge<'_> {
     fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &Note) -> Decision {
         let meta = known.entry.meta();
         let old = Text::of(&known.entry);
-        let until = proposed.until.day(meta.until);
+        let until = proposed.until.unwrap_or(meta.until);
         let scope = proposed.scope.unwrap_or(meta.scope);
         let mut reasons: Vec<Reason> = self.standing(id, known, &old).into_iter().map(Reason::told).collect();
         reasons.extend(self.loss(proposed, &old, &text, id));
@@ -294,11 +295,7 @@ impl Judge<'_> {
 
     /// Does the note belong to one of the sessions' repositories; or neither to any?
     fn is_here(&self, meta: &Meta) -> bool {
-        let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref()).peekable();
-        match repos.peek() {
-            None => self.is_in(None),
-            Some(_) => repos.any(|repo| self.is_in(Some(repo))),
-        }
+        is_in_one_of(&repos(&meta.sources), |repo| self.is_in(repo))
     }
 
     /// Why the note is not what the model thinks it is.

@@ -74,8 +74,7 @@ impl Pipeline for Consolidate<'_> {
     }
 
     fn prompt(&self, work: &mut Work, material: &Material) -> String {
-        work.shown = material.whole();
-        work.listed = material.listed();
+        (work.shown, work.listed) = (material.notes(true), material.notes(false));
         work.own.shown_changes = material.shown_changes();
         ask::prompt(&work.batch, material)
     }

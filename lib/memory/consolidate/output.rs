@@ -149,38 +149,11 @@ fn shape(text: &str) -> u64 {
 /// A test that passed, a step that was taken, a bar of progress.
 fn is_routine(line: &str) -> bool {
     const BEGIN: &[&str] = &[
-        "ok ",
-        "ok\t",
-        "PASS ",
-        "PASS:",
-        "--- PASS",
-        "=== RUN",
-        "=== PAUSE",
-        "=== CONT",
-        "✓ ",
-        "✔ ",
-        "√ ",
-        "[ OK ]",
-        "[       OK ]",
-        "[ RUN      ]",
-        "Compiling ",
-        "Checking ",
-        "Downloading ",
-        "Downloaded ",
-        "Fetching ",
-        "Receiving objects:",
-        "Resolving deltas:",
-        "remote: Counting",
-        "remote: Compressing",
-        "Unpacking ",
-        "Preparing to unpack ",
-        "Selecting previously ",
-        "Setting up ",
-        "Requirement already satisfied",
-        "Collecting ",
-        "Using cached ",
-        "Get:",
-        "Hit:",
+        "ok ", "ok\t", "PASS ", "PASS:", "--- PASS", "=== RUN", "=== PAUSE", "=== CONT", "✓ ", "✔ ", "√ ",
+        "[ OK ]", "[       OK ]", "[ RUN      ]", "Compiling ", "Checking ", "Downloading ", "Downloaded ",
+        "Fetching ", "Receiving objects:", "Resolving deltas:", "remote: Counting", "remote: Compressing",
+        "Unpacking ", "Preparing to unpack ", "Selecting previously ", "Setting up ", "Requirement already ",
+        "Collecting ", "Using cached ", "Get:", "Hit:",
     ];
     const END: &[&str] = &[" ok", " PASSED", " passed", " OK", "... done", "100%"];
     let ends = || END.iter().any(|end| line.ends_with(end)) && line.contains(['.', ':', '/', '_', '(']);
@@ -231,17 +204,12 @@ fn drop_runs(lines: &mut [Line], is_same: impl Fn(&Line, &Line) -> bool) {
 /// Which lines are kept while there is room.
 fn choose(lines: &mut [Line], before: Option<&HashSet<u64>>, known: &Facts) {
     let mut room = Room { lines, used: 0 };
-    let ends = room.ends();
-    room.keep(ends.iter().copied(), BUDGET);
-    let changed = room.changed(before);
-    room.keep(changed.into_iter(), BUDGET);
-    let telling = room.with_facts(known);
-    room.keep(telling.into_iter(), BUDGET);
-    let errors = room.errors();
-    room.keep(errors.into_iter(), WITH_ERRORS);
+    room.keep(room.ends(), BUDGET);
+    room.keep(room.changed(before), BUDGET);
+    room.keep(room.with_facts(known), BUDGET);
+    room.keep(room.errors(), WITH_ERRORS);
     // What is left goes to the beginning.
-    let first = room.beginning();
-    room.keep(first.into_iter(), BUDGET);
+    room.keep(room.telling(), BUDGET);
 }
 
 struct Room<'a, 'b> {
@@ -250,7 +218,7 @@ struct Room<'a, 'b> {
 }
 
 impl Room<'_, '_> {
-    fn keep(&mut self, which: impl Iterator<Item = usize>, budget: usize) {
+    fn keep(&mut self, which: Vec<usize>, budget: usize) {
         for index in which {
             let Some(line) = self.lines.get_mut(index).filter(|line| !line.is_kept) else { continue };
             if self.used + line.bytes() > budget {
@@ -276,9 +244,9 @@ impl Room<'_, '_> {
             }
             kept
         };
-        let plain = |index: &usize| self.says_something(*index);
-        let mut ends = within(&mut (0..self.lines.len()).filter(plain));
-        ends.extend(within(&mut (0..self.lines.len()).rev().filter(plain)));
+        let telling = self.telling();
+        let mut ends = within(&mut telling.iter().copied());
+        ends.extend(within(&mut telling.iter().rev().copied()));
         ends
     }
 
@@ -339,7 +307,7 @@ impl Room<'_, '_> {
         found
     }
 
-    fn beginning(&self) -> Vec<usize> {
+    fn telling(&self) -> Vec<usize> {
         (0..self.lines.len()).filter(|index| self.says_something(*index)).collect()
     }
 }

@@ -79,15 +79,16 @@ impl Passage {
     }
 
     /// Splits it into passages of at most about `longest` bytes each, at line ends where there are some.
-    pub(super) fn split(self, longest: usize) -> Vec<Passage> {
+    pub(super) fn split(mut self, longest: usize) -> Vec<Passage> {
         if self.bytes() <= longest {
             return vec![self];
         }
-        let mut full = self.full;
+        let mut full = self.full.take();
+        let whole = std::mem::take(&mut self.text);
         // Every character may be a line end that is prefixed.
         let most = (longest.saturating_sub(HEADER) / 4).max(64);
         let mut parts = Vec::new();
-        let mut rest = self.text.as_str();
+        let mut rest = whole.as_str();
         let mut done = 0;
         while !rest.is_empty() {
             let end = match rest.len() <= most {
@@ -98,17 +99,8 @@ impl Passage {
                 if output <= done { Some(0) } else { Some(output - done).filter(|output| *output < end) }
             });
             let text = rest[..end].to_owned();
-            parts.push(Passage {
-                number: self.number,
-                role: self.role,
-                at: self.at,
-                text,
-                output,
-                full: full.take(),
-                is_typed: false,
-                is_part: true,
-                from: self.from.clone(),
-            });
+            let full = full.take();
+            parts.push(Passage { text, output, full, is_typed: false, is_part: true, ..self.clone() });
             done += end;
             rest = &rest[end..];
         }

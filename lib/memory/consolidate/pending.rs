@@ -1,12 +1,12 @@
 //! What waits for the person, as a prompt shows it: so that a session can correct it or take it back, and does not
 //! propose it once more. Nothing of it is true yet.
 
-use crate::base::text::one_line;
-use crate::memory::consolidate::ask::{RelatedNote, Session};
+use crate::memory::consolidate::ask::{RelatedNote, Session, line};
 use crate::memory::pipeline::question::push_lines;
 use crate::memory::redact::Redactor;
-use crate::store::entry::EntryId;
+use crate::store::entry::{EntryId, repos};
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// How much of it a prompt shows, in bytes, at most.
@@ -37,13 +37,13 @@ impl PendingChange {
 /// machine is none of a session's.
 pub(super) fn is_of(proposal: &Proposal, is_in: impl Fn(Option<&str>) -> bool) -> bool {
     let of_text = proposal.entry.iter().flat_map(|draft| &draft.sources);
-    let sources = proposal.session.iter().chain(of_text);
-    let mut repos = sources.filter_map(|source| source.repo.as_deref()).peekable();
-    let is_here = match repos.peek() {
-        None => is_in(None),
-        Some(_) => repos.any(|repo| is_in(Some(repo))),
-    };
-    is_here && proposal.session.is_some() && !proposal.is_from_elsewhere()
+    let repos = repos(proposal.session.iter().chain(of_text));
+    is_in_one_of(&repos, is_in) && proposal.session.is_some() && !proposal.is_from_elsewhere()
+}
+
+/// Is something of these repositories, or of none, where `is_in` says so?
+pub(super) fn is_in_one_of(repos: &BTreeSet<&str>, is_in: impl Fn(Option<&str>) -> bool) -> bool {
+    if repos.is_empty() { is_in(None) } else { repos.iter().any(|repo| is_in(Some(repo))) }
 }
 
 /// What waits in the repositories of the sessions that are shown, and for the notes that are, newest first. What has no
@@ -75,11 +75,6 @@ pub(super) fn pending(
         shown.push(PendingChange { id, op, note, title, text });
     }
     shown
-}
-
-/// One line, whatever the file says.
-fn line(text: &str) -> String {
-    one_line(text, usize::MAX)
 }
 
 fn says(draft: &Draft) -> String {

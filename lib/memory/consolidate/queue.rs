@@ -2,6 +2,7 @@
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
+use crate::base::text::counted;
 use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
 use crate::memory::consolidate::history::facts_name;
@@ -335,22 +336,13 @@ pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Res
     Ok(())
 }
 
-/// How many entries wait, claimed ones included.
-pub fn waiting(root: &Root) -> Result<usize> {
-    let mut count = Journal::at(root).ids()?.len();
+/// The entries that wait, claimed ones included.
+pub fn waiting(root: &Root) -> Result<BTreeSet<String>> {
+    let mut ids: BTreeSet<String> = Journal::at(root).ids()?.into_iter().collect();
     for batch in Batches::of_queue(root).all()? {
-        count += batch.claimed()?.len();
+        ids.extend(batch.claimed()?.into_iter().map(|claimed| claimed.id));
     }
-    Ok(count)
-}
-
-/// Those of these ids that no entry in the queue has, claimed or not.
-pub fn unknown<'a>(ids: impl Iterator<Item = &'a String>, root: &Root) -> Result<Vec<&'a String>> {
-    let mut known: BTreeSet<String> = Journal::at(root).ids()?.into_iter().collect();
-    for batch in Batches::of_queue(root).all()? {
-        known.extend(batch.claimed()?.into_iter().map(|claimed| claimed.id));
-    }
-    Ok(ids.filter(|id| !known.contains(*id)).collect())
+    Ok(ids)
 }
 
 /// Puts everything in `inbox/.failed` back, as if it had never been tried.
@@ -364,10 +356,9 @@ pub fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
     }
     tries.save(root)?;
     journal.retry(&failed)?;
-    match failed.len() {
-        0 => {}
-        1 => reporter.warn("1 failed entry is back in the queue"),
-        count => reporter.warn(&format!("{count} failed entries are back in the queue")),
+    if !failed.is_empty() {
+        let entries = counted(failed.len(), "failed entry is", "failed entries are");
+        reporter.warn(&format!("{entries} back in the queue"));
     }
     Ok(())
 }

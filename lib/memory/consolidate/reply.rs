@@ -42,7 +42,8 @@ pub(super) struct Proposed {
     pub(super) text: Text,
     /// `None`: as it is, of a new note `repo`.
     pub(super) scope: Option<Scope>,
-    pub(super) until: Until,
+    /// The last day on which it holds; `Some(None)`: without end. `None`: as it is.
+    pub(super) until: Option<Option<Date>>,
     /// Facts of the old text that no longer hold.
     pub(super) gone: Vec<String>,
     pub(super) evidence: Vec<Quoted>,
@@ -65,14 +66,6 @@ pub(super) struct Retired {
     pub(super) reason: String,
     pub(super) evidence: Vec<Quoted>,
     pub(super) sources: Vec<String>,
-}
-
-/// What becomes of the last day on which a note holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
-    Kept,
-    Removed,
-    Day(Date),
 }
 
 /// A place in what was shown.
@@ -102,17 +95,6 @@ impl std::fmt::Display for Target {
         match self {
             Target::Note(id) => id.fmt(f),
             Target::Change(id) => id.fmt(f),
-        }
-    }
-}
-
-impl Until {
-    /// The day, where the note has had `kept` so far.
-    pub(super) fn day(self, kept: Option<Date>) -> Option<Date> {
-        match self {
-            Until::Kept => kept,
-            Until::Removed => None,
-            Until::Day(day) => Some(day),
         }
     }
 }
@@ -153,7 +135,7 @@ pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, V
     });
     // What else stands beside them harms nobody: models like to add a remark.
     let faults = std::mem::take(&mut top.faults);
-    if faults.is_empty() { Ok(reply) } else { Err(few(faults)) }
+    if faults.is_empty() { Ok(reply) } else { Err(few(&faults)) }
 }
 
 fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Proposed> {
@@ -176,7 +158,7 @@ fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<Stri
     let evidence = evidence(fields, warnings);
     let sources = sources(fields, shown);
     let text = Text { title: title?, summary: summary?, tags: tags?, body: body? };
-    Some(Proposed { label, update, text, scope: scope?, until: until?, gone: gone?, evidence, sources })
+    Some(Proposed { label, update, text, scope: scope?, until, gone: gone?, evidence, sources })
 }
 
 fn retired(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Retired> {
@@ -208,19 +190,19 @@ fn source(fields: &mut Fields, key: &str, value: &Value, known: &BTreeSet<&str>)
     None
 }
 
-fn until(fields: &mut Fields) -> Option<Until> {
+fn until(fields: &mut Fields) -> Option<Option<Date>> {
     if !fields.nullable("until") {
-        return Some(Until::Kept);
+        return None;
     }
     let text = fields.text("until")?;
     if text.trim().is_empty() {
-        return Some(Until::Removed);
+        return Some(None);
     }
-    let day = text.trim().parse().ok().map(Until::Day);
+    let day = text.trim().parse().ok();
     if day.is_none() {
         fields.fault("until", &format!("\"{}\" is not a day, such as 2026-03-20", brief(&text)));
     }
-    day
+    Some(day)
 }
 
 /// Facts that no longer hold: a list, or, as some models have it, one string.
@@ -335,7 +317,7 @@ mod tests {
         let entry = json!({"title": "T", "summary": "S", "body": "B", "sources": ["q2"]});
         let reply = parsed(&json!({"batch": "batch__x", "entries": [entry], "skipped": null})).unwrap();
         let note = &reply.entries[0];
-        assert_eq!((note.scope, note.until, note.text.tags.len()), (None, Until::Kept, 0));
+        assert_eq!((note.scope, note.until, note.text.tags.len()), (None, None, 0));
         assert!(parsed(&json!({"batch": "batch__x", "entries": []})).unwrap().skipped.is_empty());
     }
 
@@ -350,8 +332,8 @@ mod tests {
         assert_eq!(of("gone", json!(["4310", 80, " a "])).entries[0].gone, ["4310", "80", "a"]);
         assert_eq!(of("gone", json!("4310")).entries[0].gone, ["4310"]);
         let until = |value: Value| of("until", value).entries[0].until;
-        assert_eq!((until(json!(null)), until(json!(""))), (Until::Kept, Until::Removed));
-        assert_eq!(until(json!("2026-03-20")), Until::Day(jiff::civil::date(2026, 3, 20)));
+        assert_eq!((until(json!(null)), until(json!(""))), (None, Some(None)));
+        assert_eq!(until(json!("2026-03-20")), Some(Some(jiff::civil::date(2026, 3, 20))));
         let quotes = of("evidence", json!([{"turn": "t12", "quote": " x "}, {"turn": "12"}, "y"]));
         assert_eq!(quotes.entries[0].evidence, [Quoted { turn: 12, quote: "x".to_owned() }]);
         assert_eq!(quotes.warnings.len(), 2);

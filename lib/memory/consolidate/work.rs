@@ -60,13 +60,6 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-impl Verdict {
-    /// Is there more to it than that all went well?
-    pub(super) fn is_worth_saying(&self) -> bool {
-        !matches!(self, Verdict::Processed(None))
-    }
-}
-
 impl Work {
     /// The slices that the part under way shows.
     pub(super) fn slices(&self) -> &[Slice] {

@@ -138,7 +138,8 @@ impl<P: Persistence> Writer<'_, P> {
         let draft = Draft { body: whole_lines(&note.draft.body), ..note.draft.clone() };
         let meta = old.entry.meta();
         // Written before a crash.
-        if (old.entry.body(), &meta.title, meta.updated_at) == (draft.body.as_bytes(), &draft.title, self.at) {
+        if (old.entry.body(), &meta.title, meta.updated_at) == (draft.body.as_bytes(), &draft.title, self.at)
+        {
             self.done(&meta.id, &draft.title, Action::Update);
             return Ok(());
         }

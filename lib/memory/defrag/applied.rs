@@ -64,7 +64,7 @@ pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
             }
             Some(why) => {
                 let ids = planned.from.iter().map(|note| note.id.to_string()).collect();
-                let op = planned.op.name().to_owned();
+                let op = planned.op.as_str().to_owned();
                 done.dropped.push(Dropped { op, ids, why, is_unread });
             }
         }
@@ -86,7 +86,7 @@ pub fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     theirs.extend(Batches::of_queue(root).set_aside()?);
     theirs.extend(Batches::of_defrag(root).set_aside()?);
     for (batch, is_ours) in ours.chain(theirs.into_iter().map(|batch| (batch, false))) {
-        if is_ours && matches!(Progress::of(&batch), Ok(Some(progress)) if progress.is_over) {
+        if is_ours && matches!(batch.load::<Progress>(), Ok(Some(progress)) if progress.is_over) {
             forget_in(&batch, ids)?;
         // What cannot be read may name one, unless its run has ended meanwhile.
         } else if names_one(&batch, ids).unwrap_or_else(|_| batch.dir.exists()) {

@@ -4,7 +4,7 @@
 use crate::memory::defrag::corpus::{Corpus, id, is_hot, reach};
 use crate::memory::defrag::work::{Defrag, Part, Work};
 use crate::memory::pipeline::question::{TODAY, mark_for, push_lines};
-use crate::store::entry::{EntryId, Scope};
+use crate::store::entry::{EntryId, Scope, repos};
 use crate::store::persistence::Note;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -220,10 +220,7 @@ fn standing(note: &Note) -> String {
     let meta = note.entry.meta();
     let mut line = format!("scope: {}", meta.scope);
     if meta.scope == Scope::Repo {
-        let mut repos: Vec<&str> = meta.sources.iter().filter_map(|source| source.repo.as_deref()).collect();
-        repos.sort_unstable();
-        repos.dedup();
-        let _ = write!(line, " {}", repos.join(" "));
+        let _ = write!(line, " {}", Vec::from_iter(repos(&meta.sources)).join(" "));
     }
     let _ = write!(line, "; tier: {}", meta.tier);
     if let Some(rank) = meta.rank {

@@ -1,7 +1,7 @@
 //! The notes in use as a defrag sees them, and what it finds out about them before it asks.
 
 use crate::base::error::Result;
-use crate::store::entry::{EntryId, Meta, Scope, Tier, links};
+use crate::store::entry::{EntryId, Meta, Scope, Tier, links, repos};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,7 @@ pub(super) fn reach(meta: &Meta) -> String {
     if meta.scope == Scope::Global {
         return "global".to_owned();
     }
-    let repos: BTreeSet<&str> = meta.sources.iter().filter_map(|source| source.repo.as_deref()).collect();
-    repos.into_iter().fold("repo".to_owned(), |name, repo| name + " " + repo)
+    repos(&meta.sources).into_iter().fold("repo".to_owned(), |name, repo| name + " " + repo)
 }
 
 /// The notes that a note links to.

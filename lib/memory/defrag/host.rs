@@ -10,7 +10,7 @@ use crate::memory::defrag::plan::{Inventory, Plan, Planned};
 use crate::memory::defrag::reply::Verb;
 use crate::memory::defrag::show::{Summary, counts, waits};
 use crate::memory::defrag::work::{Defrag, Scanned, Work};
-use crate::memory::pipeline::runner::{Host, Run, TakeUp};
+use crate::memory::pipeline::runner::{Answerer, Host, Run};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section;
@@ -171,14 +171,12 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 
     /// The groups of a batch are kept: notes that were merged since would be shared out in another way, and asked about
     /// once more. What is long ago is begun anew with the notes that have come since.
-    fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> TakeUp {
-        let is_asked = progress.awaits.is_some();
+    fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> Option<Answerer> {
+        let may_ask = !progress.is_old(run.env.now()) && run.config.llm.command.is_some();
         match (has_reply, progress.answers) {
-            (true, _) => TakeUp::CarryOn,
-            (false, 0) => TakeUp::Drop,
-            (false, _) if is_asked && progress.is_old(run.env.now()) => TakeUp::Close,
-            (false, _) if is_asked && run.config.llm.command.is_none() => TakeUp::Close,
-            (false, _) => TakeUp::CarryOn,
+            (false, 0) => None,
+            (false, _) if progress.awaits.is_some() && !may_ask => Some(Answerer::Nobody),
+            _ => Some(Answerer::Command),
         }
     }
 
@@ -191,7 +189,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         for other in Batches::of_defrag(run.root).all()? {
             // One that a person began may come to its end after a later one.
             let is_earlier = |other: &Progress| other.is_over && other.begun <= progress.begun;
-            if other.id != batch.id && Progress::of(&other).ok().flatten().as_ref().is_some_and(is_earlier) {
+            if other.id != batch.id && other.load().ok().flatten().as_ref().is_some_and(is_earlier) {
                 other.end()?;
             }
         }

@@ -29,7 +29,7 @@ pub fn plan(settings: &Defrag, work: &Work, reply: &Reply, inventory: Inventory)
     planner.plan.remark = settings.cleaned(&reply.remark);
     for operation in &reply.operations {
         if let Err(error) = planner.take(operation) {
-            let (op, ids) = (operation.op.name().to_owned(), operation.ids.clone());
+            let (op, ids) = (operation.op.as_str().to_owned(), operation.ids.clone());
             planner.plan.dropped.push(Dropped { op, ids, why: error.line(), is_unread: false });
         }
     }
@@ -164,7 +164,7 @@ impl<'a> Planner<'a> {
         }
         let is_decided = |done: &&Verb| decides(**done).iter().any(|what| decides(op).contains(what));
         match there.done.iter().find(is_decided) {
-            Some(done) => refused(format!("{id} is in a {} already", done.name())),
+            Some(done) => refused(format!("{id} is in a {} already", done.as_str())),
             None => Ok(id),
         }
     }

@@ -2,13 +2,12 @@
 
 use crate::base::error::Fault;
 use crate::base::fields::{Fields, brief, shown};
-use crate::memory::pipeline::reply::{
-    FAULTS_CAP, SUMMARY_CAP, Text, array, element, few, fits, opened, or_empty,
-};
-use crate::store::entry::{RANKS, Tier, one_line};
+use crate::memory::pipeline::reply::{SUMMARY_CAP, Text, array, element, few, fits, opened, or_empty};
+use crate::store::entry::{RANKS, Tier, one_line, words};
 use crate::store::journal::entry::{BODY_CAP, TITLE_CAP, tags};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt;
 
 /// More operations than this from one call are no plan.
 const OPERATIONS_CAP: usize = 1000;
@@ -20,33 +19,16 @@ const REMARK_CAP: usize = 4000;
 /// So many ids, facts or sentences are named.
 pub(super) const NAMED: usize = 5;
 
-/// The kinds of operations, as they are called in a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verb {
-    Merge,
-    Split,
-    Rename,
-    Retag,
-    Rewrite,
-    Archive,
-    Tier,
-}
-
-impl Verb {
-    const ALL: [Verb; 7] =
-        [Verb::Merge, Verb::Split, Verb::Rename, Verb::Retag, Verb::Rewrite, Verb::Archive, Verb::Tier];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Verb::Merge => "merge",
-            Verb::Split => "split",
-            Verb::Rename => "rename",
-            Verb::Retag => "retag",
-            Verb::Rewrite => "rewrite",
-            Verb::Archive => "archive",
-            Verb::Tier => "tier",
-        }
+words! {
+    /// The kinds of operations, as they are called in a reply.
+    Verb {
+        Merge = "merge",
+        Split = "split",
+        Rename = "rename",
+        Retag = "retag",
+        Rewrite = "rewrite",
+        Archive = "archive",
+        Tier = "tier",
     }
 }
 
@@ -103,14 +85,12 @@ impl Reply {
 
     /// What is wrong with the operations that are none.
     pub(super) fn faults(&self) -> Vec<String> {
-        let all = self.dropped.iter().map(|one| one.why.clone());
-        let more = self.dropped.len().saturating_sub(FAULTS_CAP);
-        all.take(FAULTS_CAP).chain((more > 0).then(|| format!("and {more} more faults"))).collect()
+        few(&self.dropped.iter().map(|one| &one.why).collect::<Vec<_>>())
     }
 }
 
-impl std::fmt::Display for Dropped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = vec![self.op.clone()];
         words.extend(self.ids.iter().take(NAMED).map(|id| crate::base::text::one_line(id, 40)));
         words.extend((self.ids.len() > NAMED).then(|| "…".to_owned()));
@@ -138,7 +118,7 @@ pub fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
         let faults = std::mem::take(&mut top.faults);
         match read {
             Some(operation) if faults.is_empty() => operations.push(operation),
-            _ => dropped.push(Dropped { op, ids, why: few(faults).join("; "), is_unread: false }),
+            _ => dropped.push(Dropped { op, ids, why: few(&faults).join("; "), is_unread: false }),
         }
     }
     // What else stands beside them harms nobody, and neither does a remark of another kind.
@@ -158,8 +138,7 @@ fn said(value: &Value) -> (String, Vec<String>) {
 }
 
 fn operation(fields: &mut Fields) -> Option<Operation> {
-    let name = fields.one_of("op", &Verb::ALL.map(Verb::name))?;
-    let op = Verb::ALL.into_iter().find(|op| op.name() == name)?;
+    let op = Verb::parse(&fields.one_of("op", Verb::WORDS)?)?;
     let ids = match op {
         Verb::Merge => strings(fields, "ids", "an id"),
         _ => fields.text("id").map(|id| vec![id]),
@@ -288,8 +267,8 @@ mod tests {
             {"op": "tier", "id": "a", "tier": "hot"},
         ]))
         .unwrap();
-        let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op.name()).collect();
-        assert_eq!(names, Verb::ALL.map(Verb::name));
+        let names: Vec<&str> = reply.operations.iter().map(|operation| operation.op.as_str()).collect();
+        assert_eq!(names, Verb::WORDS);
         assert_eq!(reply.operations[4].gone, ["4310"]);
         assert_eq!((reply.dropped.len(), reply.remark.as_str()), (0, "Less to read now."));
         assert_eq!(reply.operations[0].ids, ["id__a1B2c3", "id__a1B2c4"]);

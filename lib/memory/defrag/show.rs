@@ -92,7 +92,7 @@ pub fn waits(proposal: &Proposal) -> String {
 
 fn operation(planned: &Planned) -> Vec<String> {
     let [first, others @ ..] = &planned.from[..] else { return Vec::new() };
-    let mut lines = vec![format!("{:<8} {}", planned.op.name(), look(first))];
+    let mut lines = vec![format!("{:<8} {}", planned.op.as_str(), look(first))];
     let into = planned.into.iter().map(|note| format!("      -> {}", look(note)));
     match planned.op {
         Verb::Merge => {

@@ -30,7 +30,7 @@ pub struct Undone {
 pub fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
     let mut last = None;
     for batch in Batches::of_defrag(run.root).all()? {
-        let Ok(Some(progress)) = Progress::of(&batch) else { continue };
+        let Ok(Some(progress)) = batch.load::<Progress>() else { continue };
         let has_changed = applied(&batch)?.iter().any(|applied| !applied.made.is_empty());
         let is_newer = last.as_ref().is_none_or(|(begun, _)| progress.begun > *begun);
         if progress.kind != Kind::DryRun && has_changed && is_newer {

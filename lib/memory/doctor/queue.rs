@@ -210,7 +210,7 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
             to.warning(Check::Batch, &aside.dir, what, mend);
         }
         for batch in batches.all().unwrap_or_default() {
-            match Progress::of(&batch) {
+            match batch.load::<Progress>() {
                 Err(error) => unreadable(Check::Batch, &batch.dir, &error, to),
                 Ok(progress) => {
                     if let Some(what) = unfinished(&batch, progress, is_running, cx.env.now()) {

@@ -285,25 +285,22 @@ impl Run<'_> {
 
     /// Why there is no reply, if there is none.
     fn failure(&self, word: &str, finished: &std::result::Result<Finished, ExecError>) -> Option<Failure> {
+        let command = format!("the LLM command \"{word}\"");
+        let not_started = |why: &str| Failure::NotStarted(format!("{command} cannot be started: {why}"));
         let done = match finished {
-            Err(ExecError::NotStarted(e)) => {
-                return Some(Failure::NotStarted(format!(
-                    "the LLM command \"{word}\" cannot be started: {e}"
-                )));
-            }
-            Err(fault) => return Some(Failure::Command(format!("the LLM command \"{word}\" {fault}"))),
+            Err(ExecError::NotStarted(e)) => return Some(not_started(&e.to_string())),
+            Err(fault) => return Some(Failure::Command(format!("{command} {fault}"))),
             Ok(done) => done,
         };
         let last = || one_line(&self.redactor.redact(&done.last_line).text, 500);
         if matches!(done.status.code(), Some(126 | 127)) {
-            let why = format!("the LLM command \"{word}\" cannot be started: {}", last());
-            Some(Failure::NotStarted(why))
+            Some(not_started(&last()))
         } else if !done.status.success() {
             let (how, last) = (exec::how_it_ended(done.status), last());
             let colon = if last.is_empty() { "" } else { ": " };
-            Some(Failure::Command(format!("the LLM command \"{word}\" failed ({how}){colon}{last}")))
+            Some(Failure::Command(format!("{command} failed ({how}){colon}{last}")))
         } else if done.stdout.trim_ascii().is_empty() {
-            Some(Failure::Command(format!("the LLM command \"{word}\" printed nothing")))
+            Some(Failure::Command(format!("{command} printed nothing")))
         } else {
             None
         }

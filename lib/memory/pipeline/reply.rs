@@ -1,6 +1,6 @@
 //! What the replies of all our questions have in common: a batch, and lists that are checked element by element.
 
-use crate::base::error::{Error, Fault};
+use crate::base::error::Error;
 use crate::base::fields::{Fields, brief, kind};
 use crate::base::text::{border, one_line, visible};
 use crate::memory::record::NoteText;
@@ -91,14 +91,10 @@ pub fn opened(text: &str, batch: &str) -> Result<Fields, Vec<String>> {
 }
 
 /// The first faults, and how many more there are.
-pub fn few(faults: Vec<Fault>) -> Vec<String> {
-    let mut faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
-    if faults.len() > FAULTS_CAP {
-        let more = faults.len() - FAULTS_CAP;
-        faults.truncate(FAULTS_CAP);
-        faults.push(format!("and {more} more faults"));
-    }
-    faults
+pub fn few(faults: &[impl ToString]) -> Vec<String> {
+    let more = faults.len().saturating_sub(FAULTS_CAP);
+    let more = (more > 0).then(|| format!("and {more} more faults"));
+    faults.iter().take(FAULTS_CAP).map(ToString::to_string).chain(more).collect()
 }
 
 /// The array of a key; empty, with a fault, where there is none.

@@ -60,10 +60,10 @@ pub trait Host {
         Ok(true)
     }
 
-    /// What becomes of a batch of the command that a run before left behind. `has_reply`: the reply to its current
-    /// question is there.
-    fn take_up(&self, _progress: &Progress, _has_reply: bool, _run: &Run) -> TakeUp {
-        TakeUp::CarryOn
+    /// Who answers a batch of the command that a run before left behind; `None`: it is forgotten, and what it claimed goes
+    /// back. `has_reply`: the reply to its current question is there.
+    fn take_up(&self, _progress: &Progress, _has_reply: bool, _run: &Run) -> Option<Answerer> {
+        Some(Answerer::Command)
     }
 
     /// A dry run has claimed nothing: now that its reply is applied, it is claimed.
@@ -85,24 +85,13 @@ pub trait Host {
 pub type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
 type HostState<H> = StateOf<<H as Host>::Pipeline>;
 
-/// What becomes of a batch that an earlier run left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TakeUp {
-    /// It goes on where it was.
-    CarryOn,
-    /// It is asked about no further; what was done so far is brought to its end.
-    Close,
-    /// It is forgotten, and what it claimed goes back.
-    Drop,
-}
-
 /// Who answers a question of the machine.
-enum Answerer {
+pub enum Answerer {
     /// The LLM command, or what it printed before a crash.
     Command,
     /// This text, once; then nobody.
     Reply(Option<String>),
-    /// Nobody: it is asked about no further, because a person brought no reply in time.
+    /// Nobody: it is asked about no further, and what was done so far is brought to its end.
     Nobody,
 }
 
@@ -196,17 +185,10 @@ impl<'a, H: Host> Runner<'a, H> {
                     Event::Applied(host.apply(work, plan.clone(), *done, run)?)
                 }
                 State::Close { work, failure } => {
-                    host.close(work, failure.as_ref(), run)?;
-                    Event::Done
+                    host.close(work, failure.as_ref(), run).map(|()| Event::Done)?
                 }
-                State::Refresh { .. } => {
-                    host.refresh(run)?;
-                    Event::Done
-                }
-                State::Commit { work, .. } => {
-                    host.commit(work, run)?;
-                    Event::Done
-                }
+                State::Refresh { .. } => host.refresh(run).map(|()| Event::Done)?,
+                State::Commit { work, .. } => host.commit(work, run).map(|()| Event::Done)?,
                 State::Paused { failure, .. } => return Ok(Stop::End(Ending::Paused(failure.clone()))),
                 State::Ended { ending } => {
                     self.end(ending, &state)?;
@@ -441,7 +423,7 @@ impl<'a, H: Host> Runner<'a, H> {
         self.sweep();
         for batch in H::batches(self.run.root).0.all()? {
             file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
-            match Saved::load(&batch) {
+            match batch.load::<Saved<_>>() {
                 Ok(None) => batch.end()?,
                 Ok(Some(saved)) => {
                     if let Some(answerer) = self.answerer_of(&batch, &saved.progress, asks)? {
@@ -470,7 +452,7 @@ impl<'a, H: Host> Runner<'a, H> {
         if progress.is_over || (progress.is_with_person && !is_old) {
             return Ok(None);
         }
-        let take_up = match progress.kind {
+        let answerer = match progress.kind {
             Kind::Run => {
                 let is_there = |name: &str| match asks {
                     true => self.run.is_there(batch, name),
@@ -487,27 +469,21 @@ impl<'a, H: Host> Runner<'a, H> {
                     let why = "has ended every run that took it up; its entries are asked about one by one";
                     self.run.reporter.warn(&format!("{} {why}", batch.id));
                     self.host.split(batch, &self.run)?;
-                    TakeUp::Drop
+                    None
                 } else {
                     self.host.take_up(progress, has_reply, &self.run)
                 }
             }
             // Its reply was brought, and a crash came before all of it was done.
-            Kind::Hand if progress.answers > 0 && !progress.is_with_person => {
-                return Ok(Some(Answerer::Reply(None)));
-            }
-            Kind::Hand if progress.answers > 0 => TakeUp::Close,
+            Kind::Hand if progress.answers > 0 && !progress.is_with_person => Some(Answerer::Reply(None)),
+            Kind::Hand if progress.answers > 0 => Some(Answerer::Nobody),
             Kind::DryRun if !is_old => return Ok(None),
-            Kind::Hand | Kind::DryRun => TakeUp::Drop,
+            Kind::Hand | Kind::DryRun => None,
         };
-        Ok(match take_up {
-            TakeUp::CarryOn => Some(Answerer::Command),
-            TakeUp::Close => Some(Answerer::Nobody),
-            TakeUp::Drop => {
-                batch.end()?;
-                None
-            }
-        })
+        if answerer.is_none() {
+            batch.end()?;
+        }
+        Ok(answerer)
     }
 
     /// Is there a reply to the question that the batch under way waits for?
@@ -557,7 +533,7 @@ impl<'a, H: Host> Runner<'a, H> {
     /// The question of a batch that waits for a person, and has had at least so many replies.
     fn open_question(&mut self, answers: usize) -> Result<Option<Question>> {
         for batch in H::batches(self.run.root).0.all()? {
-            if let Ok(Some(saved)) = Saved::load(&batch)
+            if let Ok(Some(saved)) = batch.load::<Saved<_>>()
                 && saved.progress.is_with_person
                 && saved.progress.answers >= answers
                 && let Stop::Asked(question) = self.resume(batch, saved, Answerer::Reply(None))?
@@ -578,7 +554,7 @@ impl<'a, H: Host> Runner<'a, H> {
         let batch = batch_for(text, &ours, (theirs, program))?;
         self.sweep();
         file::sweep_dir(&batch.dir, "", file::LEFT_BEHIND);
-        let mut saved: Saved<HostState<H>> = Saved::load(&batch)?.ok_or_else(|| no_such_batch(&batch.id))?;
+        let mut saved: Saved<HostState<H>> = batch.load()?.ok_or_else(|| no_such_batch(&batch.id))?;
         if saved.progress.is_over {
             return Err(no_such_batch(&batch.id));
         }

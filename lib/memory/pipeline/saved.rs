@@ -1,9 +1,6 @@
 //! What is saved of a batch before each state that does more than read.
 
-use crate::base::error::Result;
-use crate::store::batch::Batch;
 use jiff::{SignedDuration, Timestamp};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// How long a batch waits for a reply that a person is to bring.
@@ -55,17 +52,5 @@ impl Progress {
     /// Has it been under way for longer than a person is waited for?
     pub fn is_old(&self, now: Timestamp) -> bool {
         now.duration_since(self.begun) > PATIENCE
-    }
-
-    /// The progress of a batch, whatever its machine; `None` if it was never saved.
-    pub fn of(batch: &Batch) -> Result<Option<Progress>> {
-        batch.load()
-    }
-}
-
-impl<S: DeserializeOwned> Saved<S> {
-    /// `None`: a crash came before the batch was saved for the first time.
-    pub fn load(batch: &Batch) -> Result<Option<Saved<S>>> {
-        batch.load()
     }
 }

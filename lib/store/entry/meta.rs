@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// An enum with its words in files and JSON, in both directions.
@@ -43,7 +44,7 @@ macro_rules! words {
     };
 }
 
-pub(in crate::store) use words;
+pub(crate) use words;
 
 words! {
     /// The stage of a note.
@@ -152,6 +153,11 @@ impl Meta {
     pub fn is_expired(&self, today: Date) -> bool {
         self.until.is_some_and(|until| until < today)
     }
+}
+
+/// The repositories of these sessions.
+pub fn repos<'a>(sources: impl IntoIterator<Item = &'a Source>) -> BTreeSet<&'a str> {
+    sources.into_iter().filter_map(|source| source.repo.as_deref()).collect()
 }
 
 /// A session that a note comes from.

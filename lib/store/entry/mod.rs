@@ -17,9 +17,9 @@ mod value;
 mod yaml;
 
 pub use crate::store::entry::id::{EntryId, links, mentioned};
-pub(in crate::store) use crate::store::entry::meta::words;
+pub(crate) use crate::store::entry::meta::words;
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
-pub use crate::store::entry::meta::{RANKS, add_missing, one_line};
+pub use crate::store::entry::meta::{RANKS, add_missing, one_line, repos};
 pub use crate::store::entry::name::{is_tag, tag};
 pub use crate::store::entry::packed::{pack, unpack};
 

@@ -1,7 +1,6 @@
 //! What lands and what waits, rule by rule.
 
 use super::*;
-use crate::memory::consolidate::reply::Until;
 use crate::store::entry::Entry;
 use serde_json::json;
 
@@ -98,7 +97,7 @@ fn entry(title: &str, body: &str) -> Proposed {
             body: body.to_owned(),
         },
         scope: None,
-        until: Until::Kept,
+        until: None,
         gone: Vec::new(),
         evidence: Vec::new(),
         sources: vec!["q1".to_owned()],
@@ -130,7 +129,7 @@ fn a_new_note_lands_in_the_session_s_repository_and_everywhere_only_as_a_person_
     for own in [
         with(entry(OWN, OWN), |text| text.summary.clear()),
         with(entry(OWN, OWN), |text| text.tags = vec!["topic__new".to_owned()]),
-        Proposed { until: Until::Day(jiff::civil::date(2030, 1, 1)), ..entry(OWN, OWN) },
+        Proposed { until: Some(Some(jiff::civil::date(2030, 1, 1))), ..entry(OWN, OWN) },
     ] {
         let changes = scene.judge().decide(&global(own)).changes;
         // A tag that nobody uses yet would be the model's word.
@@ -266,11 +265,9 @@ fn a_note_s_last_day_is_kept_changed_and_removed() {
     let day = jiff::civil::date(2030, 1, 1);
     let old = from(HERE) + "until: 2029-01-01\n";
     let scene = Scene::new(Some(note(&old, "The dev server listens on 4310.")));
-    for (until, wanted) in [
-        (Until::Kept, Some(jiff::civil::date(2029, 1, 1))),
-        (Until::Removed, None),
-        (Until::Day(day), Some(day)),
-    ] {
+    for (until, wanted) in
+        [(None, Some(jiff::civil::date(2029, 1, 1))), (Some(None), None), (Some(Some(day)), Some(day))]
+    {
         let changed = Proposed { until, ..update("The dev server still listens on 4310.", &[]) };
         let decision = scene.judge().decide(&changed);
         let [PlannedChange::Note(note)] = &decision.changes[..] else { panic!("it waits") };
