@@ -60,18 +60,15 @@ impl Pending {
     /// What accepting it would change, line by line: `+` is new, `-` goes, ` ` stays.
     pub fn diff(&self) -> Vec<String> {
         let Proposal { op, entry, .. } = &self.proposal;
-        let before = self.note.as_ref().map_or_else(String::new, |note| text_of(&note.entry));
+        let before = self.note.as_ref().map_or_else(String::new, |note| text_of(&Draft::of(&note.entry)));
         let after = match (op, entry, &self.note) {
             (Op::Create | Op::Update | Op::Conflict, Some(draft), note) => {
                 let mut draft = draft.clone();
                 // The sources are joined, so none of the note's goes.
                 draft.sources.extend(note.iter().flat_map(|note| note.entry.meta().sources.clone()));
-                text_of_draft(&draft)
+                text_of(&draft)
             }
-            (Op::Widen, _, Some(note)) => {
-                let meta = Meta { scope: Scope::Global, ..note.entry.meta().clone() };
-                text_of(&Entry::new(meta, note.entry.body()))
-            }
+            (Op::Widen, _, Some(note)) => text_of(&Draft { scope: Scope::Global, ..Draft::of(&note.entry) }),
             _ => String::new(),
         };
         let lines = diff_lines(&before, &after);
@@ -404,12 +401,8 @@ fn vouch(entry: &mut Entry, now: Timestamp) -> Result<()> {
     entry.seal()
 }
 
-fn text_of(entry: &Entry) -> String {
-    text_of_draft(&Draft::of(entry))
-}
-
 /// All that a person has to look at.
-fn text_of_draft(draft: &Draft) -> String {
+fn text_of(draft: &Draft) -> String {
     let mut text = format!("title: {}\n", one_line(&draft.title));
     if !draft.summary.is_empty() {
         text += &format!("summary: {}\n", one_line(&draft.summary));

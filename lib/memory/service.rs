@@ -206,23 +206,11 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// The store cannot be read.
     pub fn queued(&self) -> Result<(BTreeMap<String, QueueEntry>, Vec<Broken>)> {
-        let (mut queued, mut broken) = (BTreeMap::new(), Vec::new());
-        for name in self.notes().names(INBOX, ".json")? {
-            let path = Path::new(INBOX).join(&name);
-            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            match self.notes().bytes(&path).map(|bytes| bytes.map(|bytes| QueueEntry::parse(&bytes))) {
-                Ok(Some(Ok(entry))) => {
-                    queued.insert(id, entry);
-                }
-                Ok(Some(Err(error))) => {
-                    broken.push(Broken { path: self.notes().shown(&path), why: error.line() });
-                }
-                // Claimed since the directory was read.
-                Ok(None) => {}
-                Err(why) => broken.push(why),
-            }
-        }
-        Ok((queued, broken))
+        let (queued, broken) = self.notes().files(INBOX, |name, bytes| {
+            let id = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            Ok((id, QueueEntry::parse(bytes).map_err(|error| error.line())?))
+        })?;
+        Ok((queued.into_iter().collect(), broken))
     }
 
     /// Takes an entry out of the queue that has been read.
@@ -309,11 +297,10 @@ impl<P: Persistence> NoteService<P> {
         let changing = Change::of(self.notes())?;
         let note = changing.notes.find(id)?;
         let mut entry = note.entry.clone();
-        if matches!(author, Author::Person) && patch.has_text() && !entry.is_typed() {
-            // What is changed now was not sealed by a version that knew how: it must count as edited, too.
-            if entry.meta().written.is_none() {
-                entry.seal().map_err(|why| unchanged(&note, &why))?;
-            }
+        let is_sealed = entry.is_typed() || entry.meta().written.is_some();
+        // What is changed now was not sealed by a version that knew how: it must count as edited, too.
+        if matches!(author, Author::Person) && patch.has_text() && !is_sealed {
+            entry.seal().map_err(|why| unchanged(&note, &why))?;
         }
         if let Some(body) = &patch.body {
             entry.set_body(whole_lines(body).as_bytes());

@@ -277,12 +277,12 @@ impl<'a, P: Persistence> Change<'a, P> {
             }
         }
         let is_made = standings.iter().any(|standing| matches!(standing, RevisionState::After));
-        let is_other = |standing: &RevisionState| matches!(standing, RevisionState::Other(_));
-        if let Some(at) = standings.iter().position(is_other) {
-            self.notes.revisions.borrow_mut().clear();
-            let why = if let RevisionState::Other(why) = &standings[at] { why } else { "" };
-            let id = planned[at].id().map_or_else(String::new, |id| format!("{id}: "));
-            return Ok((!is_made).then(|| format!("{id}{why}")));
+        for (revision, standing) in planned.iter().zip(&standings) {
+            if let RevisionState::Other(why) = standing {
+                self.notes.revisions.borrow_mut().clear();
+                let id = revision.id().map_or_else(String::new, |id| format!("{id}: "));
+                return Ok((!is_made).then(|| format!("{id}{why}")));
+            }
         }
         for (revision, standing) in planned.iter().zip(&standings) {
             if let RevisionState::Before(Some(note)) = standing {

@@ -151,21 +151,31 @@ pub trait Persistence {
         !matches!(self.bytes(path), Ok(None))
     }
 
-    /// The changes that wait for a person, oldest first, and the files that are none.
-    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+    /// What `read` makes of the JSON files in a directory, by name, and the files that are none.
+    fn files<T>(
+        &self,
+        dir: &str,
+        read: impl Fn(&OsStr, &[u8]) -> Result<T, String>,
+    ) -> Result<(Vec<T>, Vec<Broken>)> {
         let (mut found, mut broken) = (Vec::new(), Vec::new());
-        for name in self.names(proposal::DIR, ".json")? {
-            let path = Path::new(proposal::DIR).join(&name);
+        for name in self.names(dir, ".json")? {
+            let path = Path::new(dir).join(&name);
             match self.bytes(&path) {
-                Ok(Some(bytes)) => match Proposal::named(&name, &bytes) {
-                    Ok(proposal) => found.push(proposal),
+                Ok(Some(bytes)) => match read(&name, &bytes) {
+                    Ok(one) => found.push(one),
                     Err(why) => broken.push(Broken { path: self.shown(&path), why }),
                 },
-                // Decided since the directory was read.
+                // Decided or claimed since the directory was read.
                 Ok(None) => {}
                 Err(why) => broken.push(why),
             }
         }
+        Ok((found, broken))
+    }
+
+    /// The changes that wait for a person, oldest first, and the files that are none.
+    fn proposals(&self) -> Result<(Vec<Proposal>, Vec<Broken>)> {
+        let (mut found, broken) = self.files(proposal::DIR, Proposal::named)?;
         found.sort_by(|a, b| (a.created_at, a.title(), &a.id).cmp(&(b.created_at, b.title(), &b.id)));
         Ok((found, broken))
     }

@@ -79,7 +79,7 @@ impl Outputs {
         let before = self.remember(hash(command), lines.iter().map(|line| line.hash).collect());
         if output.len() <= BUDGET {
             lines.iter_mut().for_each(|line| line.is_kept = true);
-            drop_runs(&mut lines, |a, b| a.hash == b.hash);
+            drop_runs(&mut lines);
         } else {
             choose(&mut lines, before.as_ref(), &known());
             keep_short_gaps(&mut lines);
@@ -187,17 +187,10 @@ fn is_error(line: &str) -> bool {
 }
 
 /// Of every run of lines that say the same, or of routine ones, nothing is kept but a count.
-fn drop_runs(lines: &mut [Line], is_same: impl Fn(&Line, &Line) -> bool) {
-    let mut start = 0;
-    while start < lines.len() {
-        let Some(first) = lines.get(start) else { return };
-        let goes_on =
-            |line: &Line| !first.is_blank() && (first.is_routine && line.is_routine || is_same(first, line));
-        let length = 1 + lines.iter().skip(start + 1).take_while(|line| goes_on(line)).count();
-        if length >= RUN {
-            lines.iter_mut().skip(start).take(length).for_each(|line| line.is_kept = false);
-        }
-        start += length;
+fn drop_runs(lines: &mut [Line]) {
+    let goes_on = |a: &Line, b: &Line| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
+    for run in lines.chunk_by_mut(goes_on).filter(|run| run.len() >= RUN) {
+        run.iter_mut().for_each(|line| line.is_kept = false);
     }
 }
 
@@ -314,16 +307,11 @@ impl Room<'_, '_> {
 
 /// A gap that is no longer than its mark is none.
 fn keep_short_gaps(lines: &mut [Line]) {
-    let mut start = 0;
-    while start < lines.len() {
-        let is_kept = lines.get(start).is_some_and(|line| line.is_kept);
-        let length = lines.iter().skip(start).take_while(|line| line.is_kept == is_kept).count();
-        let bytes: usize = lines.iter().skip(start).take(length).map(Line::bytes).sum();
-        let is_routine = lines.get(start).is_some_and(|line| line.is_routine);
-        if !is_kept && bytes <= 32 && !is_routine {
-            lines.iter_mut().skip(start).take(length).for_each(|line| line.is_kept = true);
+    for run in lines.chunk_by_mut(|a, b| a.is_kept == b.is_kept) {
+        let bytes: usize = run.iter().map(Line::bytes).sum();
+        if !run[0].is_kept && bytes <= 32 && !run[0].is_routine {
+            run.iter_mut().for_each(|line| line.is_kept = true);
         }
-        start += length;
     }
 }
 

@@ -158,7 +158,7 @@ fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<Stri
     let evidence = evidence(fields, warnings);
     let sources = sources(fields, shown);
     let text = Text { title: title?, summary: summary?, tags: tags?, body: body? };
-    Some(Proposed { label, update, text, scope: scope?, until, gone: gone?, evidence, sources })
+    Some(Proposed { label, update, text, scope: scope?, until, gone, evidence, sources })
 }
 
 fn retired(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Retired> {
@@ -206,20 +206,20 @@ fn until(fields: &mut Fields) -> Option<Option<Date>> {
 }
 
 /// Facts that no longer hold: a list, or, as some models have it, one string.
-fn gone(fields: &mut Fields) -> Option<Vec<String>> {
+fn gone(fields: &mut Fields) -> Vec<String> {
+    let mut gone = Vec::new();
     if !fields.nullable("gone") {
-        return Some(Vec::new());
+        return gone;
     }
     let values = match fields.take("gone") {
         Some(Value::Array(values)) => values,
         Some(one @ Value::String(_)) => vec![one],
-        Some(other) => {
-            fields.fault("gone", &format!("{} is not a list of strings", shown(&other)));
-            return None;
+        other => {
+            let other = shown(&other.unwrap_or_default());
+            fields.fault("gone", &format!("{other} is not a list of strings"));
+            return gone;
         }
-        None => Vec::new(),
     };
-    let mut gone = Vec::new();
     for value in values.into_iter().take(GONE_CAP) {
         match value {
             Value::String(text) => gone.push(text.trim().to_owned()),
@@ -227,26 +227,19 @@ fn gone(fields: &mut Fields) -> Option<Vec<String>> {
             Value::Number(number) => gone.push(number.to_string()),
             other => {
                 fields.fault("gone", &format!("{} is not a string", shown(&other)));
-                return None;
+                break;
             }
         }
     }
-    gone.retain(|fact| !fact.is_empty());
-    Some(gone)
+    gone.retain(|fact: &String| !fact.is_empty());
+    gone
 }
 
 /// Quotes are for whoever reviews the reply; nothing depends on them, so a faulty one is only left out.
 fn evidence(fields: &mut Fields, warnings: &mut Vec<String>) -> Vec<Quoted> {
-    if !fields.nullable("evidence") {
-        return Vec::new();
-    }
     let place = format!("{}evidence", fields.prefix());
-    let Some(Value::Array(values)) = fields.take("evidence") else {
-        warnings.push(format!("{place}: not a list; left out"));
-        return Vec::new();
-    };
     let mut quotes = Vec::new();
-    for value in values.iter().take(QUOTES_CAP) {
+    for value in listed(fields, "evidence", warnings).iter().take(QUOTES_CAP) {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::trim);
         let turn = text("turn").and_then(|turn| turn.trim_start_matches('t').parse().ok());
         match (turn, text("quote")) {
@@ -260,17 +253,20 @@ fn evidence(fields: &mut Fields, warnings: &mut Vec<String>) -> Vec<Quoted> {
     quotes
 }
 
+/// The elements of a list that may be missing. What is no list is only left out.
+fn listed(fields: &mut Fields, key: &'static str, warnings: &mut Vec<String>) -> Vec<Value> {
+    match fields.nullable(key).then(|| fields.take(key)).flatten() {
+        Some(Value::Array(values)) => return values,
+        Some(_) => warnings.push(format!("{}{key}: not a list; left out", fields.prefix())),
+        None => {}
+    }
+    Vec::new()
+}
+
 /// The notes that the model wants to see. What is no id is only left out.
 fn wanted(top: &mut Fields, warnings: &mut Vec<String>) -> Vec<EntryId> {
-    if !top.nullable("want") {
-        return Vec::new();
-    }
-    let Some(Value::Array(values)) = top.take("want") else {
-        warnings.push("want: not a list; left out".to_owned());
-        return Vec::new();
-    };
     let mut ids = Vec::new();
-    for value in values.iter().take(ENTRIES_CAP) {
+    for value in listed(top, "want", warnings).iter().take(ENTRIES_CAP) {
         match value.as_str().and_then(EntryId::parse) {
             Some(id) => ids.push(id),
             None => warnings.push(format!("want: {} is not the id of a note; left out", shown(value))),

@@ -80,13 +80,11 @@ pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
 /// not at their end, and name one of them: whoever carries them on still needs what is in them.
 pub fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     let mut holding = Vec::new();
-    let ours = Batches::of_defrag(root).all()?.into_iter().map(|batch| (batch, true));
-    let mut theirs = Batches::of_queue(root).all()?;
-    // Nobody carries on with these.
-    theirs.extend(Batches::of_queue(root).set_aside()?);
-    theirs.extend(Batches::of_defrag(root).set_aside()?);
-    for (batch, is_ours) in ours.chain(theirs.into_iter().map(|batch| (batch, false))) {
-        if is_ours && matches!(batch.load::<Progress>(), Ok(Some(progress)) if progress.is_over) {
+    let (ours, theirs) = (Batches::of_defrag(root), Batches::of_queue(root));
+    // With those that are set aside nobody carries on.
+    let all = [ours.all()?, theirs.all()?, theirs.set_aside()?, ours.set_aside()?];
+    for batch in all.into_iter().flatten() {
+        if matches!(batch.load::<Progress>(), Ok(Some(progress)) if progress.is_over) {
             forget_in(&batch, ids)?;
         // What cannot be read may name one, unless its run has ended meanwhile.
         } else if names_one(&batch, ids).unwrap_or_else(|_| batch.dir.exists()) {

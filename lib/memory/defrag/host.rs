@@ -106,20 +106,19 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     fn apply(&mut self, work: &Work, plan: Plan, _: usize, run: &Run) -> Result<usize> {
         // Once it is written down what was done, nobody's later change of a note makes it undone.
         let (batch, name) = (run.batch()?, applied_name(work.next));
-        let before: Option<Applied> =
-            batch.file(&name).exists().then(|| batch.read_json(&name)).transpose()?;
-        let is_done = before.is_some();
-        let done = match before {
-            Some(before) => Plan { operations: before.made, proposals: Vec::new(), ..plan },
-            None => carry_out(&self.notes, plan)?,
+        let done = if batch.file(&name).exists() {
+            let before: Applied = batch.read_json(&name)?;
+            Plan { operations: before.made, proposals: Vec::new(), ..plan }
+        } else {
+            let done = carry_out(&self.notes, plan)?;
+            if !run.is_dry() {
+                let (made, proposed) = (done.operations.clone(), done.proposals.len());
+                batch.write_json(&name, &Applied { made, proposed, ..Applied::default() })?;
+            }
+            done
         };
         // A dry run shows them with its plan.
         if !run.is_dry() {
-            if !is_done {
-                let (made, proposed) = (done.operations.clone(), done.proposals.len());
-                let one = Applied { made, proposed, ..Applied::default() };
-                batch.write_json(&name, &one)?;
-            }
             News::load(run, false)?.take_in(&self.notes, work, &done)?;
             done.warnings.iter().for_each(|warning| run.reporter.warn(warning));
             done.dropped.iter().for_each(|one| run.reporter.warn(&one.to_string()));

@@ -137,37 +137,33 @@ fn said(value: &Value) -> (String, Vec<String>) {
     (brief(text("op").unwrap_or_default()), ids.take(IDS_CAP).map(brief).collect())
 }
 
+/// With a fault it is dropped, whatever else is in it.
 fn operation(fields: &mut Fields) -> Option<Operation> {
     let op = Verb::parse(&fields.one_of("op", Verb::WORDS)?)?;
     let ids = match op {
         Verb::Merge => strings(fields, "ids", "an id"),
-        _ => fields.text("id").map(|id| vec![id]),
+        _ => fields.text("id").into_iter().collect(),
     };
-    let texts = match op {
-        Verb::Merge => text(fields).map(|text| vec![text]),
+    let mut operation = Operation::new(op, ids);
+    operation.texts = match op {
+        Verb::Merge => vec![text(fields)],
         Verb::Split => parts(fields),
-        Verb::Rename => title(fields).map(|title| vec![Text { title, ..Text::default() }]),
-        Verb::Retag => all_tags(fields).map(|tags| vec![Text { tags, ..Text::default() }]),
+        Verb::Rename => vec![Text { title: title(fields), ..Text::default() }],
+        Verb::Retag => vec![Text { tags: all_tags(fields), ..Text::default() }],
         Verb::Rewrite => {
-            let (summary, body) = (summary(fields), body(fields));
-            summary.zip(body).map(|(summary, body)| vec![Text { summary, body, ..Text::default() }])
+            vec![Text { summary: summary(fields), body: body(fields), ..Text::default() }]
         }
-        Verb::Archive | Verb::Tier => Some(Vec::new()),
+        Verb::Archive | Verb::Tier => Vec::new(),
     };
-    let gone = match op {
-        Verb::Merge | Verb::Split | Verb::Rewrite if fields.nullable("gone") => {
-            strings(fields, "gone", "a fact in words")
-        }
-        _ => Some(Vec::new()),
-    };
-    let mut operation = Operation::new(op, ids?);
-    (operation.texts, operation.gone) = (texts?, gone?);
+    if matches!(op, Verb::Merge | Verb::Split | Verb::Rewrite) && fields.nullable("gone") {
+        operation.gone = strings(fields, "gone", "a fact in words");
+    }
     if op == Verb::Archive {
         operation.reason = or_empty(fields, "reason")?;
     }
     if op == Verb::Tier {
-        operation.tier = Some(fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word))?);
-        operation.rank = if fields.nullable("rank") { Some(rank(fields)?) } else { None };
+        operation.tier = fields.one_of("tier", Tier::WORDS).and_then(|word| Tier::parse(&word));
+        operation.rank = if fields.nullable("rank") { rank(fields) } else { None };
     }
     Some(operation)
 }
@@ -181,8 +177,7 @@ fn rank(fields: &mut Fields) -> Option<u8> {
     rank
 }
 
-fn strings(fields: &mut Fields, key: &'static str, what: &str) -> Option<Vec<String>> {
-    let before = fields.faults.len();
+fn strings(fields: &mut Fields, key: &'static str, what: &str) -> Vec<String> {
     let mut strings = Vec::new();
     for value in &array(fields, key) {
         match value.as_str() {
@@ -190,55 +185,50 @@ fn strings(fields: &mut Fields, key: &'static str, what: &str) -> Option<Vec<Str
             None => fields.fault(key, &format!("{} is not {what}", shown(value))),
         }
     }
-    (fields.faults.len() == before).then_some(strings)
+    strings
 }
 
-fn text(fields: &mut Fields) -> Option<Text> {
-    let title = title(fields);
-    let summary = summary(fields);
-    let tags = tags(fields, "tags");
-    let body = body(fields);
-    Some(Text { title: title?, summary: summary?, tags: tags?, body: body? })
+fn text(fields: &mut Fields) -> Text {
+    let (title, summary) = (title(fields), summary(fields));
+    Text { title, summary, tags: tags(fields, "tags").unwrap_or_default(), body: body(fields) }
 }
 
 /// The parts of a split. A note that was not there before has no old summary.
-fn parts(fields: &mut Fields) -> Option<Vec<Text>> {
+fn parts(fields: &mut Fields) -> Vec<Text> {
     let part = |fields: &mut Fields| {
-        let text = text(fields)?;
-        if text.summary.trim().is_empty() {
+        let text = text(fields);
+        if text.summary.trim().is_empty() && fields.faults.is_empty() {
             fields.fault("summary", "is empty");
-            return None;
         }
         Some(text)
     };
     let values = array(fields, "into").into_iter().enumerate();
-    let parts: Vec<Option<Text>> =
-        values.map(|(index, value)| element(fields, "into", index, value, part)).collect();
-    parts.into_iter().collect()
+    values.filter_map(|(index, value)| element(fields, "into", index, value, part)).collect()
 }
 
-fn title(fields: &mut Fields) -> Option<String> {
+fn title(fields: &mut Fields) -> String {
     // One of control characters alone would be empty where it is written.
-    fields.text("title").map(|title| one_line(&title)).filter(|title| fits(fields, "title", title, TITLE_CAP))
+    let title = fields.text("title").map(|title| one_line(&title));
+    title.filter(|title| fits(fields, "title", title, TITLE_CAP)).unwrap_or_default()
 }
 
 /// It may be left out: then the old one stays.
-fn summary(fields: &mut Fields) -> Option<String> {
+fn summary(fields: &mut Fields) -> String {
     or_empty(fields, "summary")
         .filter(|summary| summary.is_empty() || fits(fields, "summary", summary, SUMMARY_CAP))
+        .unwrap_or_default()
 }
 
-fn body(fields: &mut Fields) -> Option<String> {
-    fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP))
+fn body(fields: &mut Fields) -> String {
+    fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP)).unwrap_or_default()
 }
 
 /// Left out they stay as they are elsewhere; here that would take all of them away.
-fn all_tags(fields: &mut Fields) -> Option<Vec<String>> {
+fn all_tags(fields: &mut Fields) -> Vec<String> {
     if !fields.nullable("tags") {
         fields.missing("tags");
-        return None;
     }
-    tags(fields, "tags")
+    tags(fields, "tags").unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -166,21 +166,15 @@ fn object_with(text: &str, key: &str) -> Result<Map<String, Value>, Error> {
         let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
         match values.next() {
             Some(Ok(Value::Object(object))) => {
-                let end = at + values.byte_offset();
-                if object.contains_key(key) {
-                    found = Some(object);
-                }
-                from = end;
+                from = at + values.byte_offset();
+                found = Some(object).filter(|object| object.contains_key(key)).or(found);
             }
             Some(Err(e)) => {
                 // The first fault is that of the outermost object, which is what was meant.
-                if fault.is_none() {
-                    fault = Some(if e.is_eof() {
-                        "it ends before its JSON does".to_owned()
-                    } else {
-                        e.to_string()
-                    });
-                }
+                fault.get_or_insert_with(|| match e.is_eof() {
+                    true => "it ends before its JSON does".to_owned(),
+                    false => e.to_string(),
+                });
                 // On from where it went wrong, not from the next byte: a broken megabyte is read once.
                 from = at + place_of(&e, &text[at..]).max(1);
             }

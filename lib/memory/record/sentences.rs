@@ -109,14 +109,7 @@ pub fn of_note(text: &str) -> Vec<String> {
 
 /// White space collapsed.
 pub fn collapsed(text: &str) -> String {
-    let mut flat = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !flat.is_empty() {
-            flat.push(' ');
-        }
-        flat.push_str(word);
-    }
-    flat
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What ends a sentence where no blank follows.
@@ -155,26 +148,17 @@ fn split(text: &str, found: &mut Vec<String>) {
     }
 }
 
+/// What opens, and what closes it.
+const PAIRS: [&str; 12] = ["\"\"", "``", "“”", "„“", "«»", "»«", "「」", "『』", "()", "（）", "[]", "‘’"];
+
 /// What closes that which a character opens.
 fn closing(c: char, before: char, next: char) -> Option<char> {
     match c {
         // `6"`, `:(`
         '"' if before.is_ascii_digit() => None,
         '(' if matches!(before, ':' | ';' | '-') => None,
-        '"' => Some('"'),
-        '`' => Some('`'),
-        '“' => Some('”'),
-        '„' => Some('“'),
-        '«' => Some('»'),
-        '»' => Some('«'),
-        '「' => Some('」'),
-        '『' => Some('』'),
-        '(' => Some(')'),
-        '（' => Some('）'),
-        '[' => Some(']'),
-        '‘' => Some('’'),
-        '\'' if !before.is_alphanumeric() && !next.is_whitespace() => Some('\''),
-        _ => None,
+        '\'' => (!before.is_alphanumeric() && !next.is_whitespace()).then_some(c),
+        _ => PAIRS.iter().find(|pair| pair.starts_with(c)).and_then(|pair| pair.chars().nth(1)),
     }
 }
 
