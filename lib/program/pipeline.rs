@@ -16,10 +16,13 @@ use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
+use crate::memory::sync::copies::{self, MergedCopy};
 use crate::program::notes::{INSIDE, is_inside, read_text};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
+use crate::store::by_hand;
 use crate::store::place::Root;
+use crate::store::topics::Topics;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -103,6 +106,9 @@ pub(super) fn open(
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
         RunLock::Acquired(_lock) => {
+            if matches!(mode, Mode::Run | Mode::Apply) {
+                take_in_files(&root, cx);
+            }
             return Ok(Some(Opened {
                 config,
                 redactor,
@@ -173,6 +179,17 @@ pub(super) fn tell_parts_left(left: usize, is_quiet: bool, cx: &Context) {
     if left > 0 && !is_quiet {
         let parts = counted(left, "part is", "parts are");
         cx.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));
+    }
+}
+
+/// What a cloud or a person has put among the notes. What fails is tried again by the next run.
+fn take_in_files(root: &Root, cx: &Context) {
+    let copies = by_hand::give_ids(&Topics::at(root)).and_then(|_| copies::merge(root, &cx.env));
+    match copies {
+        Ok(copies) => copies.iter().for_each(|MergedCopy { copy, .. }| {
+            cx.reporter.warn(&format!("\"{copy}\" was merged into its note"));
+        }),
+        Err(why) => cx.reporter.warn(&why.line()),
     }
 }
 

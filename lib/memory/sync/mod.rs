@@ -4,6 +4,7 @@
 //! [`tree`] merges three states of a store into one, note by note ([`note`]), without reading a file or running a
 //! program. Every machine comes to the same bytes, whichever of them merges. [`run`] does the rest with git.
 
+pub mod copies;
 pub mod driver;
 mod foreign_files;
 mod foreign_keys;

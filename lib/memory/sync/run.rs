@@ -6,6 +6,7 @@ use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::memory::redact::Redactor;
+use crate::memory::sync::copies::{self, MergedCopy};
 use crate::memory::sync::objects::{self, Commits};
 use crate::memory::sync::remote::{self, Push, Remote, Unsynced};
 use crate::memory::sync::removals::{self, Missing, Notes};
@@ -25,7 +26,7 @@ use crate::store::place::Root;
 use crate::store::proposal::{self, ProposalId};
 use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
-use crate::store::{merge_commit, merge_driver, removed};
+use crate::store::{by_hand, merge_commit, merge_driver, removed};
 use jiff::Timestamp;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -156,6 +157,9 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         merged_bases: RefCell::default(),
     };
     run.settle_trust(known)?;
+    if !request.is_dry {
+        run.take_in_files()?;
+    }
     match run.try_often(&address) {
         Err(Unsynced::Unreachable(why)) if run.is_new => {
             Err(Error::io(format!("\"{}\" cannot be reached: git {why}", remote.shown))
@@ -266,6 +270,17 @@ impl SyncRun<'_> {
         // A new remote is set up first.
         let is_due = !self.is_new && !self.request.is_dry && known != Some(self.is_own);
         if is_due { self.keep_trust() } else { Ok(()) }
+    }
+
+    /// What a cloud or a person has put among the notes.
+    fn take_in_files(&mut self) -> Result<()> {
+        let SyncRequest { root, env, .. } = *self.request;
+        by_hand::give_ids(&Topics::at(root))?;
+        for MergedCopy { note, copy } in copies::merge(root, env)? {
+            self.report.notices.push(format!("\"{copy}\" was merged into its note"));
+            self.report.received.insert(note);
+        }
+        Ok(())
     }
 
     /// Where nobody else can write, nothing that came from there waits any longer: the merge takes it.
