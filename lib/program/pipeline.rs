@@ -16,13 +16,12 @@ use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::memory::sync::copies::{self, MergedCopy};
+use crate::memory::sync::copies;
 use crate::program::notes::{INSIDE, is_inside, read_text};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
-use crate::store::by_hand;
+use crate::store::history;
 use crate::store::place::Root;
-use crate::store::topics::Topics;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -106,8 +105,11 @@ pub(super) fn open(
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
         RunLock::Acquired(_lock) => {
-            if matches!(mode, Mode::Run | Mode::Apply) {
-                take_in_files(&root, cx);
+            if matches!(mode, Mode::Run | Mode::Apply)
+                && let Err(why) = take_in_copies(&root, &config, cx)
+            {
+                // The next run tries again.
+                cx.reporter.warn(&why.line());
             }
             return Ok(Some(Opened {
                 config,
@@ -182,15 +184,16 @@ pub(super) fn tell_parts_left(left: usize, is_quiet: bool, cx: &Context) {
     }
 }
 
-/// What a cloud or a person has put among the notes. What fails is tried again by the next run.
-fn take_in_files(root: &Root, cx: &Context) {
-    let copies = by_hand::give_ids(&Topics::at(root)).and_then(|_| copies::merge(root, &cx.env));
-    match copies {
-        Ok(copies) => copies.iter().for_each(|MergedCopy { copy, .. }| {
-            cx.reporter.warn(&format!("\"{copy}\" was merged into its note"));
-        }),
-        Err(why) => cx.reporter.warn(&why.line()),
+/// What a cloud or a person has put among the notes.
+fn take_in_copies(root: &Root, config: &MemoryConfig, cx: &Context) -> Result<()> {
+    let merged = copies::take_in(root, &cx.env)?;
+    if merged.is_empty() {
+        return Ok(());
     }
+    merged.iter().for_each(|copy| cx.reporter.warn(&copy.said));
+    let message = format!("merge: {}", counted(merged.len(), "conflict copy", "conflict copies"));
+    let sources = std::iter::empty();
+    history::record(root, &config.storage, (message, Vec::new()), sources, merged.len(), &cx.env)
 }
 
 /// The lock of the one run that may be at work.

@@ -7,6 +7,7 @@ use crate::base::file;
 use crate::memory::sync::note;
 use crate::memory::sync::objects;
 use crate::memory::waiting;
+use crate::store::by_hand;
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::git::Git;
@@ -21,14 +22,16 @@ const VERSIONS: &str = "--max-count=50";
 
 /// A note that took the text of a copy in.
 pub struct MergedCopy {
-    /// Below the store.
+    /// Its path below the store.
     pub note: String,
-    pub copy: String,
+    /// What a person should know.
+    pub said: String,
 }
 
-/// Merges all of them.
-pub fn merge(root: &Root, env: &Env) -> Result<Vec<MergedCopy>> {
+/// Takes in what a cloud or a person has put among the notes: merges all copies, and gives ids to notes without one.
+pub fn take_in(root: &Root, env: &Env) -> Result<Vec<MergedCopy>> {
     let notes = Topics::at(root);
+    by_hand::give_ids(&notes)?;
     let mut merged = Vec::new();
     for name in notes.names(Place::Topics.dir(), ".md")? {
         if let Some((copy, original)) = name.to_str().and_then(|name| Some((name, original(name)?))) {
@@ -79,7 +82,7 @@ fn merge_one(
     // Only now: if a program is killed before, the same is merged again.
     file::remove(&copy.path)?;
     let [note, copy] = [now, copy].map(|note| note.place.path(&note.name()).to_string_lossy().into_owned());
-    Ok(Some(MergedCopy { note, copy }))
+    Ok(Some(MergedCopy { note, said: format!("\"{copy}\" was merged into its note") }))
 }
 
 /// The version in the history from which the copy differs least; of two such, the older one.

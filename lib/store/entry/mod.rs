@@ -135,7 +135,7 @@ impl Entry {
         Ok(Entry { bytes, frame, meta })
     }
 
-    /// The note in a file that lacks nothing but an id, with one, as created at `at` (Unix time in milliseconds).
+    /// The note in a file that lacks nothing but an id, with one that is made from `at`, Unix time in milliseconds.
     pub fn with_new_id(bytes: &[u8], at: i64, is_taken: impl Fn(&EntryId) -> bool) -> Option<Entry> {
         let frame = Frame::of(bytes).ok()?;
         let (before, after) = bytes.split_at(frame.yaml.start);
@@ -145,14 +145,7 @@ impl Entry {
         };
         // A key that is given twice is an error: there is no id yet.
         let title = with(&EntryId::make("", at, |_| false))?.into_meta().title;
-        let mut entry = with(&EntryId::make(&title, at, is_taken))?;
-        // Times that cannot be added are left out.
-        let _ = entry.update(|meta| {
-            for time in [&mut meta.created_at, &mut meta.updated_at] {
-                *time = if *time == 0 { at } else { *time };
-            }
-        });
-        Some(entry)
+        with(&EntryId::make(&title, at, is_taken))
     }
 
     pub fn meta(&self) -> &Meta {
