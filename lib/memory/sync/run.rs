@@ -92,9 +92,13 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
     };
     run.settle_trust(known)?;
     if !request.is_dry {
-        for MergedCopy { note, said } in copies::take_in(root, request.env)? {
-            run.report.notices.push(said);
-            run.report.received.insert(note);
+        match copies::take_in(root, request.env) {
+            Ok(merged) => merged.into_iter().for_each(|MergedCopy { note, said }| {
+                run.report.notices.push(said);
+                run.report.received.insert(note);
+            }),
+            // The next run tries again.
+            Err(why) => run.report.notices.push(why.line()),
         }
     }
     match run.try_often(&address) {
@@ -103,9 +107,8 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
                 .hint("it is not set up; run the same again when it can be reached"))
         }
         Err(Unsynced::Unreachable(why)) => {
-            let last = remote::last_exchange(root);
-            let unreachable = Some(why);
-            Ok(SyncOutcome::Done(SyncReport { unreachable, last_exchange: last, ..run.report }))
+            let (unreachable, last_exchange) = (Some(why), remote::last_exchange(root));
+            Ok(SyncOutcome::Done(SyncReport { unreachable, last_exchange, ..run.report }))
         }
         Err(Unsynced::Failed(why)) => Err(why),
         Ok(()) => {
@@ -177,10 +180,8 @@ impl SyncRun<'_> {
             let notes = Topics::at(self.request.root);
             let change = Change::of(&notes)?;
             let (waiting, _) = change.notes.proposals()?;
-            waiting
-                .iter()
-                .filter(|it| it.remote() == Some(&*self.remote.shown))
-                .for_each(|it| change.withdraw(&it.id));
+            let from_there = waiting.iter().filter(|it| it.remote() == Some(&*self.remote.shown));
+            from_there.for_each(|it| change.withdraw(&it.id));
             change.write()?;
         }
         remote::set_own(self.merger.git, self.merger.is_own)

@@ -31,7 +31,7 @@ pub(super) fn put(root: &Root) -> Result<()> {
 /// # Errors
 /// `Refused`: the remote has something else.
 pub(super) fn branch(remote: &Remote, local: &str, commits: &Commits) -> Result<String, Unsynced> {
-    let shown = format!("\"{}\"", remote.shown);
+    let shown = remote.quoted();
     let branches = remote.branches(local)?;
     let mut others = None;
     for branch in &branches {
@@ -47,7 +47,7 @@ pub(super) fn branch(remote: &Remote, local: &str, commits: &Commits) -> Result<
     let names: Vec<String> =
         names.into_iter().take(3).map(|name| format!("\"{}\"", one_line(name, 60))).collect();
     let what = if names.is_empty() { "other commits".to_owned() } else { names.join(", ") };
-    let why = format!("{} is neither empty nor a store of notes: it has {what}", shown);
+    let why = format!("{shown} is neither empty nor a store of notes: it has {what}");
     Err(Error::refused(why).hint("nothing was sent; use an empty repository, without a README").into())
 }
 
