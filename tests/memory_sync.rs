@@ -956,3 +956,85 @@ fn machines_that_have_merged_crosswise_count_each_read_once() {
     assert_eq!(value(&text, "used"), Some("4"), "{text}");
     assert_eq!(value(&text, "tags"), Some("[topic__one, topic__two]"));
 }
+
+/// A note with its text, as a machine wrote it last: `hour` of one day.
+fn text_of_hour(hour: u64, body: &str) -> String {
+    let more = format!("updatedAt: {}\n", 1_770_000_000_000 + hour * 3_600_000);
+    note("AAAAAA", "Ports", &more).replace("Body of Ports.\n", body)
+}
+
+#[test]
+fn copies_that_a_cloud_made_are_merged_as_the_other_side() {
+    let nas = Nas::new();
+    let store = nas.machine();
+    let path = store.note("AAAAAA", "Ports");
+    fs::write(&path, text_of_hour(1, "web 80\n\ndb 5432\n\nmail 25\n")).unwrap();
+    store.out(PROGRAM, &[]);
+    // Two edits here, which the history knows, and one on each of two other machines that knew neither.
+    fs::write(&path, text_of_hour(2, "web 8080\n\ndb 5432\n\nmail 25\n")).unwrap();
+    store.out(PROGRAM, &[]);
+    fs::write(&path, text_of_hour(3, "web 8081\n\ndb 5432\n\nmail 25\n")).unwrap();
+    store.out(PROGRAM, &[]);
+    let copy = |mark: &str| format!("topics/ports -- id__AAAAAA{mark}.md");
+    let dropbox = copy(" (Mara's conflicted copy 2026-03-05)");
+    let syncthing = copy(".sync-conflict-20260305-101112-ABCDEFG");
+    store.put(&dropbox, text_of_hour(4, "web 80\n\ndb 5433\n\nmail 25\n"));
+    store.put(&syncthing, text_of_hour(5, "web 80\n\ndb 5432\n\nmail 587\n"));
+    let (code, out, err) = store.run(PROGRAM, &[]);
+    assert_eq!((code, out.as_str()), (Some(0), "1 note received, 1 sent\n"), "{err}");
+    for copy in [&dropbox, &syncthing] {
+        assert!(err.contains(&format!("\"{copy}\" was merged into its note")), "{err}");
+    }
+    assert_eq!(store.names(), ["topics/ports -- id__AAAAAA.md"]);
+    assert!(store.text("AAAAAA").ends_with("web 8081\n\ndb 5433\n\nmail 587\n"), "{}", store.text("AAAAAA"));
+    assert!(!nas.past().contains("conflict"));
+    assert_eq!(store.out(PROGRAM, &[]), "0 notes received, 0 sent\n");
+}
+
+#[test]
+fn a_copy_that_clashes_waits_for_review_and_one_that_cannot_be_merged_stays() {
+    let store = Store::with_history();
+    let path = store.note("AAAAAA", "Ports");
+    fs::write(&path, text_of_hour(1, "web 80\n")).unwrap();
+    let clash = "topics/ports -- id__AAAAAA (conflicted copy 2026-03-05).md";
+    store.put(clash, text_of_hour(2, "web 443\n"));
+    // The id is another note's; and no note at all.
+    let other = "topics/ports -- id__AAAAAA.sync-conflict-20260305-101112-ABCDEFG.md";
+    store.put(other, note("BBBBBB", "Other", ""));
+    let broken = "topics/ports -- id__AAAAAA.sync-conflict-20260306-101112-ABCDEFG.md";
+    store.put(broken, "no front matter");
+    let (code, _, err) = store.run("memory-consolidate", &[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains(&format!("\"{clash}\" was merged into its note")), "{err}");
+    let names = store.names();
+    assert!(!names.contains(&clash.to_owned()) && names.contains(&other.to_owned()), "{names:?}");
+    let review = store.out("memory-review", &["--json"]);
+    let kept = store.text("AAAAAA.md");
+    assert!(kept.ends_with("web 443\n") && review.contains("web 80"), "{kept}{review}");
+    let (_, out, _) = store.run("memory-doctor", &[]);
+    assert!(out.contains(broken), "{out}");
+}
+
+#[test]
+fn a_note_that_a_person_wrote_gets_an_id_and_stays_as_it_is() {
+    let store = Store::with_history();
+    store.note("AAAAAA", "Other");
+    let text = "---\r\n# mine\r\ntitle: Deploys\r\nteam: web\r\n---\r\n\r\nOn Fridays never.\r\n";
+    let path = store.put("topics/deploys.md", text);
+    let plain = store.put("topics/readme.md", "# No note\n");
+    // What has an id in its name has lost its own, and is left to the person.
+    let lost = store.put("topics/x -- id__BBBBBB.md", "---\ntitle: x\n---\n");
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    let now = fs::read_to_string(&path).unwrap();
+    let id = now.lines().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
+    let others =
+        now.split_inclusive('\n').filter(|line| !line.starts_with("id: ") && !line.contains("edAt: "));
+    assert_eq!(others.collect::<String>(), text);
+    let (_, notes, _) = store.run("memory-list", &["--json"]);
+    assert!(notes.contains(&id) && notes.contains("\"Deploys\""), "{notes}");
+    assert_eq!(fs::read_to_string(plain).unwrap(), "# No note\n");
+    assert_eq!(fs::read_to_string(lost).unwrap(), "---\ntitle: x\n---\n");
+    // Only once, and an agent cannot change it.
+    store.out("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), now);
+}

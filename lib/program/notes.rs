@@ -13,12 +13,12 @@ use crate::memory::capture;
 use crate::memory::section;
 use crate::memory::service::{Author, Changed, NoteService};
 use crate::store::entry::{EntryId, Meta, Source, tag};
-use crate::store::history;
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::Note;
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
+use crate::store::{by_hand, history};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -94,6 +94,9 @@ impl Store {
     ) {
         if count == 0 {
             return;
+        }
+        if let Err(error) = by_hand::give_ids(&Topics::at(&self.root)) {
+            cx.reporter.warn(&error.line());
         }
         self.refresh(cx);
         let (storage, message) = (&self.config.storage, (message, Vec::new()));

@@ -16,9 +16,11 @@ use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
+use crate::memory::sync::copies;
 use crate::program::notes::{INSIDE, is_inside, read_text};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
+use crate::store::history;
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::Path;
@@ -103,6 +105,12 @@ pub(super) fn open(
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
         RunLock::Acquired(_lock) => {
+            if matches!(mode, Mode::Run | Mode::Apply)
+                && let Err(why) = take_in_copies(&root, &config, cx)
+            {
+                // The next run tries again.
+                cx.reporter.warn(&why.line());
+            }
             return Ok(Some(Opened {
                 config,
                 redactor,
@@ -174,6 +182,18 @@ pub(super) fn tell_parts_left(left: usize, is_quiet: bool, cx: &Context) {
         let parts = counted(left, "part is", "parts are");
         cx.reporter.warn(&format!("{parts} still to be asked about; go on with --prompt"));
     }
+}
+
+/// What a cloud or a person has put among the notes.
+fn take_in_copies(root: &Root, config: &MemoryConfig, cx: &Context) -> Result<()> {
+    let merged = copies::take_in(root, &cx.env)?;
+    if merged.is_empty() {
+        return Ok(());
+    }
+    merged.iter().for_each(|copy| cx.reporter.warn(&copy.said));
+    let message = format!("merge: {}", counted(merged.len(), "conflict copy", "conflict copies"));
+    let sources = std::iter::empty();
+    history::record(root, &config.storage, (message, Vec::new()), sources, merged.len(), &cx.env)
 }
 
 /// The lock of the one run that may be at work.

@@ -4,6 +4,7 @@ pub mod accepted;
 pub mod answers;
 pub mod apply;
 pub mod batch;
+pub mod by_hand;
 pub mod change;
 pub mod conversation;
 pub mod entry;

@@ -2,7 +2,8 @@
 
 use crate::base::repository::name_of_url;
 use crate::memory::addresses::{host_of, hosts};
-use crate::memory::outside::commands::{Call, Shell, Source, hosts_or};
+use crate::memory::outside::call::{Call, Source, hosts_or};
+use crate::memory::outside::commands::Shell;
 use std::path::Path;
 
 impl Shell {

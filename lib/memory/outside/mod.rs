@@ -4,8 +4,11 @@
 //! files beyond the repository. A tracker is kept over a session, because a file that one command downloads is read by
 //! another one.
 
+mod call;
 mod commands;
+mod files;
 mod git;
+mod network;
 mod places;
 mod reports;
 mod shell;
@@ -18,7 +21,8 @@ use crate::base::text::one_line;
 use crate::harness::spec::{Format, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::addresses::hosts;
-use crate::memory::outside::commands::{Shell, Source, hosts_or};
+use crate::memory::outside::call::{Source, hosts_or};
+use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::base::text::{border, hex};
 use crate::memory::sync::lines;
-use crate::memory::sync::side::Files;
+use crate::memory::sync::side::{Files, Located};
 use crate::memory::sync::values::settled;
 use crate::store::removed;
 use sha2::{Digest, Sha256};
@@ -53,6 +53,15 @@ fn with_missing_lines(winner: &[u8], other: &[u8]) -> Vec<u8> {
         text.push(b'\n');
     }
     text
+}
+
+/// Puts a note in its place. A broken or foreign file of its name goes beside it.
+pub(super) fn put_note(files: &mut Files, note: &Located) {
+    let path = note.path();
+    if let Some(bytes) = files.remove(&path) {
+        put_beside(files, &path, "md", bytes);
+    }
+    files.insert(path, note.entry.bytes().to_vec());
 }
 
 /// Keeps `bytes` beside the file at `path`, under a name that follows from both. With an `ending` it gets that one.

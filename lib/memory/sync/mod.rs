@@ -4,22 +4,27 @@
 //! [`tree`] merges three states of a store into one, note by note ([`note`]), without reading a file or running a
 //! program. Every machine comes to the same bytes, whichever of them merges. [`run`] does the rest with git.
 
+pub mod copies;
 pub mod driver;
 mod foreign_files;
 mod foreign_keys;
+mod given_back;
 mod lines;
 mod listing;
+mod merger;
 mod note;
 mod objects;
 mod proposals;
 pub mod remote;
 pub mod removals;
+pub mod request;
 pub mod run;
 mod same_id;
 mod secrets;
 mod shared;
 mod side;
 mod tree;
+mod unfinished;
 mod unique_paths;
 mod values;
 mod version;

@@ -1,18 +1,25 @@
 //! git's objects: the files of a commit, and a commit from files. Nothing is ever checked out.
 
+use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::memory::sync::listing::{Listing, TreeEntry, check_count, check_sizes, entries, refused};
+use crate::base::file;
+use crate::memory::sync::listing::{Listing, SYNCED, TreeEntry, check_count, check_sizes, entries, refused};
 use crate::memory::sync::side::Files;
-use crate::store::git::{Git, command, is_object, unusable};
+use crate::store::git::{Git, NO_TEMPORARY_FILES, command, is_object, unusable};
+use crate::store::history;
+use crate::store::place::Root;
 use crate::store::revision::{Revision, Version};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The most that git prints for the directories of a commit, or the sizes of its files, in bytes.
 const LIST_CAP: usize = 96 << 20;
 /// The most bytes of files that are read at once. All of them may have a gigabyte.
 const READ_CAP: usize = (1 << 30) + (64 << 20);
+/// How long the git commands between two transfers may take.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 /// The commit with a merge, until the branch has it.
 const MERGED: &str = "refs/agent-memory/merged";
 
@@ -203,6 +210,24 @@ pub(super) fn commit(
         return Err(Error::io(format!("\"git fast-import\" {why}")));
     }
     git.object(&["rev-parse", "--verify", MERGED])
+}
+
+/// The files as they are, as a tree; git's index stays as it is.
+pub(super) fn tree_of_files(root: &Root, env: &Env, ours: Option<&str>) -> Result<String> {
+    let index = root.state().join("sync-index");
+    file::if_exists(file::remove(&index))?;
+    let git = Git::new(root, env)?.with(TIMEOUT, vec![("GIT_INDEX_FILE", index.clone().into_os_string())]);
+    let made = || -> Result<String> {
+        git.run(&["read-tree", ours.unwrap_or("--empty")])?;
+        let changed = history::changed(&git, &SYNCED)?;
+        if !changed.is_empty() {
+            git.run(&[&history::ADD, &changed[..], &NO_TEMPORARY_FILES].concat())?;
+        }
+        git.object(&["write-tree"])
+    };
+    let tree = made();
+    file::if_exists(file::remove(&index))?;
+    tree
 }
 
 fn quoted(path: &str) -> String {

@@ -127,6 +127,11 @@ impl<'a> Remote<'a> {
         Remote { root, env, address, shown: shown(address), is_folder }
     }
 
+    /// As it is named in messages.
+    pub(super) fn quoted(&self) -> String {
+        format!("\"{}\"", self.shown)
+    }
+
     /// Runs a git that talks to the remote, where `command` answers, about `what`.
     fn talk(&self, arguments: &[&str], command: &str, what: &[&str]) -> Result<Finished> {
         // A command that the other end runs, where that is this machine.
@@ -244,8 +249,8 @@ impl<'a> Remote<'a> {
                 // What a hook of the remote says is the reason; git's own line only names the branch.
                 let why = [remarks(&said(&finished)), vec![line]].concat().join("; ");
                 Unsynced::Failed(Error::refused(format!(
-                    "\"{}\" does not take the notes: {}",
-                    self.shown,
+                    "{} does not take the notes: {}",
+                    self.quoted(),
                     one_line(&without_logins(&why), 300)
                 )))
             }
@@ -278,7 +283,7 @@ impl<'a> Remote<'a> {
             }
             false => "try it by hand: git ls-remote, in the store",
         };
-        Unsynced::Failed(Error::io(format!("\"{}\": git {why}", self.shown)).hint(hint))
+        Unsynced::Failed(Error::io(format!("{}: git {why}", self.quoted())).hint(hint))
     }
 }
 

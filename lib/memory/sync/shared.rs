@@ -1,7 +1,7 @@
 //! What is believed of a remote that others can write to: the notes of sessions, as such. What would make, change or take
 //! away a note that is a person's own waits for the person of this store, and so does a note of no repository.
 
-use crate::memory::sync::foreign_files::put_beside;
+use crate::memory::sync::foreign_files::put_note;
 use crate::memory::sync::side::{Files, Located, Side};
 use crate::memory::sync::unique_paths::unique;
 use crate::store::entry::{By, Entry, EntryId, REVIEW, Source};
@@ -87,11 +87,7 @@ impl Believed<'_> {
         let Some(note) = note else { return };
         let own = here.and_then(Located::own_name).map(str::to_owned);
         let note = Located { name: own.unwrap_or_else(|| note.entry.meta().file_name()), ..note };
-        let path = note.path();
-        if let Some(bytes) = self.files.remove(&path) {
-            put_beside(&mut self.files, &path, "md", bytes);
-        }
-        self.files.insert(path, note.entry.bytes().to_vec());
+        put_note(&mut self.files, &note);
     }
 
     fn retire(&mut self, here: &Located) {

@@ -45,14 +45,7 @@ pub fn merge(sides: Sides) -> MergedTree {
     for (path, bytes) in merging.unmerged {
         foreign_files::put_beside(&mut files, &path, "txt", bytes);
     }
-    for note in merging.notes.into_values() {
-        let path = note.path();
-        // A broken or foreign file of this name goes beside it.
-        if let Some(bytes) = files.remove(&path) {
-            foreign_files::put_beside(&mut files, &path, "md", bytes);
-        }
-        files.insert(path, note.entry.bytes().to_vec());
-    }
+    merging.notes.values().for_each(|note| foreign_files::put_note(&mut files, note));
     files.extend(proposals.files(&[sides.one, sides.two]));
     let mut said = merging.said;
     said.sort();

@@ -1,17 +1,16 @@
-//! The file by which a remote is known as a store of notes. It has the version of what is synced.
+//! The file by which a remote is known as a store of notes, and the branch that has it. It has the version of what is synced.
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::memory::sync::listing::Listing;
+use crate::memory::sync::listing::{Listing, VERSION_FILE};
 use crate::memory::sync::objects::Commits;
+use crate::memory::sync::remote::{Remote, Unsynced};
 use crate::memory::sync::side::{note_id, place_of};
 use crate::store::place::Root;
 use crate::store::removed;
 use std::collections::BTreeSet;
 
-/// Below the store.
-pub(super) const PATH: &str = ".agent-memory-version";
 /// What this program writes. It reads no greater one.
 const VERSION: u32 = 1;
 /// So many notes of a remote without the file are read to find one that is a note.
@@ -19,16 +18,42 @@ const SAMPLE: usize = 20;
 
 /// Makes the file, unless there is one.
 pub(super) fn put(root: &Root) -> Result<()> {
-    let path = root.path().join(PATH);
+    let path = root.path().join(VERSION_FILE);
     if !path.exists() {
         file::install(&path, format!("{VERSION}\n").as_bytes(), 0o600)?;
     }
     Ok(())
 }
 
+/// The branch of the remote to use: the first that has notes, wherever they are, so that two machines meet. An empty
+/// remote gets one of the local name.
+///
+/// # Errors
+/// `Refused`: the remote has something else.
+pub(super) fn branch(remote: &Remote, local: &str, commits: &Commits) -> Result<String, Unsynced> {
+    let shown = remote.quoted();
+    let branches = remote.branches(local)?;
+    let mut others = None;
+    for branch in &branches {
+        let Some(theirs) = remote.fetch(commits.git, branch)? else { continue };
+        let listing = commits.listing_of(&theirs, &shown)?;
+        if is_store(commits, &listing)? {
+            return Ok(branch.clone());
+        }
+        others = others.or(Some(listing));
+    }
+    let Some(listing) = others else { return Ok(local.to_owned()) };
+    let names: BTreeSet<&str> = listing.keys().map(|path| path.split('/').next().unwrap_or(path)).collect();
+    let names: Vec<String> =
+        names.into_iter().take(3).map(|name| format!("\"{}\"", one_line(name, 60))).collect();
+    let what = if names.is_empty() { "other commits".to_owned() } else { names.join(", ") };
+    let why = format!("{shown} is neither empty nor a store of notes: it has {what}");
+    Err(Error::refused(why).hint("nothing was sent; use an empty repository, without a README").into())
+}
+
 /// Whether these are the files of a store. Those of an older one have no such file, but a note or a list of removed ones.
-pub(super) fn is_store(commits: &Commits, files: &Listing) -> Result<bool> {
-    if [PATH, removed::PATH].iter().any(|path| files.contains_key(*path)) {
+fn is_store(commits: &Commits, files: &Listing) -> Result<bool> {
+    if [VERSION_FILE, removed::PATH].iter().any(|path| files.contains_key(*path)) {
         return Ok(true);
     }
     let notes: BTreeSet<String> =
@@ -40,8 +65,9 @@ pub(super) fn is_store(commits: &Commits, files: &Listing) -> Result<bool> {
 /// # Errors
 /// `Refused`: the files are of a later version, or of none.
 pub(super) fn check(commits: &Commits, files: &Listing, whose: &str) -> Result<()> {
-    let [found] = commits.files([files], &BTreeSet::from([PATH.to_owned()]))?;
-    let Some(text) = found.get(PATH).map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned()) else {
+    let [found] = commits.files([files], &BTreeSet::from([VERSION_FILE.to_owned()]))?;
+    let Some(text) = found.get(VERSION_FILE).map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned())
+    else {
         return Ok(());
     };
     match text.parse::<u32>() {
@@ -51,7 +77,7 @@ pub(super) fn check(commits: &Commits, files: &Listing, whose: &str) -> Result<(
         ))
         .hint("update it on this machine; nothing was changed")),
         Err(_) => Err(Error::refused(format!(
-            "{whose}: \"{PATH}\" has no version, but \"{}\"",
+            "{whose}: \"{VERSION_FILE}\" has no version, but \"{}\"",
             one_line(&text, 40)
         ))
         .hint(format!("write {VERSION} into that file, in a clone of the remote"))),

@@ -135,6 +135,19 @@ impl Entry {
         Ok(Entry { bytes, frame, meta })
     }
 
+    /// The note in a file that lacks nothing but an id, with one that is made from `at`, Unix time in milliseconds.
+    pub fn with_new_id(bytes: &[u8], at: i64, is_taken: impl Fn(&EntryId) -> bool) -> Option<Entry> {
+        let frame = Frame::of(bytes).ok()?;
+        let (before, after) = bytes.split_at(frame.yaml.start);
+        let with = |id: &EntryId| {
+            let line = format!("id: {id}{}", frame.newline);
+            Entry::parse([before, line.as_bytes(), after].concat()).ok()
+        };
+        // A key that is given twice is an error: there is no id yet.
+        let title = with(&EntryId::make("", at, |_| false))?.into_meta().title;
+        with(&EntryId::make(&title, at, is_taken))
+    }
+
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
