@@ -19,6 +19,7 @@ use crate::store::apply::{self, BegunChange, Merge};
 use crate::store::change::Change;
 use crate::store::entry::EntryId;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, unusable};
+use crate::store::health::Health;
 use crate::store::history::{self, Commit, DIRS, history_lock};
 use crate::store::persistence::Persistence;
 use crate::store::place::Root;
@@ -162,14 +163,14 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
                 .hint("it is not set up; run the same again when it can be reached"))
         }
         Err(Unsynced::Unreachable(why)) => {
-            let last = remote::last_exchange(root);
+            let last = Health::load(root).synced;
             let unreachable = Some(why);
             Ok(SyncOutcome::Done(SyncReport { unreachable, last_exchange: last, ..run.report }))
         }
         Err(Unsynced::Failed(why)) => Err(why),
         Ok(()) => {
             if !request.is_dry {
-                remote::note_exchange(root, request.env.now());
+                Health::change(root, |health| health.synced = Some(request.env.now()));
             }
             Ok(SyncOutcome::Done(run.report))
         }
