@@ -34,7 +34,8 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     });
     let before = |span: SignedDuration| now.checked_sub(span).unwrap_or(now);
     let until = before(QUIET);
-    let since = Health::load(root).swept.max(installed_at(env)).unwrap_or(until);
+    let swept = Health::load(root).swept.filter(|at| *at <= now);
+    let since = swept.max(installed_at(env)).unwrap_or(until);
     let period = Period::Between(since.max(before(LONGEST)), until);
     let search = PastSearch { period, harnesses: &harnesses, root, config, env };
     let past = if harnesses.is_empty() { PastSessions::default() } else { search.run()? };
@@ -48,7 +49,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     let hooks_ran = [LeftOut::Consumed, LeftOut::Waiting].iter().any(|why| past.left_out.contains_key(why));
     Health::change(root, |health| {
         // Without hooks nothing is missed.
-        health.swept = if harnesses.is_empty() { None } else { health.swept.max(Some(until)) };
+        health.swept = (!harnesses.is_empty()).then_some(until);
         health.set(TroubleKind::HooksOff, off.len(), &off.join(", "), now);
         match count {
             0 if hooks_ran => health.end(TroubleKind::Unheard),
@@ -59,9 +60,14 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     Ok(count)
 }
 
-/// The place where it keeps its sessions is no dead mount.
+/// The places where it keeps its sessions are on no dead mount.
 fn answers(spec: &Spec, env: &Env) -> bool {
-    let (PastSource::Files(home, _) | PastSource::Copies(home, ..) | PastSource::Asked(home, ..)) =
-        &spec.past;
-    home.dir(env).is_some_and(|dir| reach::answers(&dir))
+    let (home, patterns) = match &spec.past {
+        PastSource::Files(home, patterns) => (home, *patterns),
+        PastSource::Copies(home, pattern, _) => (home, std::slice::from_ref(pattern)),
+        PastSource::Asked(home, sign, _) => (home, std::slice::from_ref(sign)),
+    };
+    let fixed = |pattern: &&'static str| pattern.split('*').next().unwrap_or_default();
+    let dir = home.dir(env);
+    dir.is_some_and(|dir| patterns.iter().all(|pattern| reach::answers(&dir.join(fixed(pattern)))))
 }
