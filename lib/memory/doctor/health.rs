@@ -24,7 +24,8 @@ pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
         to.warning(Check::Recall, root.path(), what, SLOW);
     }
     if let Some(trouble) = health.troubles.get(&TroubleKind::Commit) {
-        let commits = counted(trouble.count, "commit", "commits");
+        let commits =
+            if trouble.count == 1 { "commit".to_owned() } else { format!("{} commits", trouble.count) };
         let what = format!("the last {commits} failed{}", told(trouble));
         to.warning(Check::History, root.path(), what, "correct what it names; the next change commits all");
     }
