@@ -39,19 +39,20 @@ fn health(sandbox: &Sandbox) -> PathBuf {
 #[test]
 fn commits_that_fail_are_trouble_until_one_succeeds() {
     let store = Store::with_history();
-    let capture = |title: &str| store.run("memory-capture", &["--direct", "--title", title, "--body", "b"]).2;
+    store.note("AAAAAA", "One");
+    let update = |summary: &str| store.run("memory-update", &["AAAAAA", "--summary", summary]).2;
     store.config(r#"{"storage": {"commitHook": "false"}}"#);
-    assert!(capture("One").contains("not committed"));
+    assert!(update("One").contains("not committed"));
     assert_eq!(line(&store.sandbox), "", "one is no standing trouble");
     let once = found(&store.sandbox, "history");
     assert!(once.contains("the last commit failed, since 2026-02-28T15:04:05Z"), "{once}");
-    capture("Two");
-    capture("Three");
+    update("Two");
+    update("Three");
     let (out, line_of_three) = start_at(&store.sandbox, "2026-02-28T16:00:00Z");
     assert_eq!(line_of_three, "memory: the last 3 commits failed: memory doctor");
     assert!(out.trim_end().lines().nth_back(1).unwrap() == line_of_three, "the last line of it: {out}");
     store.config("{}");
-    assert_eq!(capture("Four"), "");
+    assert_eq!(update("Four"), "");
     assert_eq!((line(&store.sandbox), found(&store.sandbox, "history")), (String::new(), String::new()));
 }
 
