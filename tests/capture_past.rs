@@ -359,3 +359,72 @@ fn on_a_terminal_it_asks_first() {
         assert_eq!(sandbox.queued().len(), queued, "{typed:?} {args:?}: {}", terminal.all());
     }
 }
+
+#[test]
+fn sessions_that_ended_without_a_hook_are_queued_by_the_next_run() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let work = sandbox.work().display().to_string();
+    let session = |name: &str, minutes: u64| {
+        let path =
+            leave(&sandbox, &format!(".claude/projects/-p/{name}.jsonl"), 0, &claude(name, &work, "Hello?"));
+        let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(START + minutes * 60);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(changed).unwrap();
+        path
+    };
+    let by_a_hook = |name: &str, minutes: u64| {
+        let hook = json!({"session_id": name, "transcript_path": session(name, minutes), "cwd": work,
+            "hook_event_name": "Stop"});
+        let mut command = sandbox.capture(&["--harness", "claude-code"]);
+        assert_eq!(said(command.write_stdin(hook.to_string())).0, Some(0));
+    };
+    let run = |hour: u64, config: &[&str]| {
+        let now = format!("2026-02-02T{:02}:40:00Z", 2 + hour);
+        let (code, out, err) = said(sandbox.consolidate(config).env("AXE_NOW", now));
+        assert_eq!(code, Some(0), "{err}");
+        (out.split(' ').next().unwrap().to_owned(), err)
+    };
+    session("before", 50);
+    leave(&sandbox, ".codex/sessions/2026/02/02/rollout-x-c.jsonl", 2, &codex("c", &work, "No hooks here"));
+    assert!(
+        sandbox
+            .command("memory-install-hooks")
+            .args(["--harness", "claude-code"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    let record =
+        fs::File::options().write(true).open(sandbox.home().join(".local/state/agent-memory/hooks.json"));
+    record.unwrap().set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(START + 3600)).unwrap();
+    session("killed", 70);
+    by_a_hook("ended", 80);
+    session("running", 3 * 60 - 10);
+    let (processed, err) = run(3, &[]);
+    assert!(err.contains("1 session ended without a hook; queued now"), "{err}");
+    assert_eq!((processed.as_str(), run(3, &[]).0.as_str()), ("2", "0"));
+    let (processed, err) = run(4, &[]);
+    assert!(
+        processed == "1" && err.contains("1 session ended"),
+        "the one that was running: {processed} {err}"
+    );
+
+    // Three in a row are trouble.
+    let trouble =
+        || said(sandbox.command("memory-doctor").args(["--json"])).1.contains("ended without a hook");
+    session("third", 4 * 60);
+    assert!(!trouble());
+    assert!(run(5, &[]).1.contains("1 session ended"));
+    assert!(trouble());
+    by_a_hook("good", 5 * 60);
+    assert_eq!((run(6, &[]).0.as_str(), trouble()), ("1", false));
+
+    // One setting turns it off.
+    let path = sandbox.home().join(".config/agent-memory/config.json");
+    let mut config: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    config["capture"] = json!({"sweep": false});
+    session("unwanted", 6 * 60);
+    sandbox.write(&path, config.to_string());
+    assert_eq!(run(7, &[]).0, "0");
+}

@@ -77,6 +77,7 @@ mod fan_out;
 mod gc_http;
 mod generated;
 mod harness_homes;
+mod health;
 mod hosts;
 mod http_faults;
 mod install_cron;

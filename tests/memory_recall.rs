@@ -392,7 +392,9 @@ fn a_hook_never_fails_and_the_doctor_tells() {
     assert_eq!(finding["severity"], "warning");
     let what = finding["what"].as_str().unwrap();
     assert!(
-        what.contains("5 times") && what.contains("2026-02-28T15:04:05Z") && what.contains("claude-code"),
+        what.contains("5 times")
+            && what.contains("last at 2026-02-28T15:04:05Z")
+            && what.contains("claude-code"),
         "{what}"
     );
     // Wrong arguments and a wrong configuration are no reason to block a prompt either.
@@ -405,17 +407,6 @@ fn a_hook_never_fails_and_the_doctor_tells() {
         assert_eq!((code, out.as_str()), (Some(0), ""), "{args:?}");
         assert!(err.contains("nothing given"), "{err}");
     }
-    // The log is capped.
-    store.put(
-        ".agent-memory/recall.log",
-        "{\"at\": \"2026-02-20T00:00:00Z\", \"why\": \"old\"}\n".repeat(2_000),
-    );
-    hook_with(&store, "codex", "");
-    let log = std::fs::read_to_string(store.root().join(".agent-memory/recall.log")).unwrap();
-    assert!(log.len() < 33_000 && log.lines().last().unwrap().contains("codex"), "{}", log.len());
-    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
-    let (_, out, _) = store.run("memory-doctor", &[]);
-    assert!(out.contains("gave nothing once in seven days"), "{out}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::support::said;
 use crate::support::store::{Store, name, note, value};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -409,12 +409,24 @@ fn a_remote_that_is_gone_for_a_week_is_trouble() {
     assert!(!at(SOON, "memory-doctor", &[]).1.contains("synced last"));
     let (_, findings, _) = at(LATE, "memory-doctor", &[]);
     assert!(findings.contains("the notes were synced last at 2026-02-28"), "{findings}");
+    let start = || {
+        let hook = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"});
+        let mut command = store.sandbox.command("memory-recall");
+        command
+            .args(["--harness", "opencode"])
+            .envs([("AXE_NOW", LATE), ("AGENT_MEMORY_RECALL_MS", "60000")]);
+        said(command.write_stdin(hook.to_string())).1
+    };
+    assert!(start().contains("\nmemory: not synced since 2026-02-28: memory doctor\n"), "{}", start());
     // A timer goes on trying.
     assert_eq!(at(LATE, PROGRAM, &[]).0, Some(0));
     let (code, _, err) = at(LATE, PROGRAM, &["--strict"]);
     assert_eq!(code, Some(1), "{err}");
     assert!(err.contains("cannot be reached since 2026-02-28") && err.contains("--leave"), "{err}");
     assert!(err.contains("does not appear to be a git repository"), "{err}");
+    assert_eq!(at(LATE, PROGRAM, &["--leave"]).0, Some(0));
+    assert!(!start().contains("memory: "), "{}", start());
+    assert!(!at(LATE, "memory-doctor", &[]).1.contains("synced last"));
 }
 
 #[test]

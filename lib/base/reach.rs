@@ -27,6 +27,17 @@ pub fn hurry(patience: Duration) {
     PATIENCE.store(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
+/// The same, as long as `work` runs.
+pub fn hurried<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
+    let before = PATIENCE.load(Ordering::Relaxed);
+    hurry(patience);
+    let hurried = PATIENCE.load(Ordering::Relaxed);
+    let done = work();
+    // Once a path has not answered, none is waited for any longer.
+    let _ = PATIENCE.compare_exchange(hurried, before, Ordering::Relaxed, Ordering::Relaxed);
+    done
+}
+
 /// What `work` returns for the path.
 ///
 /// # Errors

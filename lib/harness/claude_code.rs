@@ -14,8 +14,8 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, HookEvent, Install, PastSource, Preset, Recall, RecallForm, Settings, Spec,
-    ToolKind, When, has, hook, understood,
+    Capture, DISABLE_ALL, Format, Home, HookEvent, Install, PastSource, Preset, Recall, RecallForm, Settings,
+    Spec, ToolKind, When, has, hook, understood,
 };
 use serde_json::value::RawValue;
 use std::collections::HashSet;
@@ -53,7 +53,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
     events: EVENTS,
-    install: Install::Settings(Settings::GROUPS),
+    install: Install::Settings(Settings { switches: DISABLE_ALL, ..Settings::GROUPS }),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     preset: Some(Preset::new(

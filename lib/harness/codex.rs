@@ -16,7 +16,7 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec, Switch,
     ToolKind, When, has, hook, understood,
 };
 use crate::harness::turn::{Ids, Role};
@@ -93,6 +93,11 @@ pub(super) static SPEC: Spec = Spec {
     install: Install::Settings(Settings {
         file: "hooks.json",
         also: Some("config.toml"),
+        // The second is its earlier name.
+        switches: &[
+            Switch { file: "config.toml", key: &["features", "hooks"], off: false },
+            Switch { file: "config.toml", key: &["features", "codex_hooks"], off: false },
+        ],
         ..Settings::GROUPS
     }),
     next_step: Some(

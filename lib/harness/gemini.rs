@@ -23,7 +23,7 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec,
+    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec, Switch,
     ToolKind, When, has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
@@ -89,6 +89,7 @@ pub(super) static SPEC: Spec = Spec {
         has_comments: true,
         is_named: true,
         never_fails: true,
+        switches: &[Switch { file: "settings.json", key: &["hooksConfig", "enabled"], off: false }],
         ..Settings::GROUPS
     }),
     next_step: None,

@@ -15,7 +15,8 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, has,
+    Capture, DISABLE_ALL, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind,
+    has,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -52,7 +53,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     past: PastSource::Files(RUNTIME, &["projects/*/chats/*.jsonl"]),
     events: EVENTS,
-    install: Install::Settings(Settings { has_comments: true, ..Settings::GROUPS }),
+    install: Install::Settings(Settings { has_comments: true, switches: DISABLE_ALL, ..Settings::GROUPS }),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &[] },
     preset: None,

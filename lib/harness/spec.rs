@@ -231,6 +231,8 @@ pub struct Settings {
     /// The key of the command line.
     pub command: &'static str,
     pub timeout: Option<&'static str>,
+    /// What switches all its hooks off.
+    pub switches: &'static [Switch],
     /// Where the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a turn
     /// asks the model again and again.
     pub never_fails: bool,
@@ -249,9 +251,25 @@ impl Settings {
         is_named: false,
         command: "command",
         timeout: Some("timeout"),
+        switches: &[],
         never_fails: false,
     };
 }
+
+/// A setting that switches hooks off.
+#[derive(Debug)]
+pub struct Switch {
+    /// Below the home: JSON or TOML.
+    pub file: &'static str,
+    /// The names of its members, the outermost first.
+    pub key: &'static [&'static str],
+    /// The value that does it.
+    pub off: bool,
+}
+
+/// Claude Code's, which Qwen Code has too.
+pub(super) const DISABLE_ALL: &[Switch] =
+    &[Switch { file: "settings.json", key: &["disableAllHooks"], off: true }];
 
 /// A file of ours, in the first of these directories that has it, or that exists.
 pub struct OwnFile {

@@ -12,14 +12,13 @@ use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Fault, Result};
 use crate::base::text::one_line;
 use crate::base::{reach, repository, stdin};
-use crate::config::memory::{self, Redact};
+use crate::config::memory;
 use crate::harness::name::Harness;
 use crate::harness::payload::Ended;
 use crate::harness::shell::AgentShell;
 use crate::harness::spec::Capture;
 use crate::memory::capture;
 use crate::memory::record::{NoteText, unproven};
-use crate::memory::redact::Redactor;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
@@ -179,7 +178,7 @@ fn session(retrieval: Retrieval, harness: Harness, cwd: Option<PathBuf>, env: &E
 /// With `quiet` the path is not printed.
 fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> Result<()> {
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
-    redact(&mut entry, &config.redact)?;
+    capture::redact(&mut entry, &config.redact)?;
     // It may be the one about the same session that waits already.
     let (waiting, _) = Journal::at(&Root::at(&config.storage.root)).put(&entry)?;
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
@@ -235,31 +234,6 @@ fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
     if cx.json { cx.stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
 }
 
-/// Replaces the secrets in what a person or an agent wrote, and in the address of the repository. The queue keeps the
-/// text, also after it was processed.
-fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
-    if let Retrieval::Inline { title, body, tags, .. } = &mut entry.retrieval {
-        let redactor = Redactor::of(settings)?;
-        // What is a secret in the text is one in a tag, which has small letters.
-        let text = format!("{title}\n\n{body}");
-        redactor.learn(&text);
-        redactor.learn(&text.to_lowercase());
-        (*title, *body) = (redactor.cleaned(title), redactor.cleaned(body));
-        // A mark is no tag.
-        tags.retain(|tag| redactor.cleaned(tag) == *tag);
-    }
-    // A session is queued whatever the user's own patterns are.
-    if let Some(repo) = entry.context.repo.as_mut().filter(|_| settings.enabled) {
-        *repo = Redactor::default().cleaned(repo);
-    }
-    if let Some(cwd) = entry.context.cwd.as_mut().filter(|_| settings.enabled)
-        && let Some(text) = cwd.to_str()
-    {
-        *cwd = Redactor::default().cleaned(text).into();
-    }
-    Ok(())
-}
-
 fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
     if !cx.json {
         return cx.stdout.line(&waiting.path.to_string_lossy());
@@ -273,7 +247,7 @@ fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
 /// Writes the note without the queue. What an agent writes holds in its repository at most; the rest waits for a person.
 fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
-    redact(&mut entry, &store.config.redact)?;
+    capture::redact(&mut entry, &store.config.redact)?;
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
     let source = Source {
         harness: Some(entry.harness.to_string()),

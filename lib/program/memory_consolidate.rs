@@ -5,6 +5,7 @@ use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::base::text::{counted, one_line, whole_lines};
+use crate::memory::capture::sweep::sweep;
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
 use crate::memory::consolidate::plan::{PlannedChange, Waiting};
@@ -15,9 +16,11 @@ use crate::memory::pipeline::runner::{Previewed, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
 use crate::program::notes::{CONFIG, Printed};
-use crate::program::pipeline::{COMMAND_HINT, Mode, open, print_question, tell_parts_left};
+use crate::program::pipeline::{COMMAND_HINT, Mode, Opened, open, print_question, tell_parts_left};
 use crate::store::batch::Batches;
 use crate::store::change::Preview;
+use crate::store::health::{Health, TroubleKind};
+use crate::store::journal::Journal;
 use crate::store::topics::Topics;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -76,6 +79,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             cx.reporter.warn(&format!("no entry of the queue has the id \"{}\"", one_line(id, 80)));
         }
     }
+    let is_usual = mode == Mode::Run && only.is_none();
+    if is_usual {
+        queue_unheard(&opened, args.has("quiet"), cx);
+    }
     let run = opened.run();
     let topics = Topics::at(&opened.root);
     let pipeline =
@@ -96,9 +103,48 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         Mode::DryRun => dry_run(&mut runner, cx),
         Mode::Prompt => print_question(runner.prompt()?.as_ref(), NOTHING, cx),
         Mode::Run | Mode::Apply | Mode::Undo => {
-            consolidate(&mut runner, opened.reply.as_deref(), args.has("quiet"), cx)
+            let done = consolidate(&mut runner, opened.reply.as_deref(), args.has("quiet"), cx);
+            if is_usual {
+                note_health(&runner, &done);
+            }
+            done
         }
     }
+}
+
+/// Sessions that were killed come first, so that this run has them. Trouble with them is not the run's.
+fn queue_unheard(opened: &Opened, is_quiet: bool, cx: &Context) {
+    match sweep(&opened.config, &opened.root, &cx.env) {
+        Ok(0) => {}
+        Ok(_) if is_quiet => {}
+        Ok(count) => {
+            let sessions = counted(count, "session", "sessions");
+            cx.reporter.warn(&format!("{sessions} ended without a hook; queued now"));
+        }
+        Err(error) => cx.reporter.warn(&format!("sessions without a hook are not queued: {}", error.line())),
+    }
+}
+
+/// Keeps what stands in the way of the queue, for the doctor and the next session.
+fn note_health(runner: &Consolidation, done: &Result<()>) {
+    let (run, queue) = (&runner.run, &runner.host.queue);
+    let unread = Journal::entries_in(&run.root.inbox().join(".failed")).unwrap_or_default().0;
+    let unread = unread.iter().filter(|failed| failed.entry.session().is_some()).count();
+    let waits = waiting(run.root).is_ok_and(|ids| !ids.is_empty());
+    let why = match done {
+        Err(error) => Some(error.line()),
+        Ok(()) => queue.pause.as_ref().map(ToString::to_string),
+    };
+    let why = why.map(|why| run.redactor.cleaned(&why));
+    Health::change(run.root, |health| {
+        health.set(TroubleKind::Unread, unread, "see inbox/.failed", run.env.now());
+        match &why {
+            _ if queue.processed > 0 || !waits => health.end(TroubleKind::Waiting),
+            Some(why) => health.add(TroubleKind::Waiting, 1, why, run.env.now()),
+            // The calls of the day are spent, or nothing was to be taken.
+            None => {}
+        }
+    });
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.

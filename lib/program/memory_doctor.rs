@@ -111,8 +111,8 @@ fn rows(mended: &[Finding], report: &Report, root: &Root) -> Vec<[String; 4]> {
         }
     }
     rows.extend(report.harnesses.iter().map(|state: &HarnessState| {
-        let mend = if state.is_whole { "nothing to do" } else { "memory-install-hooks" };
-        ["info", &in_line(&state.file.to_string_lossy()), &state.line(), mend].map(str::to_owned)
+        let [what, mend] = state.texts();
+        ["info".to_owned(), in_line(&state.file.to_string_lossy()), what, mend]
     }));
     rows
 }

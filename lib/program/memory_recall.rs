@@ -17,12 +17,13 @@ use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
 use crate::memory::section::Room;
 use crate::program::memory_agents_md::print;
 use crate::program::notes::{CONFIG, Listed, Store, json_on_stdin, named_repo};
+use crate::store::health::{Health, TroubleKind};
 use crate::store::persistence::warn_of;
 use crate::store::place::Root;
+use jiff::SignedDuration;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
 
 pub(super) const ABOUT: About = About {
     name: "memory-recall",
@@ -56,8 +57,8 @@ pub(super) const ABOUT: About = About {
 /// The most notes, and tokens, that are printed by hand unless the flags say otherwise.
 const NOTES: usize = 5;
 const TOKENS: usize = 2000;
-/// How long a program waits for its hook, in milliseconds.
-const PATIENCE: u64 = 250;
+/// So long after the last hook that gave nothing, an answer in time ends the trouble.
+const QUIET: SignedDuration = SignedDuration::from_hours(24);
 
 pub fn main() -> ExitCode {
     cli::main_or(&ABOUT, run, if_wrong)
@@ -148,12 +149,10 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
     if cx.env.os(OWN_RUN).is_some() {
         return;
     }
-    let patience = cx.env.text("AGENT_MEMORY_RECALL_MS").and_then(|text| text.parse().ok());
-    let patience: u64 = patience.unwrap_or(PATIENCE);
-    let patience = patience.clamp(1, 60_000);
-    let deadline = Deadline::after(Duration::from_millis(patience));
+    let patience = recall::patience(&cx.env);
+    let deadline = Deadline::after(patience);
     // What does not answer leaves time for an answer without it.
-    reach::hurry(Duration::from_millis(patience / 4));
+    reach::hurry(patience / 4);
     let (sender, said) = channel();
     let (env, file, mut root) = (cx.env.clone(), config.map(Path::to_path_buf), None);
     let thread = spawn(move || {
@@ -167,7 +166,7 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
                 Ok(FromThread::Store(store)) => root = Some(store),
                 Ok(FromThread::Answer(answer)) => break answer,
                 Err(RecvTimeoutError::Timeout) => {
-                    break Err(Error::io(format!("no answer after {patience} ms")));
+                    break Err(Error::io(format!("no answer after {} ms", patience.as_millis())));
                 }
                 Err(RecvTimeoutError::Disconnected) => break Err(Error::io("it ended without an answer")),
             }
@@ -183,6 +182,7 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
         Ok(true) => {
             if let Some(root) = &root {
                 recall::sweep(root);
+                Health::change(root, |health| health.end_after(TroubleKind::Recall, QUIET, cx.env.now()));
                 write_cache(root, config);
             }
         }
@@ -191,7 +191,8 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
         Err(error) => {
             cli::say(ABOUT.name, &format!("nothing given: {}", error.line()));
             if let Some(root) = &root {
-                let _ = recall::keep(root, spec.name, &error.line(), &cx.env);
+                let why = format!("{}: {}", spec.name, error.line());
+                Health::change(root, |health| health.add(TroubleKind::Recall, 1, &why, cx.env.now()));
                 write_cache(root, config);
             }
         }

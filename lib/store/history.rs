@@ -9,6 +9,7 @@ use crate::base::text::one_line;
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, old_locks};
+use crate::store::health::{Health, TroubleKind};
 use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver, removed};
 use std::collections::BTreeSet;
@@ -50,7 +51,12 @@ pub fn record<'a>(
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
     let thread_ids = thread_ids.into_iter().collect();
     let new = Commit { hook: &storage.commit_hook, message, body, thread_ids, count };
-    commit(root, &new, env).map_err(|error| error.context("the notes are written, but not committed"))
+    let done = commit(root, &new, env);
+    Health::change(root, |health| match &done {
+        Ok(()) => health.end(TroubleKind::Commit),
+        Err(error) => health.add(TroubleKind::Commit, 1, &error.line(), env.now()),
+    });
+    done.map_err(|error| error.context("the notes are written, but not committed"))
 }
 
 /// Makes the store its own repository, unless it is one.

@@ -9,6 +9,7 @@ pub mod change;
 pub mod conversation;
 pub mod entry;
 pub mod git;
+pub mod health;
 pub mod history;
 pub mod history_state;
 pub mod index;

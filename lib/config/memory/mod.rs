@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 pub struct MemoryConfig {
     pub storage: Storage,
     pub llm: Llm,
+    pub capture: Capture,
     pub schedule: Schedule,
     #[serde(default)]
     pub sync: Sync,
@@ -59,6 +60,12 @@ pub struct Llm {
     pub max_note_bytes: u64,
     pub max_calls_per_run: u64,
     pub max_calls_per_day: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Capture {
+    /// Sessions that ended without a hook are queued, too.
+    pub sweep: bool,
 }
 
 /// When the timers run the programs: at the times of a calendar, else every so many hours.

@@ -7,21 +7,20 @@ use crate::base::error::{Error, Result};
 use crate::base::repository::name_of_url;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
+use crate::harness;
 use crate::harness::files::matching;
 use crate::harness::name::Harness;
 use crate::harness::payload::id_fault;
 use crate::harness::spec::{Home, PastSource, Spec, Stored};
 use crate::harness::turn::{Role, Turn};
-use crate::harness::{self, HARNESSES};
-use crate::memory::capture::context;
-use crate::store::batch::{Batches, bears_an_id};
-use crate::store::journal::entry::{Context, QueueEntry, Retrieval, session_mark};
-use crate::store::journal::{Journal, read_at};
-use crate::store::ledger::Sessions;
+use crate::memory::capture::known::{KnownSessions, LeftOut};
+use crate::memory::capture::{context, redact};
+use crate::store::batch::bears_an_id;
+use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
+use crate::store::journal::{Journal, QueuedEntry};
 use crate::store::place::Root;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, Timestamp};
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +29,8 @@ use std::path::{Path, PathBuf};
 pub enum Period {
     All,
     Last(SignedDuration),
+    /// After the first, and up to the second.
+    Between(Timestamp, Timestamp),
 }
 
 /// The longest period, in days: more is a mistake.
@@ -82,7 +83,7 @@ impl PastSession {
     }
 
     pub fn entry(&self, timestamp: Timestamp) -> QueueEntry {
-        let context = Context { past: true, ..self.context.clone() };
+        let context = self.context.clone();
         let (harness, retrieval) = (self.harness, self.retrieval.clone());
         QueueEntry { version: 1, timestamp, harness, retrieval, context }
     }
@@ -98,43 +99,6 @@ impl PastSession {
     }
 }
 
-/// Why a session is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
-    Consumed,
-    Waiting,
-    Failed,
-    SubAgent,
-    Ours,
-    Silent,
-    Unreadable,
-}
-
-impl LeftOut {
-    /// The key in JSON, and the words for a person.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            LeftOut::Consumed => ("consumed", "consumed already"),
-            LeftOut::Waiting => ("waiting", "in the queue already"),
-            LeftOut::Failed => ("failed", "in inbox/.failed"),
-            LeftOut::SubAgent => ("subAgent", "of sub-agents"),
-            LeftOut::Ours => ("ours", "of the memory programs themselves"),
-            LeftOut::Silent => ("silent", "without a word of a person"),
-            LeftOut::Unreadable => ("unreadable", "unreadable"),
-        }
-    }
-
-    pub fn key(self) -> &'static str {
-        self.words().0
-    }
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words().1)
-    }
-}
-
 #[derive(Debug, Default)]
 pub struct PastSessions {
     /// The oldest first.
@@ -147,7 +111,7 @@ pub struct PastSessions {
 /// What is looked for.
 pub struct PastSearch<'a> {
     pub period: Period,
-    pub only: Option<Harness>,
+    pub harnesses: &'a [&'static Spec],
     pub root: &'a Root,
     pub config: &'a MemoryConfig,
     pub env: &'a Env,
@@ -156,13 +120,38 @@ pub struct PastSearch<'a> {
 /// A session that was found, or why it is none that is to be queued.
 type SeenSession = std::result::Result<PastSession, LeftOut>;
 
+impl PastSessions {
+    /// Queues them, each a millisecond later than the one before, so that they keep their order, and hands each to `told`.
+    /// `is_past`: they wait until nothing new does.
+    pub fn queue(
+        &self,
+        is_past: bool,
+        search: &PastSearch,
+        mut told: impl FnMut(&QueuedEntry) -> Result<()>,
+    ) -> Result<()> {
+        let journal = Journal::at(search.root);
+        let mut at = search.env.now();
+        for session in &self.sessions {
+            let mut entry = session.entry(at);
+            entry.context.past = is_past;
+            redact(&mut entry, &search.config.redact)?;
+            // A hook may have queued it meanwhile.
+            if let (queued, true) = journal.put(&entry)? {
+                told(&queued)?;
+            }
+            at = at.checked_add(Span::new().milliseconds(1)).unwrap_or(at);
+        }
+        Ok(())
+    }
+}
+
 impl PastSearch<'_> {
     pub fn run(&self) -> Result<PastSessions> {
         let known = KnownSessions::load(self.root)?;
         let mut past = PastSessions::default();
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
-        for spec in HARNESSES.iter().filter(|spec| self.only.is_none_or(|only| only == Harness::of(spec))) {
+        for spec in self.harnesses {
             for seen in self.of_program(spec, &known, &mut past.unreadable) {
                 match seen {
                     Err(why) => *past.left_out.entry(why).or_default() += 1,
@@ -238,6 +227,7 @@ impl PastSearch<'_> {
         match self.period {
             Period::All => true,
             Period::Last(period) => self.env.now().duration_since(at) <= period,
+            Period::Between(since, until) => since < at && at <= until,
         }
     }
 }
@@ -254,7 +244,7 @@ fn in_file(
         PastSession { retrieval, ..PastSession::by_id(spec, id, file.at, file.bytes) }
     };
     // Most sessions on a machine are known. Where the file's name tells that, it is not read.
-    known.left_out(&of(file.stem()))?;
+    known.left_out(&of(file.stem()).entry(file.at))?;
     let (mut first, mut shown) = (None, 0);
     let report = harness::read(&spec.format, &file.path, &mut |turn: Turn| {
         let output = turn.output.map_or(0, |at| turn.text.len() - at);
@@ -271,7 +261,7 @@ fn in_file(
     })?;
     let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none());
     let session = PastSession { shown, ..of(id.unwrap_or(file.stem())) };
-    known.left_out(&session)?;
+    known.left_out(&session.entry(session.at))?;
     persons(session, report.is_sub_agent, first, report.cwd, report.remote)
 }
 
@@ -281,7 +271,7 @@ fn kept_elsewhere(
     known: &KnownSessions,
     stored: impl FnOnce() -> std::result::Result<Stored, LeftOut>,
 ) -> SeenSession {
-    known.left_out(&session)?;
+    known.left_out(&session.entry(session.at))?;
     let Stored { parent, cwd, first, .. } = stored()?;
     persons(session, parent.is_some(), first, cwd, None)
 }
@@ -338,53 +328,6 @@ fn was_for_a_command(cwd: &Path) -> bool {
         .strip_prefix(".tmp")
         .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()));
     is_temporary && !cwd.exists()
-}
-
-/// What the store knows of sessions already.
-struct KnownSessions {
-    consumed: Sessions,
-    /// The entries in the queue and around it, by the mark in their names that all entries for a session share.
-    entries: HashMap<String, Vec<(PathBuf, LeftOut)>>,
-}
-
-impl KnownSessions {
-    fn load(root: &Root) -> Result<KnownSessions> {
-        let inbox = root.inbox();
-        let mut dirs = vec![
-            (inbox.join(".processed"), LeftOut::Consumed),
-            (inbox.join(".failed"), LeftOut::Failed),
-            (inbox, LeftOut::Waiting),
-        ];
-        for batch in Batches::of_queue(root).all()? {
-            dirs.push((batch.claims(), LeftOut::Waiting));
-        }
-        let mut entries: HashMap<String, Vec<(PathBuf, LeftOut)>> = HashMap::new();
-        for (dir, why) in dirs {
-            for id in Journal::ids_in(&dir)? {
-                // `<time>_<harness>_<8 characters>`
-                let mark = id.rsplit('_').next().and_then(|random| random.get(..4)).map(str::to_owned);
-                if let Some(mark) = mark {
-                    entries.entry(mark).or_default().push((dir.join(format!("{id}.json")), why));
-                }
-            }
-        }
-        Ok(KnownSessions { consumed: Sessions::load(root)?, entries })
-    }
-
-    /// An error if the session is not queued again.
-    fn left_out(&self, session: &PastSession) -> std::result::Result<(), LeftOut> {
-        let entry = session.entry(session.at);
-        let Some(session) = entry.session() else { return Ok(()) };
-        let key = format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default());
-        if self.consumed.get(&key).is_some() {
-            return Err(LeftOut::Consumed);
-        }
-        let same = self.entries.get(&session_mark(&session)).into_iter().flatten().filter(|(path, _)| {
-            matches!(read_at(path), Ok(Some(entry)) if entry.session().as_ref() == Some(&session))
-        });
-        // What waits will be read, whatever became of it before.
-        same.map(|(_, why)| *why).max_by_key(|why| *why == LeftOut::Waiting).map_or(Ok(()), Err)
-    }
 }
 
 #[cfg(test)]

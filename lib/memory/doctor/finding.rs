@@ -128,7 +128,10 @@ pub struct HarnessState {
     pub file: PathBuf,
     /// All hooks are there.
     #[serde(rename = "hooks")]
-    pub is_whole: bool,
+    pub(super) is_whole: bool,
+    /// Its hooks are switched off.
+    #[serde(skip)]
+    pub(super) is_off: bool,
     #[serde(rename = "lastCapture")]
     pub(super) last_capture: Option<Timestamp>,
     /// The same, as a day here.
@@ -137,10 +140,15 @@ pub struct HarnessState {
 }
 
 impl HarnessState {
-    pub fn line(&self) -> String {
-        let hooks = if self.is_whole { "its hooks are installed" } else { "hooks are missing" };
+    /// What there is, and what to do.
+    pub fn texts(&self) -> [String; 2] {
+        let (hooks, mend) = match (self.is_off, self.is_whole) {
+            (true, _) => ("its hooks are switched off", "see the warning"),
+            (false, true) => ("its hooks are installed", "nothing to do"),
+            (false, false) => ("hooks are missing", "memory-install-hooks"),
+        };
         let last = self.last_day.map_or("never captured".to_owned(), |day| format!("last captured on {day}"));
-        format!("{}: {hooks}, {last}", self.harness)
+        [format!("{}: {hooks}, {last}", self.harness), mend.to_owned()]
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::repository::git_dir;
 use crate::base::text::counted;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
-use crate::memory::sync::remote::{configured, is_long_ago, last_exchange};
+use crate::memory::sync::remote::configured;
 use crate::store::git::{Git, old_locks};
 use crate::store::history::{DIRS, history_lock};
 use crate::store::history_state::HistoryState;
@@ -151,19 +151,10 @@ pub(super) fn foreign_settings(cx: &CheckContext, to: &mut Diagnosis) {
     }
 }
 
-/// Where a remote is set: git's own merge finds our merge driver, and the notes were synced once, and lately.
+/// Where a remote is set: git's own merge finds our merge driver, and the notes were synced once.
 pub(super) fn sync(cx: &CheckContext, to: &mut Diagnosis) {
     let root = cx.root;
     let Some(git) = git_dir(root.path()).and_then(|_| Git::new(root, cx.env).ok()) else { return };
-    if let Some(last) = last_exchange(root).filter(|last| is_long_ago(*last, cx.env.now())) {
-        let what = format!("the notes were synced last at {last:.0}");
-        to.warning(
-            Check::Sync,
-            root.path(),
-            what,
-            "memory-sync says why; to sync no more: memory-sync --leave",
-        );
-    }
     match configured(&git) {
         Ok(Some(_)) if merge_driver::is_installed(root, &git) => {}
         Ok(Some(_)) => {

@@ -49,6 +49,10 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         let what = format!("{title} cannot read its settings, so no hook runs: {why}");
         to.warning(Check::Hooks, &status.file, what, "correct the file");
     }
+    if let Some(off) = &status.off {
+        let what = format!("{title} runs no hook, because {off}; {seen}");
+        to.warning(Check::Hooks, &status.file, what, "remove that setting, or memory-uninstall-hooks");
+    }
     let is_whole = status.is_whole();
     let silence = last_capture.map(|at| cx.env.now().duration_since(at)).filter(|since| *since > SILENT);
     if let Some(since) = silence.filter(|_| is_whole) {
@@ -56,8 +60,8 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
         to.warning(Check::Hooks, &status.file, what, mend);
     }
-    let (harness, file) = (spec.name, status.file);
-    to.harnesses.push(HarnessState { harness, file, is_whole, last_capture, last_day });
+    let (harness, file, is_off) = (spec.name, status.file, status.off.is_some());
+    to.harnesses.push(HarnessState { harness, file, is_whole, is_off, last_capture, last_day });
 }
 
 /// By harness, from the names of all queue entries that are still there, whatever became of them.

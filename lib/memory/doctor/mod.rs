@@ -5,6 +5,7 @@
 mod context;
 mod finding;
 mod fix;
+mod health;
 mod history;
 mod hooks;
 mod links;
@@ -31,7 +32,7 @@ pub const CHECKS: &[Checker] = &[
     store::change,
     store::leftovers,
     store::review,
-    store::recall,
+    health::check,
     setup::check,
     targets::check,
     queue::entries,
@@ -66,6 +67,8 @@ impl Report {
 
 /// Runs all checks. `checks` run while the notes are read, because git takes its time.
 pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
+    let mut first = Diagnosis::default();
+    health::recall(cx, &mut first);
     let all = || {
         let mut found = Diagnosis::default();
         checks.iter().for_each(|check| check(cx, &mut found));
@@ -77,6 +80,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
         // If no thread can be started, this one does the work.
         (thread.map_or_else(|_| all(), |thread| thread.join().unwrap_or_default()), checked)
     });
+    found.append(first);
     found.append(std::mem::take(&mut checked.findings));
     links::check(&checked, &mut found);
     store::checkouts(cx, &checked, &mut found);

@@ -7,7 +7,6 @@ use crate::memory::checkouts::new_checkouts;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::notes::CheckedNotes;
-use crate::memory::recall::troubles;
 use crate::store::apply;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
@@ -156,17 +155,4 @@ pub(super) fn review(cx: &CheckContext, to: &mut Diagnosis) {
         let what = format!("{waits} for your decision, the oldest for {age}");
         to.warning(Check::Review, &dir, what, "memory-review shows them and asks about each");
     }
-}
-
-/// The hook that tells sessions what they should know: why it gave nothing lately.
-pub(super) fn recall(cx: &CheckContext, to: &mut Diagnosis) {
-    let Some((path, told)) = troubles(cx.root, cx.env.now()) else { return };
-    let times = if told.count == 1 { "once".to_owned() } else { format!("{} times", told.count) };
-    let what = format!(
-        "memory-recall gave nothing {times} in seven days, last at {} to {}: {}",
-        told.last, told.harness, told.why
-    );
-    let mend =
-        "sessions go on without their notes; if it is slow, see AGENT_MEMORY_RECALL_MS in memory-recall(1)";
-    to.warning(Check::Recall, &path, what, mend);
 }

@@ -15,6 +15,7 @@ mod tests;
 pub use crate::memory::hooks::change::FileResult;
 pub use crate::memory::hooks::harness::{Programs, runs_in};
 pub use crate::memory::hooks::ours::HookProgram;
+pub use crate::memory::hooks::record::installed_at;
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};

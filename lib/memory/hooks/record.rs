@@ -7,12 +7,14 @@ use crate::base::file;
 use crate::memory::hooks::settings::Before;
 use crate::store::ledger;
 use fs_err as fs;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The settings of each harness as they were.
 const CAP: u64 = 64 << 20;
+const FILE: &str = "hooks.json";
 
 /// The record, locked: two installers never work at the same time.
 #[derive(Default, Serialize, Deserialize)]
@@ -31,12 +33,18 @@ pub(super) struct HooksRecord {
     _lock: Option<fs::File>,
 }
 
+/// When `memory-install-hooks` last put hooks somewhere; `None`: never, or hooks got there in another way.
+pub fn installed_at(env: &Env) -> Option<Timestamp> {
+    let record = env.memory_state_dir().ok()?.join(FILE);
+    Timestamp::try_from(fs::metadata(record).ok()?.modified().ok()?).ok()
+}
+
 impl HooksRecord {
     pub(super) fn open(env: &Env) -> Result<HooksRecord> {
         let dir = env.memory_state_dir()?;
         file::make_private_dir(&dir)?;
         let lock = file::lock_for_change(&dir.join("hooks.lock"), true)?;
-        let path = dir.join("hooks.json");
+        let path = dir.join(FILE);
         let mut record = match file::if_exists(file::read(&path, CAP))? {
             None => HooksRecord::default(),
             Some(bytes) => serde_json::from_slice::<HooksRecord>(&bytes).map_err(|e| {

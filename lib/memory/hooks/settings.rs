@@ -226,6 +226,11 @@ pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(HookProgram, 
     Ok(found.into_iter().map(|found| (program(found.runs), found.line)).collect())
 }
 
+/// All settings.
+pub(super) fn read(text: &str) -> Option<Value> {
+    parsed(text).ok()?.value()?.to_serde_value()
+}
+
 /// Why the program itself cannot read the file, if that is so.
 pub(super) fn not_for(text: &str, form: &Settings) -> Option<String> {
     let text = text.strip_prefix(BOM).unwrap_or(text);

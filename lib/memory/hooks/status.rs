@@ -5,12 +5,13 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::lookup::on_path;
 use crate::base::{file, reach};
-use crate::harness::spec::{Install, Spec};
+use crate::harness::spec::{Install, Spec, Switch};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
 use crate::memory::hooks::in_file;
 use crate::memory::hooks::ours::{HookProgram, Runs, mentions, runs};
-use crate::memory::hooks::settings::{commands, not_for};
+use crate::memory::hooks::settings::{commands, not_for, read};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
@@ -23,12 +24,19 @@ pub struct Status {
     pub gone: Vec<String>,
     /// Why the program does not read its settings.
     pub unreadable: Option<String>,
+    /// The setting that switches our hooks off, as in the message: `disableAllHooks is true in "FILE"`.
+    pub off: Option<String>,
 }
 
 impl Status {
     /// All hooks are there, and can work.
     pub fn is_whole(&self) -> bool {
-        self.missing.is_empty() && self.gone.is_empty() && self.unreadable.is_none()
+        self.missing.is_empty() && self.gone.is_empty() && self.unreadable.is_none() && self.off.is_none()
+    }
+
+    /// The harness has a hook of ours for what ends.
+    pub fn captures(&self) -> bool {
+        !self.missing.contains(&HookProgram::Capture.name())
     }
 }
 
@@ -52,7 +60,7 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
                 constants.filter_map(|line| Some(line.strip_prefix("const ")?.split_once(" = \"")?.1));
             let programs = programs.filter_map(|rest| rest.strip_suffix('"'));
             let gone = programs.filter(|program| !exists(program, env)).map(str::to_owned).collect();
-            Ok(Some(Status { file: first.clone(), missing, gone, unreadable: None }))
+            Ok(Some(Status { file: first.clone(), missing, gone, unreadable: None, off: None }))
         }
         Install::Settings(form) => {
             let path = settings_file(&dir, form);
@@ -72,9 +80,25 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
             gone.retain(|program| !exists(program, env));
             let is_read = found.is_empty() || target.bytes.is_none();
             let unreadable = if is_read { None } else { not_for(text, form) };
-            Ok(Some(Status { file: path, missing, gone, unreadable }))
+            let mut status = Status { file: path, missing, gone, unreadable, off: None };
+            if status.captures() {
+                status.off = form.switches.iter().find_map(|switch| switched_off(&dir, switch));
+            }
+            Ok(Some(status))
         }
     }
+}
+
+fn switched_off(dir: &Path, switch: &Switch) -> Option<String> {
+    let path = dir.join(switch.file);
+    let text = text(&path)?;
+    let all: Value = match switch.file.ends_with(".toml") {
+        true => toml::from_str(&text).ok()?,
+        false => read(&text)?,
+    };
+    let value = switch.key.iter().try_fold(&all, |value, name| value.get(name))?;
+    let is_off = value.as_bool() == Some(switch.off);
+    is_off.then(|| format!("{} is {} in \"{}\"", switch.key.join("."), switch.off, path.display()))
 }
 
 /// A plugin that the person wrote, and that runs one of our programs.

@@ -2,9 +2,10 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::text::border;
+use crate::base::text::{border, one_line};
 use crate::base::{deadline::Deadline, file, reach, repository};
 use crate::config::memory::MemoryConfig;
+use crate::harness::HARNESSES;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
 use crate::harness::spec::{RecallForm, Spec};
 use crate::memory::recall::clear::clear;
@@ -13,18 +14,25 @@ use crate::memory::recall::reader::{Event, History, form, hear};
 use crate::memory::recall::session::Session;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
+use crate::store::health::Health;
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The most that an answer may have, in bytes, in the form of the program: some cut above 10,000.
+/// How long a program waits for its hook, in milliseconds.
+const PATIENCE: u64 = 250;
+/// The most that an answer may have, in bytes, in the form of the program: some cut above 10,000. A last line about trouble
+/// may follow.
 const MOST: usize = 9_500;
 /// The most that a prompt is given: notes, and bytes.
 const NOTES: usize = 3;
 const PROMPT_BYTES: usize = 400 * BYTES_A_TOKEN;
+/// The most about trouble, in characters.
+const TROUBLE: usize = 250;
 /// Only this much of a prompt is looked at, in bytes.
 const PROMPT: usize = 64 * 1024;
 /// So many of the best are looked at: a session may have had the first ones.
@@ -52,9 +60,30 @@ pub struct Moment<'a> {
     pub deadline: Deadline,
 }
 
+/// How long a hook may take.
+pub fn patience(env: &Env) -> Duration {
+    let set = env.text("AGENT_MEMORY_RECALL_MS").and_then(|text| text.parse().ok());
+    Duration::from_millis(set.unwrap_or(PATIENCE).clamp(1, 60_000))
+}
+
+/// Whether a session that starts here is answered in time. Nothing is remembered of it.
+pub fn probe(config: &MemoryConfig, root: &Root, env: &Env, today: Date) -> Result<()> {
+    let patience = patience(env);
+    reach::hurried(patience / 4, || {
+        let at = Moment { config, root, env, today, deadline: Deadline::after(patience) };
+        let cwd = env.current_dir().unwrap_or_else(|_| root.path().to_path_buf());
+        let spec = HARNESSES.iter().find(|spec| spec.is_here(env)).unwrap_or(&HARNESSES[0]);
+        Hook::of(spec, "", &at, cwd).start(&mut Session::default(), false)?;
+        match at.deadline.passed() {
+            true => Err(Error::io(format!("no answer after {} ms", patience.as_millis()))),
+            false => Ok(()),
+        }
+    })
+}
+
 /// What to print, and whether a session begins. Empty if there is nothing to give.
 ///
-/// What it gives is remembered before it returns: what is given twice is worse than what is given not at all.
+/// What it gives at a prompt is remembered before it returns: what is given twice is worse than what is given not at all.
 pub fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> {
     let heard = hear(spec, bytes)?;
     if heard.event == Event::Other {
@@ -66,8 +95,7 @@ pub fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> 
     let mut session = Session::load(at.root, spec, id);
     let before = session.clone();
     let cwd = heard.cwd.clone().map_or_else(|| at.env.current_dir(), Ok)?;
-    let repo = repository::place_of(&cwd).map(|repository| repository.name);
-    let hook = Hook { spec, name: &heard.name, at, cwd, repo, index: Index::of(Topics::at(at.root)) };
+    let hook = Hook::of(spec, &heard.name, at, cwd);
     let is_start = matches!(heard.event, Event::Start { .. });
     let text = match &heard.event {
         Event::Other => String::new(),
@@ -92,9 +120,12 @@ pub fn answer(spec: &Spec, bytes: &[u8], at: &Moment) -> Result<(String, bool)> 
     if at.deadline.passed() {
         return Err(Error::io("it took too long"));
     }
-    if session != before {
-        session.save(at.root)?;
-    }
+    let saved = if session == before { Ok(()) } else { session.save(at.root) };
+    let text = match &heard.event {
+        // A full disk is no reason to begin without notes.
+        Event::Start { is_unheard: false, .. } => joined([text, trouble(saved.is_err(), at)?]),
+        _ => saved.map(|()| text)?,
+    };
     Ok((if text.is_empty() { text } else { form(spec, &heard.name, &text) }, is_start))
 }
 
@@ -109,7 +140,12 @@ struct Hook<'a> {
     index: Index<Topics>,
 }
 
-impl Hook<'_> {
+impl<'a> Hook<'a> {
+    fn of(spec: &'a Spec, name: &'a str, at: &'a Moment, cwd: PathBuf) -> Hook<'a> {
+        let repo = repository::place_of(&cwd).map(|repository| repository.name);
+        Hook { spec, name, at, cwd, repo, index: Index::of(Topics::at(at.root)) }
+    }
+
     /// The section, or for a session that has it what is new.
     fn start(&self, session: &mut Session, has_it: bool) -> Result<String> {
         let changes = if has_it { self.changes(session, RESUME_BYTES)? } else { String::new() };
@@ -245,6 +281,18 @@ impl Hook<'_> {
         }
         session.notes.extend(shown.told);
         fenced(&format!("{INTRODUCTION}\n\n{}", shown.text))
+    }
+}
+
+/// The last line of what a start gives, if something stands in the way of the memory.
+fn trouble(is_unwritable: bool, at: &Moment) -> Result<String> {
+    let unwritable = is_unwritable.then(|| "the store cannot be written to".to_owned());
+    let words = unwritable.into_iter().chain(Health::load(at.root).words(at.env.now()));
+    let words = words.collect::<Vec<_>>().join("; ");
+    if words.is_empty() {
+        Ok(words)
+    } else {
+        fenced(&format!("memory: {}: memory doctor", one_line(&words, TROUBLE)))
     }
 }
 

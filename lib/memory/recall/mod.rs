@@ -1,16 +1,14 @@
 //! What a session should know: at its start the section for the place, at a prompt the notes that clearly answer it.
 //!
 //! *reader* understands the hooks of the programs that ask, and gives each the form that it takes. *hook* makes the answer to an event. *matching* finds notes and shows them, *clear* decides which answer a prompt, *session*
-//! remembers what a session was given, *trouble* keeps what went wrong.
+//! remembers what a session was given.
 
 mod clear;
 mod hook;
 mod matching;
 mod reader;
 mod session;
-mod trouble;
 
-pub use crate::memory::recall::hook::{Moment, answer};
+pub use crate::memory::recall::hook::{Moment, answer, patience, probe};
 pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
 pub use crate::memory::recall::session::sweep;
-pub use crate::memory::recall::trouble::{keep, troubles};

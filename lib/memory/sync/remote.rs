@@ -8,9 +8,9 @@ use crate::base::repository::git_dir;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
 use crate::store::git::{Git, unusable};
+use crate::store::health::Health;
 use crate::store::history::history_lock;
 use crate::store::place::Root;
-use jiff::Timestamp;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,8 +20,6 @@ const SEEN: &str = "refs/agent-memory/remote";
 const NAME: &str = "origin";
 /// The key of git's settings for who can write to the remote.
 const TRUST: &str = "agentMemoryTrust";
-/// When the notes were exchanged last, in the state of this machine.
-const LAST: &str = "last-sync";
 /// The word for a remote that nobody else can write to.
 pub const OWN: &str = "own";
 /// How often a fetch is tried while another git writes the same.
@@ -373,25 +371,8 @@ pub fn leave(root: &Root, env: &Env) -> Result<Option<String>> {
     // Also what it has of the remote's branches.
     git.run(&["remote", "remove", NAME])?;
     git.run(&["update-ref", "-d", SEEN])?;
-    file::if_exists(file::remove(&root.state().join(LAST)))?;
+    Health::change(root, |health| health.synced = None);
     Ok(Some(shown(&address)))
-}
-
-/// When the notes were exchanged last; `None`: never, or before that was kept.
-pub fn last_exchange(root: &Root) -> Option<Timestamp> {
-    let bytes = file::read(&root.state().join(LAST), 100).ok()?;
-    std::str::from_utf8(&bytes).ok()?.trim().parse().ok()
-}
-
-/// A remote that was not reached for so long is trouble.
-pub fn is_long_ago(last: Timestamp, now: Timestamp) -> bool {
-    const WEEK: i64 = 7 * 24 * 60 * 60;
-    now.as_second().saturating_sub(last.as_second()) > WEEK
-}
-
-/// Keeps that they were exchanged now. Nothing depends on it but warnings.
-pub(super) fn note_exchange(root: &Root, now: Timestamp) {
-    let _ = file::hint(&root.state().join(LAST), format!("{now}\n").as_bytes());
 }
 
 /// The remote's branch that belongs to the local one, if that is set up.

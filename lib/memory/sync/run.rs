@@ -18,6 +18,7 @@ use crate::memory::sync::version;
 use crate::store::apply::{self, BegunChange, Merge};
 use crate::store::change::Change;
 use crate::store::git::Git;
+use crate::store::health::Health;
 use crate::store::history::{self, Commit, history_lock};
 use crate::store::persistence::Persistence;
 use crate::store::revision::Revision;
@@ -107,13 +108,13 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
                 .hint("it is not set up; run the same again when it can be reached"))
         }
         Err(Unsynced::Unreachable(why)) => {
-            let (unreachable, last_exchange) = (Some(why), remote::last_exchange(root));
+            let (unreachable, last_exchange) = (Some(why), Health::load(root).synced);
             Ok(SyncOutcome::Done(SyncReport { unreachable, last_exchange, ..run.report }))
         }
         Err(Unsynced::Failed(why)) => Err(why),
         Ok(()) => {
             if !request.is_dry {
-                remote::note_exchange(root, request.env.now());
+                Health::change(root, |health| health.synced = Some(request.env.now()));
             }
             Ok(SyncOutcome::Done(run.report))
         }

@@ -4,14 +4,13 @@ use crate::base::cli::{Args, Context};
 use crate::base::error::Result;
 use crate::base::text::{counted, one_line, size};
 use crate::config::memory::{self, MemoryConfig};
+use crate::harness::HARNESSES;
 use crate::memory::capture::past::{PastSearch, PastSession, PastSessions, Period};
 use crate::memory::consolidate::forecast;
-use crate::program::memory_capture::{nothing_queued, print_queued, redact};
+use crate::program::memory_capture::{nothing_queued, print_queued};
 use crate::program::notes::{can_ask, is_agreed};
-use crate::store::journal::Journal;
 use crate::store::journal::entry::Harness;
 use crate::store::place::Root;
-use jiff::{Span, Timestamp};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -21,7 +20,10 @@ const TOLD: usize = 3;
 pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx: &mut Context) -> Result<()> {
     let config = &memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     let root = Root::at(&config.storage.root);
-    let past = PastSearch { period, only, root: &root, config, env: &cx.env }.run()?;
+    let all = only.map_or(HARNESSES.to_vec(), |only| only.spec().into_iter().collect());
+    let env = cx.env.clone();
+    let search = PastSearch { period, harnesses: &all, root: &root, config, env: &env };
+    let past = search.run()?;
     for why in past.unreadable.iter().take(TOLD) {
         cx.reporter.warn(why);
     }
@@ -40,20 +42,7 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
     if is_asked && !is_agreed(&format!("Queue {them}? [y/N] "), false, cx)? {
         return nothing_queued("you have not said yes", cx);
     }
-    let journal = Journal::at(&root);
-    let mut last: Option<Timestamp> = None;
-    for session in &past.sessions {
-        // Each a millisecond later than the one before, so that they keep their order.
-        let after = last.and_then(|last| last.checked_add(Span::new().milliseconds(1)).ok());
-        let now = after.map_or(cx.env.now(), |after| after.max(cx.env.now()));
-        last = Some(now);
-        let mut entry = session.entry(now);
-        redact(&mut entry, &config.redact)?;
-        // A hook may have queued it meanwhile.
-        let (waiting, true) = journal.put(&entry)? else { continue };
-        print_queued(&waiting, cx)?;
-    }
-    Ok(())
+    past.queue(true, &search, |queued| print_queued(queued, cx))
 }
 
 fn preview(past: &PastSessions, calls: usize, config: &MemoryConfig, cx: &Context) {
@@ -102,6 +91,7 @@ fn list(past: &PastSessions, calls: usize, cx: &mut Context) -> Result<()> {
 
 fn described(session: &PastSession) -> Value {
     let mut json = session.entry(session.at).json();
+    json["context"]["past"] = json!(true);
     json["bytes"] = json!(session.bytes);
     // This is no entry yet: the time is the session's own.
     json["changed"] = json["timestamp"].take();

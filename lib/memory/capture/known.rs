@@ -1,0 +1,94 @@
+//! What the store knows of sessions already, and why one is not queued again.
+
+use crate::base::error::Result;
+use crate::store::batch::Batches;
+use crate::store::journal::entry::{QueueEntry, session_mark};
+use crate::store::journal::{Journal, read_at};
+use crate::store::ledger::Sessions;
+use crate::store::place::Root;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a session is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    Consumed,
+    Waiting,
+    Failed,
+    SubAgent,
+    Ours,
+    Silent,
+    Unreadable,
+}
+
+impl LeftOut {
+    /// The key in JSON, and the words for a person.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            LeftOut::Consumed => ("consumed", "consumed already"),
+            LeftOut::Waiting => ("waiting", "in the queue already"),
+            LeftOut::Failed => ("failed", "in inbox/.failed"),
+            LeftOut::SubAgent => ("subAgent", "of sub-agents"),
+            LeftOut::Ours => ("ours", "of the memory programs themselves"),
+            LeftOut::Silent => ("silent", "without a word of a person"),
+            LeftOut::Unreadable => ("unreadable", "unreadable"),
+        }
+    }
+
+    pub fn key(self) -> &'static str {
+        self.words().0
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words().1)
+    }
+}
+
+/// What the store knows of sessions already.
+pub(super) struct KnownSessions {
+    consumed: Sessions,
+    /// The entries in the queue and around it, by the mark in their names that all entries for a session share.
+    entries: HashMap<String, Vec<(PathBuf, LeftOut)>>,
+}
+
+impl KnownSessions {
+    pub(super) fn load(root: &Root) -> Result<KnownSessions> {
+        let inbox = root.inbox();
+        let mut dirs = vec![
+            (inbox.join(".processed"), LeftOut::Consumed),
+            (inbox.join(".failed"), LeftOut::Failed),
+            (inbox, LeftOut::Waiting),
+        ];
+        for batch in Batches::of_queue(root).all()? {
+            dirs.push((batch.claims(), LeftOut::Waiting));
+        }
+        let mut entries: HashMap<String, Vec<(PathBuf, LeftOut)>> = HashMap::new();
+        for (dir, why) in dirs {
+            for id in Journal::ids_in(&dir)? {
+                // `<time>_<harness>_<8 characters>`
+                let mark = id.rsplit('_').next().and_then(|random| random.get(..4)).map(str::to_owned);
+                if let Some(mark) = mark {
+                    entries.entry(mark).or_default().push((dir.join(format!("{id}.json")), why));
+                }
+            }
+        }
+        Ok(KnownSessions { consumed: Sessions::load(root)?, entries })
+    }
+
+    /// An error if the session of this entry is not queued again.
+    pub(super) fn left_out(&self, entry: &QueueEntry) -> std::result::Result<(), LeftOut> {
+        let Some(session) = entry.session() else { return Ok(()) };
+        let key = format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default());
+        if self.consumed.get(&key).is_some() {
+            return Err(LeftOut::Consumed);
+        }
+        let same = self.entries.get(&session_mark(&session)).into_iter().flatten().filter(|(path, _)| {
+            matches!(read_at(path), Ok(Some(entry)) if entry.session().as_ref() == Some(&session))
+        });
+        // What waits will be read, whatever became of it before.
+        same.map(|(_, why)| *why).max_by_key(|why| *why == LeftOut::Waiting).map_or(Ok(()), Err)
+    }
+}

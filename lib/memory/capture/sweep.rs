@@ -1,0 +1,73 @@
+//! The sessions that no hook has queued: their program was killed, or did not run its hooks. They are found as past ones are,
+//! and queued as a hook would have done it.
+
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::base::reach;
+use crate::config::memory::MemoryConfig;
+use crate::harness::spec::{PastSource, Spec};
+use crate::memory::capture::known::LeftOut;
+use crate::memory::capture::past::{PastSearch, PastSessions, Period};
+use crate::memory::hooks::status::status;
+use crate::memory::hooks::{found, installed_at};
+use crate::store::health::{Health, TroubleKind};
+use crate::store::place::Root;
+use jiff::SignedDuration;
+use std::collections::BTreeSet;
+
+/// A session that was written to so lately may still run.
+const QUIET: SignedDuration = SignedDuration::from_mins(30);
+/// Older sessions are for `memory-capture --past`.
+const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks. Returns how many.
+pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
+    let (now, mut off) = (env.now(), Vec::new());
+    let mut harnesses = found(env);
+    harnesses.retain(|spec| match status(spec, env) {
+        Ok(Some(status)) => {
+            off.extend(status.off.as_ref().map(|_| spec.title));
+            // Who has switched them off wants nothing to be captured.
+            config.capture.sweep && status.captures() && status.off.is_none() && answers(spec, env)
+        }
+        Ok(None) | Err(_) => false,
+    });
+    let before = |span: SignedDuration| now.checked_sub(span).unwrap_or(now);
+    let until = before(QUIET);
+    let swept = Health::load(root).swept.filter(|at| *at <= now);
+    let since = swept.max(installed_at(env)).unwrap_or(until);
+    let period = Period::Between(since.max(before(LONGEST)), until);
+    let search = PastSearch { period, harnesses: &harnesses, root, config, env };
+    let past = if harnesses.is_empty() { PastSessions::default() } else { search.run()? };
+    let (mut count, mut titles) = (0, BTreeSet::new());
+    past.queue(false, &search, |queued| {
+        count += 1;
+        titles.extend(queued.entry.harness.spec().map(|spec| spec.title));
+        Ok(())
+    })?;
+    let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
+    let hooks_ran = [LeftOut::Consumed, LeftOut::Waiting].iter().any(|why| past.left_out.contains_key(why));
+    Health::change(root, |health| {
+        // Without hooks nothing is missed.
+        health.swept = (!harnesses.is_empty()).then_some(until);
+        health.set(TroubleKind::HooksOff, off.len(), &off.join(", "), now);
+        match count {
+            0 if hooks_ran => health.end(TroubleKind::Unheard),
+            0 => {}
+            count => health.add(TroubleKind::Unheard, count, &titles, now),
+        }
+    });
+    Ok(count)
+}
+
+/// The places where it keeps its sessions are on no dead mount.
+fn answers(spec: &Spec, env: &Env) -> bool {
+    let (home, patterns) = match &spec.past {
+        PastSource::Files(home, patterns) => (home, *patterns),
+        PastSource::Copies(home, pattern, _) => (home, std::slice::from_ref(pattern)),
+        PastSource::Asked(home, sign, _) => (home, std::slice::from_ref(sign)),
+    };
+    let fixed = |pattern: &&'static str| pattern.split('*').next().unwrap_or_default();
+    let dir = home.dir(env);
+    dir.is_some_and(|dir| patterns.iter().all(|pattern| reach::answers(&dir.join(fixed(pattern)))))
+}
