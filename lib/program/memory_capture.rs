@@ -181,7 +181,7 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     redact(&mut entry, &config.redact)?;
     // It may be the one about the same session that waits already.
-    let (waiting, _) = Journal::at(&Root::at(&config.storage.root)).put(&entry)?;
+    let (waiting, _) = Journal::at(&Root::open(&config.storage.root)?).put(&entry)?;
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
 }
 

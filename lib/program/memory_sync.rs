@@ -266,7 +266,7 @@ fn merge(base: &Path, ours: &Path, theirs: &Path, env: &Env) -> Result<ExitCode>
     let [base, mine, theirs] = versions;
     let merged = driver::merge(base?, mine?, theirs?)?;
     if let Some(conflict) = merged.conflict {
-        let root = Root::at(&env.current_dir()?);
+        let root = Root::open(&env.current_dir()?)?;
         // Somewhere else there is no place for it, and git is told that it is left to do.
         if !root.state().is_dir() {
             return Ok(ExitCode::FAILURE);

@@ -44,7 +44,7 @@ pub struct Store {
 impl Store {
     pub(super) fn open(args: &Args, cx: &Context) -> Result<Store> {
         let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
-        let root = Root::at(&config.storage.root);
+        let root = Root::open(&config.storage.root)?;
         let service = NoteService::new(Topics::at(&root), cx.env.now(), cx.env.today());
         Ok(Store { config, root, service })
     }

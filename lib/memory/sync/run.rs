@@ -25,6 +25,7 @@ use crate::store::place::Root;
 use crate::store::proposal::{self, ProposalId};
 use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
+use crate::store::version::VERSION;
 use crate::store::{merge_commit, merge_driver, removed};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -134,7 +135,7 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         merge_commit::finish(root, &git)?;
         apply::clear_stage(root)?;
         if !request.is_dry {
-            version::put(root)?;
+            version::put(root.path())?;
         }
     }
     let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
@@ -442,7 +443,11 @@ impl SyncRun<'_> {
         commit: String,
     ) -> Result<Option<Again>> {
         let root = self.request.root;
-        let begun = BegunChange { revisions, merge: Some(Merge { ours: ours.clone(), merged: commit }) };
+        let begun = BegunChange {
+            version: VERSION,
+            revisions,
+            merge: Some(Merge { ours: ours.clone(), merged: commit }),
+        };
         apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
         if self.head()? != ours {

@@ -20,7 +20,7 @@ const TOLD: usize = 3;
 
 pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx: &mut Context) -> Result<()> {
     let config = &memory::load(args.path("config"), &cx.env, &cx.reporter)?;
-    let root = Root::at(&config.storage.root);
+    let root = Root::open(&config.storage.root)?;
     let past = PastSearch { period, only, root: &root, config, env: &cx.env }.run()?;
     for why in past.unreadable.iter().take(TOLD) {
         cx.reporter.warn(why);
