@@ -20,6 +20,7 @@ use crate::harness::spec::Capture;
 use crate::memory::capture;
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::redact::Redactor;
+use crate::memory::section::Which;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
@@ -301,7 +302,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
             ..Proposal::new(Op::Create, &title, by, now)
         };
         let waits = store.service.propose(proposal)?;
-        store.refresh(cx);
+        store.refresh(Which::All, cx);
         return print_waiting(&waits, &store.root, cx);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
@@ -312,7 +313,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
         let waits = store.service.propose(Proposal { reasons, session: Some(source), ..widened })?;
         warn_waiting(&waits, cx);
     }
-    store.refresh(cx);
+    store.refresh(Which::All, cx);
     print(&note, cx)
 }
 

@@ -7,6 +7,7 @@ use crate::base::file;
 use crate::base::text::{counted, one_line};
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
+use crate::memory::section::Which;
 use crate::memory::sync::driver;
 use crate::memory::sync::remote::{self, OWN, is_long_ago, shown};
 use crate::memory::sync::removals::Missing;
@@ -106,7 +107,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         SyncOutcome::Busy(who) => ("busy", format!("nothing was done: {who} is syncing this store")),
         SyncOutcome::Done(report) => {
             if !report.received.is_empty() && !report.dry_run {
-                store.refresh(cx);
+                store.refresh(Which::All, cx);
             }
             print(&report, cx)?;
             let is_away =
