@@ -126,8 +126,9 @@ impl Journal {
         let dir = self.root.inbox().join(".failed");
         for id in failed {
             let name = format!("{id}.json");
-            file::rename(&dir.join(&name), &self.root.inbox().join(&name))?;
+            // First: nobody would look for the reason of an entry that is no longer here.
             file::if_exists(file::remove(&dir.join(format!("{id}.error.json"))))?;
+            file::rename(&dir.join(&name), &self.root.inbox().join(&name))?;
         }
         Ok(())
     }
