@@ -21,6 +21,37 @@ fn an_unusable_store_is_an_error_and_is_not_changed() {
     assert_eq!(fs::read_to_string(sandbox.store()).unwrap(), "a file of mine");
 }
 
+/// Whichever look at the disk fails in passing: a session that waits is not queued again.
+#[test]
+fn a_look_at_the_disk_that_fails_queues_no_session_twice() {
+    if !["/usr/bin/strace", "/bin/strace"].iter().any(|path| std::path::Path::new(path).exists()) {
+        return crate::support::say("strace is not here: nothing is failed");
+    }
+    let sandbox = Sandbox::new();
+    let hook = hook(&sandbox);
+    let capture = || said(sandbox.capture(&["--harness", "claude-code"]).write_stdin(hook.clone()));
+    assert_eq!(capture().0, Some(0));
+    let trace = sandbox.home().join("trace");
+    for n in 1.. {
+        let like = sandbox.std_command("memory-capture");
+        let mut traced = std::process::Command::new("strace");
+        traced.args(["-f", "-qq", "-o"]).arg(&trace).arg("--trace=statx");
+        traced.arg(format!("--inject=statx:error=EIO:when={n}"));
+        traced.arg(like.get_program()).args(["--harness", "claude-code"]).current_dir(sandbox.work());
+        traced.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut child = traced.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), hook.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let trace = fs::read_to_string(&trace).unwrap();
+        assert_eq!(sandbox.queued().len(), 1, "statx {n}: {} {}\n{trace}", output.status, output.err());
+        if !trace.contains("(INJECTED)") {
+            assert!(n > 10, "only {n} were failed");
+            break;
+        }
+    }
+    assert_eq!((capture().0, sandbox.queued().len()), (Some(0), 1));
+}
+
 #[test]
 fn a_key_of_megabytes_costs_little_memory() {
     let sandbox = Sandbox::new();

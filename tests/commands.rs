@@ -2,7 +2,7 @@
 
 use crate::support::processes::{LONG, Running, at_once, end_escaped, expect_gone, mark, ours};
 use crate::support::terminal::Terminal;
-use crate::support::{NOW, Said, Sandbox, is_running};
+use crate::support::{NOW, Said, Sandbox};
 use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -337,17 +337,9 @@ fn commands_of_ours_inside_one_another_end_together() {
     sandbox.agent("inner", &format!("trap '' TERM; touch inner-runs; sleep {mark}"), MEMORY);
     sandbox.agent("outer", &format!("{} inner", program.display()), MEMORY);
     let output = sandbox.run("outer").args(["--timeout", "1"]).output().unwrap();
-    let left = {
-        let patience = Instant::now() + Duration::from_secs(2);
-        while is_running(&mark) && Instant::now() < patience {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        is_running(&mark)
-    };
-    end_escaped(&mark);
     assert_eq!(output.code(), Some(3), "{}", output.err());
     assert!(sandbox.work().join("inner-runs").exists(), "{}", output.err());
-    assert!(!left, "the inner command outlived both: {}", output.err());
+    expect_gone(&mark);
     sandbox.expect_no_log("outer");
 }
 

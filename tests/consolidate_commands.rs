@@ -160,7 +160,7 @@ fn when_it_is_interrupted_the_command_ends_and_the_next_run_goes_on() {
         let started = Instant::now();
         let output = running.finish();
         assert_eq!(output.code(), Some(*code), "{}", output.err());
-        assert!(started.elapsed().as_millis() < 2000, "{:?}", started.elapsed());
+        assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
         expect_gone(&mark);
         assert_eq!((sandbox.everywhere(), sandbox.waiting()), (vec![id.clone()], vec![]));
         sandbox.librarian(NOTE_EACH);

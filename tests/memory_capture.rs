@@ -26,7 +26,10 @@ fn a_note_becomes_one_file_and_its_path_is_printed() {
     let name = Path::new(path.trim_end()).file_name().unwrap().to_str().unwrap();
     assert!(name.starts_with("2026-02-28T15-04-05.000Z_manual_") && name.len() == 45, "{name}");
     assert_eq!(sandbox.queued(), [name]);
-    assert_eq!(names(&sandbox.store()), [".agent-memory", ".gitignore", "archive", "inbox", "topics"]);
+    assert_eq!(
+        names(&sandbox.store()),
+        [".agent-memory", ".agent-memory-version", ".gitignore", "archive", "inbox", "topics"]
+    );
     assert_eq!((mode(&sandbox.store()), mode(Path::new(path.trim_end()))), (0o700, 0o600));
 }
 

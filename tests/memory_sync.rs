@@ -361,7 +361,7 @@ fn notes_of_a_later_version_are_not_touched() {
     git(&nas.path(), &["update-ref", "refs/heads/main", &later]);
     let (code, out, err) = store.run(PROGRAM, &[]);
     assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
-    assert!(err.contains("notes of version 2") && err.contains("knows version 1"), "{err}");
+    assert!(err.contains("is of version 2") && err.contains("knows version 1"), "{err}");
     assert_eq!(git(&nas.path(), &["rev-parse", "main"]), later);
 }
 

@@ -1,6 +1,7 @@
 //! Calls that are made again, and calls that are not.
 
 use crate::support::api::{KINDS, OpenAi, to};
+use crate::support::processes::LONG;
 use crate::support::server::{Answer, Server, http, json, raw};
 use crate::support::{Said, Sandbox, entries};
 use serde_json::{Value, json};
@@ -115,8 +116,8 @@ fn a_wait_beyond_the_deadline_gives_up_at_once() {
     for wait in ["60", "99999999999999999999999", "Sat, 28 Feb 2026 15:24:05 GMT"] {
         let start = Instant::now();
         let slow = http(&format!("429 Slow down\r\nRetry-After: {wait}"), "");
-        let (output, asked) = tried("2", &["--timeout", "30"], vec![slow, OpenAi.says("x")]);
-        assert!(start.elapsed() < Duration::from_secs(10), "{wait}: {:?}", start.elapsed());
+        let (output, asked) = tried("2", &["--timeout", "50"], vec![slow, OpenAi.says("x")]);
+        assert!(start.elapsed() < LONG, "{wait}: {:?}", start.elapsed());
         let line = "axe-run: rate_limit: Slow down; the service asks to wait longer than --timeout allows\n";
         assert_eq!(output.err(), line, "{wait}");
         assert_eq!((output.code(), asked), (Some(3), 1), "{wait}");
@@ -127,7 +128,7 @@ fn a_wait_beyond_the_deadline_gives_up_at_once() {
 fn tries_never_go_past_the_deadline() {
     let start = Instant::now();
     let (output, asked) = tried("99", &["--timeout", "1"], vec![http("503 Down", ""); 99]);
-    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+    assert!(start.elapsed() < LONG, "{:?}", start.elapsed());
     assert_eq!(output.code(), Some(3));
     assert!((2..=3).contains(&asked), "{asked}");
 }

@@ -4,6 +4,7 @@
 use crate::http_faults::one_line;
 use crate::streams::{begun, chunked, content_type, ended, events, lines};
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi};
+use crate::support::processes::LONG;
 use crate::support::server::{Answer, Server, http, json, raw};
 use crate::support::{Said, Sandbox, say};
 use serde_json::{Value, json};
@@ -441,7 +442,7 @@ fn suffer(row: &Row) {
         }),
     };
     let mut command = sandbox.asking("a", &server.url());
-    command.args(["-p", "hi", "--timeout", if is_late { "1" } else { "60" }]);
+    command.args(["-p", "hi", "--timeout", if is_late { "1" } else { "600" }]);
     if *is_streamed {
         // Nothing is printed before it is whole.
         command.args(["--stream", "--json"]);
@@ -450,8 +451,7 @@ fn suffer(row: &Row) {
     let output = command.output().unwrap();
     let taken = begin.elapsed();
     let err = output.err();
-    // Nothing but a stall takes time. This machine may be busy, and the deadline of a stall is looked at below.
-    assert!(taken < Duration::from_secs(30), "{what}: {taken:?}");
+    assert!(taken < LONG, "{what}: {taken:?}");
     let (code, category, says) = match &fault.end {
         Answers(text, warning) => {
             assert_eq!(output.code(), Some(0), "{what}: {err}");
@@ -483,17 +483,6 @@ fn suffer(row: &Row) {
     assert!(!sandbox.log_path("a").exists(), "{what}: a log");
     if is_late {
         assert!(taken >= Duration::from_millis(990), "{what}: {taken:?}");
-        let mut best = taken;
-        // Other tests keep the machine busy: one undisturbed run is enough.
-        for _ in 0..5 {
-            if best < Duration::from_millis(1200) {
-                break;
-            }
-            let begin = Instant::now();
-            command.output().unwrap();
-            best = best.min(begin.elapsed());
-        }
-        assert!(best < Duration::from_millis(1200), "{what}: {best:?}");
     }
 }
 

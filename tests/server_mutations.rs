@@ -9,7 +9,6 @@ use crate::support::{Said, Sandbox, say};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 /// How a run may end.
 #[derive(Clone, Copy, PartialEq)]
@@ -451,20 +450,19 @@ fn table() -> Vec<Case> {
 fn suffer(sandbox: &Sandbox, url: &str, case: &Case) -> Result<(), String> {
     let agent = format!("{}-{}", case.kind.name(), case.has_tools);
     let mut command = sandbox.asking(&agent, url);
-    command.args(["-p", "hi", "--no-stdin", "--timeout", "20"]);
+    command.args(["-p", "hi", "--no-stdin", "--timeout", "60"]);
     if case.is_streamed {
         command.arg("--stream");
     }
     if case.has_schema {
         command.args(["--schema", "s.json"]);
     }
-    let begin = Instant::now();
     let output = command.output().unwrap();
     let (out, err) = (output.out(), output.err());
     let is_one_line = err.lines().filter(|line| line.starts_with("axe-run: ")).count() == 1;
     match output.code() {
         _ if err.contains("panicked") => Err("it panicked"),
-        _ if begin.elapsed() > Duration::from_secs(15) => Err("it took too long"),
+        _ if err.contains("axe-run: timeout: ") => Err("it waited for the deadline"),
         Some(0) if case.end == Whole && out.trim_end() != case.text => Err("the answer is another one"),
         Some(0) if out.trim().is_empty() && case.is_said => Err("a success without the text that came"),
         Some(0) if out.trim().is_empty() && !err.contains("empty") => Err("an empty success without a warning"),
@@ -504,7 +502,6 @@ fn a_reply_that_is_wrong_in_one_place_is_no_empty_success_and_a_whole_one_is_nev
     });
     let wrong = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
-    let begin = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -527,7 +524,7 @@ fn a_reply_that_is_wrong_in_one_place_is_no_empty_success_and_a_whole_one_is_nev
         }
     });
     let whole = cases.iter().filter(|case| case.end == Whole).count();
-    say(&format!("server_mutations: {} rows, {whole} of them whole, {:?}", cases.len(), begin.elapsed()));
+    say(&format!("server_mutations: {} rows, {whole} of them whole", cases.len()));
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }

@@ -107,7 +107,7 @@ fn a_silent_pipe_gets_a_note_after_three_seconds_and_an_end_at_the_deadline() {
     let running = Running::start(program(&sandbox, &["--timeout", "4"]));
     let output = running.finish();
     let took = started.elapsed();
-    assert!((Duration::from_secs(4)..LONG + Duration::from_secs(3)).contains(&took), "{took:?}");
+    assert!((Duration::from_secs(4)..LONG).contains(&took), "{took:?}");
     assert_eq!((output.code(), output.out().as_str()), (Some(1), ""), "{}", output.err());
     let err = output.err();
     let [note, end] = err.lines().collect::<Vec<_>>()[..] else { panic!("{err}") };
@@ -138,8 +138,8 @@ fn a_stdin_that_does_not_end_is_left_at_the_deadline() {
 #[test]
 fn the_time_that_stdin_takes_is_the_commands_loss() {
     let sandbox = Sandbox::new();
-    sandbox.agent("a", "cat; sleep 1.5; echo answer", "");
-    let mut running = Running::start(program(&sandbox, &["--timeout", "2"]));
+    sandbox.agent("a", "cat; sleep 4.5; echo answer", "");
+    let mut running = Running::start(program(&sandbox, &["--timeout", "5"]));
     running.stdin().write_all(b"slow").unwrap();
     std::thread::sleep(Duration::from_secs(1));
     running.close_stdin();

@@ -1,6 +1,8 @@
 //! Stores as earlier releases wrote them, in `tests/stores/`: this one reads them, and pays for nothing twice.
 
 use crate::support::llm::NOTE_EACH;
+use crate::support::processes::at_once;
+use crate::support::store::Store;
 use crate::support::{Sandbox, said};
 use std::fs;
 use std::path::Path;
@@ -58,4 +60,68 @@ fn a_store_of_an_earlier_release_is_read_and_its_sessions_are_not_asked_about_ag
         );
     }
     assert!(count > 0);
+}
+
+/// Every program that opens a store, and a use of it.
+const USES: &[(&str, &[&str])] = &[
+    ("memory-agents-md", &[]),
+    ("memory-agents-md", &["--project"]),
+    ("memory-capture", &["--title", "T", "--body", "B"]),
+    ("memory-capture", &["--title", "T", "--body", "B", "--direct"]),
+    ("memory-capture", &["--past", "1d", "--yes"]),
+    ("memory-consolidate", &[]),
+    ("memory-defrag", &[]),
+    ("memory-doctor", &["--fix"]),
+    ("memory-install-cron", &["--print", "--scheduler", "crontab"]),
+    ("memory-list", &[]),
+    ("memory-read", &["AAAAAA"]),
+    ("memory-recall", &["one"]),
+    ("memory-remove", &["AAAAAA"]),
+    ("memory-review", &[]),
+    ("memory-sync", &[]),
+    ("memory-update", &["AAAAAA", "--pin"]),
+];
+/// These open none.
+const NO_USES: &[&str] =
+    &["memory", "memory-config", "memory-install-hooks", "memory-uninstall-cron", "memory-uninstall-hooks"];
+
+#[test]
+fn a_store_of_a_newer_version_is_refused_by_every_program_and_stays_as_it_is() {
+    for program in crate::support::programs().iter().filter(|program| program.starts_with("memory")) {
+        let is_used = USES.iter().any(|(name, _)| name == program);
+        assert!(is_used != NO_USES.contains(&program.as_str()), "{program} is in both lists, or in none");
+    }
+    at_once(USES, |(program, args)| {
+        let store = Store::new();
+        store.note("AAAAAA", "One");
+        let path = store.put(".agent-memory-version", "2\n");
+        let (before, names) = (store.tree(), crate::support::store::names(&store.root()));
+        let (code, out, err) = store.run(program, args);
+        let told = format!("\"{}\" is of version 2; this program knows version 1; a newer", path.display());
+        assert!(code == Some(2) && out.is_empty() && err.contains(&told), "{program} {args:?}: {out}{err}");
+        assert_eq!((store.tree(), crate::support::store::names(&store.root())), (before, names), "{program}");
+        store.put(".agent-memory-version", "many");
+        let (code, _, err) = store.run(program, args);
+        assert!(code == Some(2) && err.contains("has no version, but \"many\""), "{program}: {err}");
+    });
+}
+
+#[test]
+fn no_program_overwrites_a_state_file_of_a_newer_version() {
+    let files = ["sessions.json", "tries.json", "defrag.json", "used.json", "projects.json", "change.json"];
+    at_once(&files, |file| {
+        let store = Store::new();
+        store.sandbox.librarian("do()");
+        store.note("AAAAAA", "One");
+        let newer = r#"{"version": 7, "x": {"y": 1}}"#;
+        let path = store.put(&format!(".agent-memory/{file}"), newer);
+        let mut told = 0;
+        for (program, args) in USES {
+            let (_, _, err) = store.run(program, args);
+            assert!(!err.contains("panicked"), "{file}: {program}: {err}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), newer, "{file}: {program} {args:?}: {err}");
+            told += usize::from(err.contains(&format!("{file}\" is of version 7")));
+        }
+        assert!(told > 0, "{file}: nobody says so");
+    });
 }

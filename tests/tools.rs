@@ -238,9 +238,10 @@ fn a_path_stays_inside_the_working_directory() {
 #[test]
 fn a_tool_that_misbehaves_ends_and_is_told() {
     let sandbox = workshop();
-    let tool =
-        |line: &str| format!("[tools.t]\ncommand = ['/bin/sh', '-c', \"\"\"{line}\"\"\"]\ntimeout = 2");
-    assert_eq!(one(&sandbox, &tool("sleep 60"), json!({})), "Error: tool \"t\" did not finish in time (2 s)");
+    let tool = |line: &str| format!("[tools.t]\ncommand = ['/bin/sh', '-c', \"\"\"{line}\"\"\"]\n");
+    let hurried = |line: &str| tool(line) + "timeout = 1";
+    let told = "Error: tool \"t\" did not finish in time (1 s)";
+    assert_eq!(one(&sandbox, &hurried("sleep 1000"), json!({})), told);
 
     // Nothing that it started is left.
     one(&sandbox, &tool("sleep 61.25 & echo fine"), json!({}));
@@ -254,7 +255,7 @@ fn a_tool_that_misbehaves_ends_and_is_told() {
         &flood[flood.len() - 9..]
     );
 
-    let endless = one(&sandbox, &tool("exec cat /dev/zero"), json!({}));
+    let endless = one(&sandbox, &hurried("exec cat /dev/zero"), json!({}));
     assert!(endless.contains("did not finish in time"), "{endless}");
 
     for (line, result) in [

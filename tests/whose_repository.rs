@@ -57,6 +57,27 @@ fn an_unpacked_archive_reads_from_outside() {
 }
 
 #[test]
+fn a_session_whose_directory_did_not_answer_its_hook_belongs_to_the_repository_that_is_there_now() {
+    let store = Store::new();
+    let sandbox = &store.sandbox;
+    // Another session that no place is known of is not shown together with it.
+    for (name, cwd) in [("s", sandbox.work()), ("t", PathBuf::from("/gone"))] {
+        sandbox.tell(name, "u: What is the port?\na: The port is 4310.");
+        sandbox.queue(&json!({"version": 1, "timestamp": "2026-02-27T10:00:05Z", "harness": "claude-code",
+            "retrieval": {"method": "transcript", "path": sandbox.transcript(name), "format": "claude-code",
+                "sessionId": name},
+            "context": {"cwd": cwd, "repo": null}}));
+    }
+    sandbox.in_a_repository();
+    sandbox.librarian(crate::support::llm::NOTE_EACH);
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, sandbox.prompts().len()), (Some(0), 2), "{err}");
+    let all: Vec<String> =
+        store.tree().values().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+    assert!(all.iter().any(|text| text.contains("repo: github.com/o/r")), "{all:?} {err}");
+}
+
+#[test]
 fn a_checkout_in_a_new_place_is_named_once() {
     let store = Store::new();
     put(&store, "AAAAAA", "One", &sources(&[("/src/r", "2026-01-02")]));

@@ -58,7 +58,7 @@ fn is_kept(entry: &QueueEntry) {
     let journal = Journal::at(&root);
     let put = journal.put(entry).unwrap().0;
     assert_eq!(put.path.parent().unwrap(), root.inbox());
-    let (waiting, unreadable) = journal.waiting().unwrap();
+    let (waiting, unreadable) = Journal::entries_in(&root.inbox()).unwrap();
     assert!(unreadable.is_empty(), "{unreadable:?}");
     let [there] = &waiting[..] else { panic!("{waiting:?}") };
     assert_eq!((&there.entry, &there.id), (entry, &put.id));

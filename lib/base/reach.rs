@@ -2,8 +2,8 @@
 //! of another program. There a system call never returns. So it is made in a thread that is left behind.
 
 use crate::base::cli::Reporter;
-use crate::base::sync::{lock, spawn};
-use std::cell::Cell;
+use crate::base::signal;
+use crate::base::sync::{IS_LEFT_BEHIND, lock, spawn};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,12 @@ use std::time::Duration;
 
 /// How long a path has to answer, in milliseconds.
 static PATIENCE: AtomicU64 = AtomicU64::new(2000);
+/// How long it may take to write there: a disk that answers may be slow to sync.
+const WRITE: Duration = Duration::from_secs(10);
 /// The same once a path has not answered: the next ones are likely to be on the same mount.
 const LESS: u64 = 100;
 /// The places that have not answered. They are not asked again in this run.
 static DEAD: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-thread_local! {
-    static IS_LEFT_BEHIND: Cell<bool> = const { Cell::new(false) };
-}
 
 /// For a hook, which somebody waits for.
 pub fn hurry(patience: Duration) {
@@ -46,6 +44,23 @@ pub fn within<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> io::Result<T> {
+    within_time(Duration::from_millis(PATIENCE.load(Ordering::Relaxed)), path, work)
+}
+
+/// The same of work that writes there. A signal waits for it.
+pub fn writing<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce(&Path) -> T + Send + 'static,
+) -> io::Result<T> {
+    let _whole = signal::shield();
+    within_time(WRITE, path, work)
+}
+
+fn within_time<T: Send + 'static>(
+    patience: Duration,
+    path: &Path,
+    work: impl FnOnce(&Path) -> T + Send + 'static,
+) -> io::Result<T> {
     if IS_LEFT_BEHIND.get() {
         return Ok(work(path));
     }
@@ -68,9 +83,12 @@ pub fn within<T: Send + 'static>(
     if started.is_err() {
         // Where no thread is to be had, this one waits.
         let work = lock(&work).take().ok_or_else(silent)?;
-        return Ok(work(path));
+        IS_LEFT_BEHIND.set(true);
+        let done = work(path);
+        IS_LEFT_BEHIND.set(false);
+        return Ok(done);
     }
-    match result.recv_timeout(Duration::from_millis(PATIENCE.load(Ordering::Relaxed))) {
+    match result.recv_timeout(patience) {
         Ok(done) => Ok(done),
         Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the thread that reads it has failed")),
         Err(RecvTimeoutError::Timeout) => {

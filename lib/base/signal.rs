@@ -1,6 +1,6 @@
 //! SIGINT, SIGTERM, SIGHUP and SIGQUIT: end what we started, finish the current write, exit with 128+N.
 
-use crate::base::sync::lock;
+use crate::base::sync::{IS_LEFT_BEHIND, lock};
 use std::sync::{Mutex, MutexGuard};
 
 /// How long the last line may take.
@@ -20,8 +20,10 @@ pub fn set_next_step(step: Option<String>) {
 
 /// While this is held, a signal waits. For writes that must not be torn or leave files behind: microseconds for an
 /// entry, longer only for a trim that keeps gigabytes.
-pub(super) fn shield() -> MutexGuard<'static, ()> {
-    lock(&SHIELD)
+///
+/// `None` in a thread that may be left behind: it would hold up all others. Who waits for it holds the shield.
+pub(super) fn shield() -> Option<MutexGuard<'static, ()>> {
+    (!IS_LEFT_BEHIND.get()).then(|| lock(&SHIELD))
 }
 
 /// How a signal ends the program.

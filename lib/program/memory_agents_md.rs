@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::config::memory::Target;
 use crate::memory::section::projects::agents_md;
-use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing};
+use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing, Which};
 use crate::program::notes::{CONFIG, Store, ids_on_stdin, named_repo, place_here};
 use crate::program::person::{self, only_a_person};
 use crate::store::persistence::Note;
@@ -92,8 +92,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         return print(repo.as_deref(), &section, cx).map(|()| ExitCode::SUCCESS);
     }
     let targets: Vec<Target> = wanted.into_iter().map(|path| Target { path, repo: repo.clone() }).collect();
-    let these = is_named.then_some(&targets[..]);
-    let outcomes = section::refresh(these, &config, &root, today, (!is_check).then_some(&reporter))?;
+    let which = if is_named { Which::These(&targets) } else { Which::All };
+    let outcomes = section::refresh(which, &config, &root, today, (!is_check).then_some(&reporter))?;
     if let Some(here) = here.filter(|_| !is_check && outcomes.iter().all(|outcome| outcome.standing.is_ok()))
     {
         record(&root, &here, cx);

@@ -19,6 +19,7 @@ use crate::harness::shell::AgentShell;
 use crate::harness::spec::Capture;
 use crate::memory::capture;
 use crate::memory::record::{NoteText, unproven};
+use crate::memory::section::Which;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
@@ -180,7 +181,7 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     capture::redact(&mut entry, &config.redact)?;
     // It may be the one about the same session that waits already.
-    let (waiting, _) = Journal::at(&Root::at(&config.storage.root)).put(&entry)?;
+    let (waiting, _) = Journal::at(&Root::open(&config.storage.root)?).put(&entry)?;
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
 }
 
@@ -275,7 +276,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
             ..Proposal::new(Op::Create, &title, by, now)
         };
         let waits = store.service.propose(proposal)?;
-        store.refresh(cx);
+        store.refresh(Which::All, cx);
         return print_waiting(&waits, &store.root, cx);
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
@@ -286,7 +287,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
         let waits = store.service.propose(Proposal { reasons, session: Some(source), ..widened })?;
         warn_waiting(&waits, cx);
     }
-    store.refresh(cx);
+    store.refresh(Which::All, cx);
     print(&note, cx)
 }
 

@@ -10,6 +10,7 @@ use crate::config::memory::search::files;
 use crate::memory::doctor::{
     self, CHECKS, Check, CheckContext, Checker, Diagnosis, Finding, HarnessState, Report, Severity,
 };
+use crate::memory::section::Which;
 use crate::program::notes::{CONFIG, Store};
 use crate::schedule::check;
 use crate::store::place::Root;
@@ -52,7 +53,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let mended = if is_fixing { doctor::fix(&patient) } else { doctor::Fixes::default() };
     let count = mended.notes.len();
     let sources = mended.notes.iter().flat_map(|note| &note.entry.meta().sources);
-    store.finish(format!("doctor: {} fixed", counted(count, "note", "notes")), sources, count, cx);
+    store.finish(
+        Which::All,
+        format!("doctor: {} fixed", counted(count, "note", "notes")),
+        sources,
+        count,
+        cx,
+    );
     let report = doctor::examine(&patient, &EVERYTHING.concat());
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("running now: {}", holder.trim()));

@@ -62,7 +62,7 @@ pub(super) fn set_up(
     let config = memory::load(explicit, env, reporter)?;
     let tools = Tools { env, patience: PATIENCE };
     let scheduler = scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
-    let syncs = remote::is_set(&config, &Root::at(&config.storage.root), env);
+    let syncs = remote::is_set(&config, &Root::open(&config.storage.root)?, env);
     let mut timers = Timers::wanted(&config.schedule, syncs, explicit, env)?;
     timers.all.retain(|timer| match unit_file::modules_file(scheduler, timer.program, env) {
         Some(path) => {

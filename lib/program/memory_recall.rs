@@ -227,7 +227,7 @@ fn answer(
 ) -> Result<(String, bool)> {
     let reporter = Reporter::new(false);
     let config = memory::load(config, env, &reporter)?;
-    let root = Root::at(&config.storage.root);
+    let root = Root::open(&config.storage.root)?;
     let _ = said.send(FromThread::Store(root.clone()));
     let bytes = json_on_stdin(deadline, false, &reporter)?;
     let missing =

@@ -73,8 +73,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     match is_purged {
-        true => store.change(&ids, "delete", cx, |id| store.service.purge(id, &author)),
-        false => store.change(&ids, "archive", cx, |id| store.service.remove(id, &author)),
+        true => store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author)),
+        false => store.change(&ids, "archive", true, cx, |id| store.service.remove(id, &author)),
     }
 }
 
@@ -110,7 +110,7 @@ fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
     }
     let done = match is_dry {
         true => Ok(()),
-        false => store.change(&back, "take back", cx, |id| store.service.take_back(id, &dirs)),
+        false => store.change(&back, "take back", false, cx, |id| store.service.take_back(id, &dirs)),
     };
     let (would, archived) =
         (if is_dry { "would be " } else { "" }, counted(back.len() - mixed, "note", "notes"));

@@ -7,7 +7,7 @@ use crate::base::terminal;
 use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
-use crate::memory::section;
+use crate::memory::section::{self, Which};
 use crate::program::editor::{edit, page};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
@@ -82,7 +82,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         [one] => format!("review: {one}"),
         all => format!("review: {} changes", all.len()),
     };
-    store.finish(message, review.sources.iter(), review.said.len(), cx);
+    store.finish(Which::All, message, review.sources.iter(), review.said.len(), cx);
     ended
 }
 
@@ -300,7 +300,7 @@ impl Review<'_> {
                     return Ok(answer);
                 }
             };
-            self.store.refresh(cx);
+            self.store.refresh(Which::All, cx);
             cx.stdout.line(&disarmed(&said))?;
             return Ok(answer);
         }
@@ -312,7 +312,7 @@ impl Review<'_> {
         let rejected = self.carry_out(&ids.into_iter().map(rejection).collect::<Vec<_>>())?;
         let count = rejected.iter().flatten().count();
         cx.stdout.line(&format!("rejected: {}", counted(count, "change", "changes")))?;
-        self.store.refresh(cx);
+        self.store.refresh(Which::All, cx);
         Ok(())
     }
 

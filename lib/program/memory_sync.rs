@@ -7,6 +7,7 @@ use crate::base::file;
 use crate::base::text::{counted, one_line};
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
+use crate::memory::section::Which;
 use crate::memory::sync::driver;
 use crate::memory::sync::remote::{self, OWN, shown};
 use crate::memory::sync::removals::Missing;
@@ -108,7 +109,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         SyncOutcome::Busy(who) => ("busy", format!("nothing was done: {who} is syncing this store")),
         SyncOutcome::Done(report) => {
             if !report.received.is_empty() && !report.dry_run {
-                store.refresh(cx);
+                store.refresh(Which::All, cx);
             }
             print(&report, cx)?;
             let is_away =
@@ -268,7 +269,7 @@ fn merge(base: &Path, ours: &Path, theirs: &Path, env: &Env) -> Result<ExitCode>
     let [base, mine, theirs] = versions;
     let merged = driver::merge(base?, mine?, theirs?)?;
     if let Some(conflict) = merged.conflict {
-        let root = Root::at(&env.current_dir()?);
+        let root = Root::open(&env.current_dir()?)?;
         // Somewhere else there is no place for it, and git is told that it is left to do.
         if !root.state().is_dir() {
             return Ok(ExitCode::FAILURE);

@@ -69,7 +69,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     redact(&mut patch, &store.config.redact, &cx.reporter)?;
-    store.change(&ids, "update", cx, |id| store.service.update_meta(id, &patch, &author))
+    store.change(&ids, "update", true, cx, |id| store.service.update_meta(id, &patch, &author))
 }
 
 /// What the flags change, but for the body.

@@ -10,7 +10,7 @@ use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
-use crate::memory::section;
+use crate::memory::section::{self, Which};
 use crate::memory::service::{Author, Changed, NoteService};
 use crate::store::entry::{EntryId, Meta, Source, tag};
 use crate::store::journal::entry::TAG_FORM;
@@ -22,6 +22,7 @@ use crate::store::{by_hand, history};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -44,17 +45,18 @@ pub struct Store {
 impl Store {
     pub(super) fn open(args: &Args, cx: &Context) -> Result<Store> {
         let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
-        let root = Root::at(&config.storage.root);
+        let root = Root::open(&config.storage.root)?;
         let service = NoteService::new(Topics::at(&root), cx.env.now(), cx.env.today());
         Ok(Store { config, root, service })
     }
 
     /// Changes each note and prints what became of it. Then the AGENTS.md files are refreshed, and the history says what
-    /// was `done`.
+    /// was `done`. `sources_stay`: a note belongs to the same repositories as before.
     pub(super) fn change(
         &self,
         ids: &[EntryId],
         done: &str,
+        sources_stay: bool,
         cx: &mut Context,
         work: impl Fn(&EntryId) -> Result<Changed>,
     ) -> Result<()> {
@@ -77,9 +79,12 @@ impl Store {
             ([], waiting) => format!("{waiting} for review"),
             (notes, _) => format!("{} notes", notes.len()),
         };
-        let of_notes = notes.iter().flat_map(|note| &note.entry.meta().sources);
-        let sources = of_notes.chain(waiting.iter().flat_map(|proposal| &proposal.session));
-        self.finish(format!("{done}: {what}"), sources, notes.len() + waiting.len(), cx);
+        let of_notes = || notes.iter().flat_map(|note| &note.entry.meta().sources);
+        let repos: BTreeSet<String> = of_notes().filter_map(|source| source.repo.clone()).collect();
+        // Where a change waits is shown wherever its note is.
+        let which = if sources_stay && waiting.is_empty() { Which::Of(&repos) } else { Which::All };
+        let sources = of_notes().chain(waiting.iter().flat_map(|proposal| &proposal.session));
+        self.finish(which, format!("{done}: {what}"), sources, notes.len() + waiting.len(), cx);
         ended
     }
 
@@ -87,6 +92,7 @@ impl Store {
     /// a warning: the files are written.
     pub(super) fn finish<'a>(
         &self,
+        which: Which,
         message: String,
         sources: impl Iterator<Item = &'a Source>,
         count: usize,
@@ -98,15 +104,15 @@ impl Store {
         if let Err(error) = by_hand::give_ids(&Topics::at(&self.root)) {
             cx.reporter.warn(&error.line());
         }
-        self.refresh(cx);
+        self.refresh(which, cx);
         let (storage, message) = (&self.config.storage, (message, Vec::new()));
         if let Err(error) = history::record(&self.root, storage, message, sources, count, &cx.env) {
             cx.reporter.warn(&error.line());
         }
     }
 
-    pub(super) fn refresh(&self, cx: &Context) {
-        section::refresh_after_change(&self.config, &self.root, cx.env.today(), &cx.reporter);
+    pub(super) fn refresh(&self, which: Which, cx: &Context) {
+        section::refresh_after_change(which, &self.config, &self.root, cx.env.today(), &cx.reporter);
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn open(
     }
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     let redactor = Redactor::of(&config.redact)?;
-    let root = Root::at(&config.storage.root);
+    let root = Root::open(&config.storage.root)?;
     // Read to its end before anything is locked: a model may still be writing it.
     let from = args.path("apply");
     let reply = from.map(|from| reply(from, &config, &cx.reporter)).transpose()?;

@@ -13,6 +13,7 @@ use crate::base::file;
 use crate::base::text::hex;
 use crate::store::place::Root;
 use crate::store::revision::{Revision, Version};
+use crate::store::version::{VERSION, check_json};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -33,6 +34,8 @@ const STAGED: &str = "change";
 /// A change that is on its way into the store.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BegunChange {
+    #[serde(default)]
+    pub version: u32,
     pub revisions: Vec<Revision>,
     pub merge: Option<Merge>,
 }
@@ -80,7 +83,9 @@ pub(super) fn end_merge(root: &Root) -> Result<()> {
 }
 
 fn load(path: &Path) -> Result<BegunChange> {
-    serde_json::from_slice(&file::read(path, CAP)?).map_err(|why| {
+    let bytes = file::read(path, CAP)?;
+    check_json(&bytes, path)?;
+    serde_json::from_slice(&bytes).map_err(|why| {
         Error::corrupt(format!("\"{}\" is no change of ours: {why}", path.display()))
             .hint("move it away; if it came from another machine, run memory-sync then")
     })
@@ -103,7 +108,7 @@ pub(super) fn write(root: &Root, revisions: &[Revision]) -> Result<()> {
             files.forward(revisions).or_else(|why| files.back(std::slice::from_ref(one)).and(Err(why)))
         }
         _ => {
-            let begun = BegunChange { revisions: revisions.to_vec(), merge: None };
+            let begun = BegunChange { version: VERSION, revisions: revisions.to_vec(), merge: None };
             file::install(&root.state().join(BEGUN), &json(&begun)?, 0o600)?;
             carry_on(root, &begun)
         }
@@ -357,7 +362,7 @@ mod tests {
     }
 
     fn merge(revisions: Vec<Revision>) -> BegunChange {
-        BegunChange { revisions, merge: Some(Merge { ours: None, merged: "m".to_owned() }) }
+        BegunChange { version: VERSION, revisions, merge: Some(Merge { ours: None, merged: "m".to_owned() }) }
     }
 
     fn begun(files: &[(&str, &str)], changes: Vec<Revision>) -> World {

@@ -4,9 +4,10 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
-use crate::store::journal::{Journal, QueuedEntry, read_at};
-use crate::store::ledger::{VERSION, Versioned, from_json, unreadable};
+use crate::store::journal::{Journal, QueuedEntry};
+use crate::store::ledger::{Versioned, from_json, unreadable};
 use crate::store::place::Root;
+use crate::store::version::VERSION;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -92,10 +93,6 @@ pub fn bears_an_id(text: &str) -> bool {
 }
 
 impl Batch {
-    fn journal(&self) -> Journal {
-        Journal::at(&self.root)
-    }
-
     /// The directory of what it has claimed.
     pub fn claims(&self) -> PathBuf {
         self.dir.join("claimed")
@@ -108,7 +105,7 @@ impl Batch {
     /// Takes an entry out of the queue; `false` if somebody else has.
     pub fn claim(&self, id: &str) -> Result<bool> {
         let claim = self.claims().join(format!("{id}.json"));
-        Ok(file::if_exists(file::rename(&self.journal().path(id), &claim))?.is_some())
+        Ok(file::if_exists(file::rename(&Journal::at(&self.root).path(id), &claim))?.is_some())
     }
 
     /// The batch of this id that the same program began.
@@ -136,9 +133,7 @@ impl Batch {
 
     /// Back to the queue.
     pub fn put_back(&self, id: &str) -> Result<()> {
-        self.release(id, &self.root.inbox())?;
-        self.journal().is_back(id);
-        Ok(())
+        self.release(id, &self.root.inbox())
     }
 
     pub fn put_all_back(&self) -> Result<()> {
@@ -150,15 +145,7 @@ impl Batch {
     }
 
     pub fn processed(&self, id: &str) -> Result<()> {
-        self.release_for_good(id, &self.root.inbox().join(".processed"))
-    }
-
-    fn release_for_good(&self, id: &str, to: &Path) -> Result<()> {
-        self.release(id, to)?;
-        if let Ok(Some(entry)) = read_at(&to.join(format!("{id}.json"))) {
-            self.journal().has_left(&entry);
-        }
-        Ok(())
+        self.release(id, &self.root.inbox().join(".processed"))
     }
 
     /// Out of the queue for good, with a word why.
@@ -168,7 +155,7 @@ impl Batch {
         let why = json!({"entry": id, "error": error, "tries": tries, "at": now.to_string()});
         let path = dir.join(format!("{id}.error.json"));
         file::install(&path, format!("{why:#}\n").as_bytes(), 0o600)?;
-        self.release_for_good(id, &dir)
+        self.release(id, &dir)
     }
 
     /// Saves where the batch is. From here on a crash is taken up there.

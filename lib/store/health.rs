@@ -8,6 +8,7 @@ use crate::base::file;
 use crate::base::text::{counted, one_line};
 use crate::store::ledger::{self, Versioned, from_json};
 use crate::store::place::Root;
+use crate::store::version::VERSION;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,7 +88,7 @@ impl Health {
                 read => read.unwrap_or_default(),
             };
             act(&mut health);
-            let health = Versioned { version: ledger::VERSION, value: health };
+            let health = Versioned { version: VERSION, value: health };
             Ok((serde_json::to_vec_pretty(&health).map_err(|e| Error::io(e.to_string()))?, ()))
         });
     }

@@ -6,6 +6,7 @@ use crate::base::file;
 use crate::base::text::{counted, one_line};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
+use crate::store::version::{VERSION, check_json};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -454,9 +455,6 @@ pub(super) fn save(value: &impl Serialize, path: &Path) -> Result<()> {
     Ok(file::install(path, &text, 0o600)?)
 }
 
-/// The version of the files of ours that hold a state, as this program writes them.
-pub const VERSION: u32 = 1;
-
 /// A state, and in which version it is; a file without one is of the first.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Versioned<T> {
@@ -466,30 +464,10 @@ pub(super) struct Versioned<T> {
     pub(super) value: T,
 }
 
-/// Refuses a file that a newer program wrote: what that put there would be lost.
-///
-/// # Errors
-/// `Config`: it is of a later version.
-pub fn refuse_newer(version: u32, path: &Path) -> Result<()> {
-    if version <= VERSION {
-        return Ok(());
-    }
-    let what =
-        format!("\"{}\" is of version {version}; this program knows version {VERSION}", path.display());
-    Err(Error::config(what).hint("a newer program wrote it: update this one"))
-}
-
 /// The state in the bytes of a file; `mend` says what to do with one that cannot be read.
 pub(super) fn from_json<T: DeserializeOwned>(bytes: &[u8], path: &Path, mend: &str) -> Result<T> {
-    #[derive(Deserialize)]
-    struct Head {
-        #[serde(default)]
-        version: u32,
-    }
     // First: in a later version the rest may be anything.
-    if let Ok(Head { version }) = serde_json::from_slice(bytes) {
-        refuse_newer(version, path)?;
-    }
+    check_json(bytes, path)?;
     serde_json::from_slice(bytes).map(|Versioned { value, .. }| value).map_err(|e| unreadable(&e, path, mend))
 }
 

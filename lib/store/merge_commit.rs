@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// if that is still to be done. The caller holds the history's lock, not the store's.
 pub fn finish(root: &Root, git: &Git) -> Result<()> {
     Topics::at(root).complete()?;
-    let Some(BegunChange { revisions, merge: Some(merge) }) = apply::merged(root)? else { return Ok(()) };
+    let Some(BegunChange { revisions, merge: Some(merge), .. }) = apply::merged(root)? else { return Ok(()) };
     let head = git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
     if head.as_deref() != Some(&merge.merged) {
         advance(git, &merge, &revisions, head.as_deref())?;

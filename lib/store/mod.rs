@@ -29,3 +29,4 @@ pub mod run_log;
 pub mod runs;
 pub mod spent;
 pub mod topics;
+pub mod version;

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::store::version;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,13 @@ pub struct Root(PathBuf);
 impl Root {
     pub fn at(path: &Path) -> Root {
         Root(path.to_path_buf())
+    }
+
+    /// # Errors
+    /// `Config`: a newer program wrote the store.
+    pub fn open(path: &Path) -> Result<Root> {
+        version::check(path)?;
+        Ok(Root::at(path))
     }
 
     pub fn path(&self) -> &Path {
@@ -79,6 +87,7 @@ impl Root {
         if ignore.symlink_metadata().is_err() {
             file::install(&ignore, IGNORED, 0o600).map_err(failed)?;
         }
+        version::put(&self.0)?;
         for part in &parts {
             file::make_private_dir(part).map_err(failed)?;
         }

@@ -14,10 +14,16 @@ const OLD: &str = "# Mine\r\n\r\nUse tabs.";
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario { name: "memory-agents-md: a new file", make: || section(None), ..Scenario::PLAIN },
+        Scenario {
+            name: "memory-agents-md: a new file",
+            make: || section(None),
+            threads: true,
+            ..Scenario::PLAIN
+        },
         Scenario {
             name: "memory-agents-md: somebody's file",
             make: || section(Some(OLD)),
+            threads: true,
             ..Scenario::PLAIN
         },
     ]

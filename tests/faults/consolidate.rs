@@ -12,7 +12,7 @@ const CONSOLIDATE: Scenario =
     Scenario { calls: Some((1, 0)), recovers: true, differs: &[".agent-memory/batches/"], ..Scenario::PLAIN };
 
 const ANSWER: &str = r#"reply=reply-1.json
-case "$prompt" in *"part: 2 of "*) reply=reply-2.json ;; esac
+case "$prompt" in *"part: 2 of "* | *second-session*) reply=reply-2.json ;; esac
 sed "s/BATCH/$batch/" "$DIR/$reply""#;
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
@@ -36,6 +36,21 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             make: || mixed(false, false),
             sample: 5,
             calls: Some((0, 0)),
+            ..CONSOLIDATE
+        },
+        Scenario {
+            name: "memory-consolidate: named entries",
+            make: named,
+            // What was named has gone then; the rest is the usual run's.
+            then: &[&["--quiet"]],
+            sample: 20,
+            calls: Some((1, 1)),
+            ..CONSOLIDATE
+        },
+        Scenario {
+            name: "memory-consolidate: what has failed for good",
+            make: failed_for_good,
+            sample: 20,
             ..CONSOLIDATE
         },
         Scenario {
@@ -169,6 +184,37 @@ fn two_parts() -> World {
         world.reply(part, &reply);
     }
     world.sandbox.write(&world.root().join("topics/.keep"), "");
+    world
+}
+
+/// Two sessions, one of which is named on stdin.
+fn named() -> World {
+    let mut world = World::with_llm("memory-consolidate", &["--quiet", "-"], ANSWER);
+    world.consolidate_config(json!({}), true);
+    world.sandbox.write(&world.root().join("topics/.keep"), "");
+    for (number, name) in [(1, "first-session"), (2, "second-session")] {
+        world.session(name, 2, 100);
+        world.queue_session(name, name);
+        let reply = json!({"batch": "BATCH", "skipped": [],
+            "entries": [entry("n1", &format!("From the {name}"), "The port is known.", &[name])]});
+        world.reply(number, &reply);
+    }
+    world.stdin = "first-session\n".to_owned();
+    world
+}
+
+/// A session that failed three times, and was mended since.
+fn failed_for_good() -> World {
+    let mut world = two_parts();
+    world.arguments = words(&["--quiet", "--retry-failed"]);
+    world.consolidate_config(json!({}), true);
+    let failed = world.root().join("inbox/.failed");
+    fs::create_dir_all(&failed).unwrap();
+    fs::rename(world.root().join("inbox/q1.json"), failed.join("q1.json")).unwrap();
+    let why = json!({"entry": "q1", "error": "no file", "tries": 3, "at": "2026-02-28T12:00:00Z"});
+    world.sandbox.write(&failed.join("q1.error.json"), why.to_string());
+    let tries = json!({"q1": {"tries": 3, "error": "no file", "alone": false, "batch": "before"}});
+    world.sandbox.write(&world.root().join(".agent-memory/tries.json"), tries.to_string());
     world
 }
 

@@ -18,6 +18,7 @@ mod axe;
 mod capture;
 mod consolidate;
 mod cron;
+mod crowds;
 mod defrag;
 mod doctor;
 mod full;

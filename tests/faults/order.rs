@@ -12,7 +12,7 @@ const CALLS: &str = "?open,?openat,?write,?writev,?pwrite64,?rename,?renameat,?r
 /// What may be lost with the power: what is made anew, and the log and the ledger of runs, which no program acknowledges.
 const MADE_ANEW: &[&str] = &[
     ".lock", "/axe/memory/", "/axe/runs/", "health.json", "/.agent-memory/notes.cache",
-    "/.agent-memory/queued/", "/.agent-memory/recall/", "/.agent-memory/replies/",
+    "/.agent-memory/recall/", "/.agent-memory/replies/",
 ];
 
 /// What is wrong with the order of the calls of one undisturbed run.

@@ -12,7 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const SYNC: Scenario = Scenario { recovers: true, and: agree, ..Scenario::PLAIN };
+/// When it was last done is a hint, which may be lost.
+const SYNC: Scenario =
+    Scenario { recovers: true, and: agree, differs: &["/.agent-memory/last-sync"], ..Scenario::PLAIN };
 
 pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![

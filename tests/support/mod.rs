@@ -187,9 +187,9 @@ pub(crate) fn overview(n: usize) -> String {
     )
 }
 
-/// Waits up to ten seconds for something that another process does.
+/// Waits up to a minute for something that another process does.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(10);
+    let patience = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < patience, "{what}: waited in vain");
         std::thread::sleep(Duration::from_millis(5));

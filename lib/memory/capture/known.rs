@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::store::batch::Batches;
 use crate::store::journal::entry::{QueueEntry, session_mark};
-use crate::store::journal::{Journal, read_at};
+use crate::store::journal::{Journal, mark_of, read_at};
 use crate::store::ledger::Sessions;
 use crate::store::place::Root;
 use std::collections::HashMap;
@@ -68,10 +68,8 @@ impl KnownSessions {
         let mut entries: HashMap<String, Vec<(PathBuf, LeftOut)>> = HashMap::new();
         for (dir, why) in dirs {
             for id in Journal::ids_in(&dir)? {
-                // `<time>_<harness>_<8 characters>`
-                let mark = id.rsplit('_').next().and_then(|random| random.get(..4)).map(str::to_owned);
-                if let Some(mark) = mark {
-                    entries.entry(mark).or_default().push((dir.join(format!("{id}.json")), why));
+                if let Some(mark) = mark_of(&id) {
+                    entries.entry(mark.to_owned()).or_default().push((dir.join(format!("{id}.json")), why));
                 }
             }
         }

@@ -16,7 +16,7 @@ use crate::memory::pipeline::runner::{Host, Rank, Run};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::redact::Redactor;
-use crate::memory::section;
+use crate::memory::section::{self, Which};
 use crate::memory::service::{belongs_to, count_use};
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
@@ -287,5 +287,5 @@ pub fn refresh(run: &Run) {
     if run.is_dry() {
         return;
     }
-    section::refresh_after_change(run.config, run.root, run.env.today(), run.reporter);
+    section::refresh_after_change(Which::All, run.config, run.root, run.env.today(), run.reporter);
 }

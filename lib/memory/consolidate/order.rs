@@ -54,7 +54,10 @@ impl Order {
             }
             match journal.read(&id) {
                 Ok(Some(entry)) if admits(&id, &entry) => {
-                    let (is_past, repo) = (entry.context.past, entry.context.repo);
+                    let is_unplaced = entry.context.repo.is_none() && entry.session().is_some();
+                    let dir = entry.context.cwd.filter(|_| is_unplaced);
+                    let dir = dir.map(|dir| dir.to_string_lossy().into_owned());
+                    let (is_past, repo) = (entry.context.past, entry.context.repo.or(dir));
                     self.waiting.insert(Queued { is_past, at: entry.timestamp, id, repo });
                 }
                 Ok(_) => {}

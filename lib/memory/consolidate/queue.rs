@@ -2,6 +2,7 @@
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
+use crate::base::repository;
 use crate::base::text::counted;
 use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
@@ -310,6 +311,11 @@ pub(super) fn entries(
                 all.insert(id.clone(), entry);
             }
         }
+    }
+    // Its directory did not answer the hook.
+    for entry in all.values_mut().filter(|entry| entry.context.repo.is_none() && entry.session().is_some()) {
+        let place = entry.context.cwd.as_deref().and_then(repository::place_of);
+        entry.context.repo = place.map(|place| run.redactor.cleaned(&place.name));
     }
     Ok(all)
 }

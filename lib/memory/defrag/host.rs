@@ -13,7 +13,7 @@ use crate::memory::defrag::work::{Defrag, Scanned, Work};
 use crate::memory::pipeline::runner::{Answerer, Host, Run};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::memory::pipeline::{Begun, Failure};
-use crate::memory::section;
+use crate::memory::section::{self, Which};
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Persistence, warn_of};
@@ -201,7 +201,7 @@ impl<P: Persistence> DefragHost<'_, P> {
     fn refresh_targets(&mut self, run: &Run) -> Result<()> {
         if !run.is_dry() {
             self.summary.targets =
-                section::refresh(None, run.config, run.root, run.env.today(), Some(run.reporter))?;
+                section::refresh(Which::All, run.config, run.root, run.env.today(), Some(run.reporter))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::news::{forget_gone, record};
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::{Kind, Progress};
-use crate::memory::section::{self, Outcome};
+use crate::memory::section::{self, Outcome, Which};
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::{Change, RevisionState};
 use crate::store::entry::EntryId;
@@ -131,7 +131,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
     seen.all_tiers_done();
     forget_gone(&mut seen, notes)?;
     seen.save(run.root)?;
-    let targets = section::refresh(None, run.config, run.root, run.env.today(), Some(run.reporter))?;
+    let targets = section::refresh(Which::All, run.config, run.root, run.env.today(), Some(run.reporter))?;
     let ids: Vec<EntryId> = revisions.iter().filter_map(Revision::id).collect();
     record(notes, "defrag undone".to_owned(), &ids, 0, run);
     // Last: as long as it is there, the next run does all of this again.

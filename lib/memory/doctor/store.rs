@@ -106,6 +106,7 @@ fn is_open_to_others(_dir: &Path) -> bool {
 fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
     let mut dirs = vec![
         (root.path().to_path_buf(), "gitignore"),
+        (root.path().to_path_buf(), "agent-memory-version"),
         (root.topics(), ".md"),
         (root.archive(), ".md"),
         (root.proposals(), ".json"),

@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::hooks::settings::Before;
-use crate::store::ledger;
+use crate::store::version::{VERSION, check_json};
 use fs_err as fs;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ const FILE: &str = "hooks.json";
 /// The record, locked: two installers never work at the same time.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct HooksRecord {
+    #[serde(default)]
     version: u32,
     /// By the real path of the settings file.
     #[serde(default)]
@@ -45,15 +46,13 @@ impl HooksRecord {
         file::make_private_dir(&dir)?;
         let lock = file::lock_for_change(&dir.join("hooks.lock"), true)?;
         let path = dir.join(FILE);
-        let mut record = match file::if_exists(file::read(&path, CAP))? {
-            None => HooksRecord::default(),
-            Some(bytes) => serde_json::from_slice::<HooksRecord>(&bytes).map_err(|e| {
-                Error::corrupt(format!("\"{}\" cannot be read: {e}", path.display()))
-                    .hint("remove it: then what our hooks leave empty is taken out of the settings, too")
-            })?,
-        };
-        ledger::refuse_newer(record.version, &path)?;
-        (record.version, record.path, record._lock) = (ledger::VERSION, path, lock);
+        let bytes = file::if_exists(file::read(&path, CAP))?.unwrap_or_else(|| b"{}".to_vec());
+        check_json(&bytes, &path)?;
+        let mut record = serde_json::from_slice::<HooksRecord>(&bytes).map_err(|e| {
+            Error::corrupt(format!("\"{}\" cannot be read: {e}", path.display()))
+                .hint("remove it: then what our hooks leave empty is taken out of the settings, too")
+        })?;
+        (record.version, record.path, record._lock) = (VERSION, path, lock);
         Ok(record)
     }
 

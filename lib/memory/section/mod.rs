@@ -34,6 +34,7 @@ use crate::store::projects::Projects;
 use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A warning names at most this many notes.
@@ -93,28 +94,42 @@ pub fn warn(section: &Section, repo: Option<&str>, config: &MemoryConfig, report
     Crowd::of(repo, section, config).iter().for_each(|crowd| crowd.warn(reporter));
 }
 
-/// Refreshes `these` targets; or all: the configured ones, and the checkouts of [`projects`]. One that fails does not stop the
-/// others; `Err` means that the store failed. Warns of notes that cannot be read, and of hot notes beyond the limit.
+/// Which targets are refreshed.
+#[derive(Clone, Copy)]
+pub enum Which<'a> {
+    These(&'a [Target]),
+    /// The configured ones, and the checkouts of [`projects`].
+    All,
+    /// The configured ones, and the checkouts of these repositories, whose notes alone have changed.
+    Of(&'a BTreeSet<String>),
+}
+
+/// Refreshes targets. One that fails does not stop the others; `Err` means that the store failed. Warns of notes that cannot be
+/// read, and of hot notes beyond the limit.
 ///
 /// Without a reporter it only looks which are stale: it writes no file, and no warning.
 pub fn refresh(
-    these: Option<&[Target]>,
+    which: Which,
     config: &MemoryConfig,
     root: &Root,
     today: Date,
     reporter: Option<&Reporter>,
 ) -> Result<Vec<Outcome>> {
     let _lock = reporter.and_then(|_| lock(root));
-    let due = match (these, reporter) {
-        (Some(_), _) => Due::default(),
-        (None, None) => Due::of(root, today)?,
-        (None, Some(reporter)) => Due::of(root, today).unwrap_or_else(|error| {
+    let due = match which {
+        Which::These(_) => Ok(Due::default()),
+        Which::All => Due::of(None, root, today),
+        Which::Of(repos) => Due::of(Some(repos), root, today),
+    };
+    let due = match (due, reporter) {
+        (Err(error), Some(reporter)) => {
             reporter.warn(&format!("no AGENTS.md of a repository was refreshed: {}", error.line()));
             Due::default()
-        }),
+        }
+        (due, _) => due?,
     };
     reporter.iter().for_each(|reporter| due.warnings.iter().for_each(|warning| reporter.warn(warning)));
-    let aims = these.map_or_else(|| aims(config, &due), named);
+    let aims = if let Which::These(these) = which { named(these) } else { aims(config, &due) };
     // Without targets, the notes are not even read.
     let pool = match aims.is_empty() {
         true => Pool::of(None, Vec::new(), today, Vec::new()),
@@ -133,8 +148,14 @@ pub fn refresh(
 }
 
 /// The same after a change that is made already: what fails is only a warning.
-pub fn refresh_after_change(config: &MemoryConfig, root: &Root, today: Date, reporter: &Reporter) {
-    match refresh(None, config, root, today, Some(reporter)) {
+pub fn refresh_after_change(
+    which: Which,
+    config: &MemoryConfig,
+    root: &Root,
+    today: Date,
+    reporter: &Reporter,
+) {
+    match refresh(which, config, root, today, Some(reporter)) {
         Ok(outcomes) => outcomes
             .into_iter()
             .filter_map(|outcome| outcome.standing.err())
@@ -192,9 +213,9 @@ fn aims(config: &MemoryConfig, due: &Due) -> Vec<Aim> {
     let configured = &config.agents_md.targets;
     let mut aims = named(configured);
     let real = |target: &Target| File::of(&target.path).ok().map(|file| file.real);
+    let known: Vec<PathBuf> = configured.iter().filter_map(real).collect();
     for (target, may_add) in due.targets() {
-        let this = real(target);
-        if this.is_none() || configured.iter().all(|other| real(other) != this) {
+        if known.is_empty() || real(target).is_none_or(|this| !known.contains(&this)) {
             aims.push(Aim { target: target.clone(), may_add });
         }
     }
@@ -203,7 +224,7 @@ fn aims(config: &MemoryConfig, due: &Due) -> Vec<Aim> {
 
 /// What [`refresh`] would refresh, for a caller that only looks. Of a list that cannot be read, nothing.
 pub fn all_aims(config: &MemoryConfig, root: &Root, today: Date) -> Vec<Aim> {
-    aims(config, &Due::of(root, today).unwrap_or_default())
+    aims(config, &Due::of(None, root, today).unwrap_or_default())
 }
 
 impl<P: Persistence + Sync> NoteService<P> {
@@ -236,13 +257,9 @@ pub fn pool_of(aims: &[Aim], root: &Root, waiting: &[Proposal], today: Date) -> 
 
 /// The audiences of all targets, each once.
 fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
-    let mut audiences: Vec<Option<String>> = Vec::new();
-    for Aim { target, .. } in aims {
-        if !audiences.contains(&target.repo) {
-            audiences.push(target.repo.clone());
-        }
-    }
-    audiences
+    let mut seen = BTreeSet::new();
+    let repos = aims.iter().map(|aim| &aim.target.repo);
+    repos.filter(|repo| seen.insert(*repo)).cloned().collect()
 }
 
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
@@ -252,20 +269,20 @@ pub fn place(
     config: &MemoryConfig,
     is_to_write: bool,
 ) -> (Vec<Outcome>, Vec<Crowd>) {
-    let (mut sections, mut crowds) = (Vec::new(), Vec::new());
+    let (mut sections, mut crowds) = (BTreeMap::new(), Vec::new());
     for (audience, repo) in pool.audiences.iter().enumerate() {
         let section = pool.select(audience, Room::of(&config.agents_md));
-        sections.push((repo, section.text(), section.counts()));
+        sections.insert(repo, (section.text(), section.counts()));
         crowds.extend(Crowd::of(repo.as_deref(), &section, config));
     }
-    let mut seen: Vec<(PathBuf, &Target)> = Vec::new();
+    let mut seen: BTreeMap<PathBuf, &Target> = BTreeMap::new();
     let mut outcomes = Vec::with_capacity(aims.len());
     for Aim { target, may_add } in aims {
-        let section = sections.iter().find(|(repo, ..)| **repo == target.repo);
-        let (text, shown) = section.map_or(("", NoteCounts::default()), |(_, text, shown)| (text, *shown));
+        let section = sections.get(&target.repo);
+        let (text, shown) = section.map_or(("", NoteCounts::default()), |(text, shown)| (text, *shown));
         let standing = File::of(&target.path).and_then(|file| {
-            only_one_section(&file, target, &seen)?;
-            seen.push((file.real.clone(), target));
+            let other = *seen.entry(file.real.clone()).or_insert(target);
+            only_one_section(target, other)?;
             // Without notes, no file and no section is made.
             let may_add = *may_add && shown != NoteCounts::default();
             if is_to_write { file.refresh(text, may_add) } else { file.check(text, may_add) }
@@ -276,14 +293,14 @@ pub fn place(
 }
 
 /// A file with two targets for different notes would change with every run.
-fn only_one_section(file: &File, target: &Target, seen: &[(PathBuf, &Target)]) -> Result<()> {
-    match seen.iter().find(|(real, other)| *real == file.real && other.repo != target.repo) {
-        Some((_, other)) => Err(Error::io(format!(
-            "\"{}\" is the same file as the target \"{}\", which gets other notes",
-            target.path.display(),
-            other.path.display()
-        ))
-        .hint("take one of them out of agentsMd.targets")),
-        None => Ok(()),
+fn only_one_section(target: &Target, other: &Target) -> Result<()> {
+    if other.repo == target.repo {
+        return Ok(());
     }
+    Err(Error::io(format!(
+        "\"{}\" is the same file as the target \"{}\", which gets other notes",
+        target.path.display(),
+        other.path.display()
+    ))
+    .hint("take one of them out of agentsMd.targets"))
 }

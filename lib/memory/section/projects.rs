@@ -11,6 +11,7 @@ use crate::memory::section::target::File;
 use crate::store::place::Root;
 use crate::store::projects::{Project, Projects};
 use jiff::civil::Date;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// After how many days a missing checkout leaves the list.
@@ -36,9 +37,15 @@ pub enum State {
 }
 
 pub fn state(project: &Project) -> State {
-    let Project { top, repo, .. } = project;
+    let this = project.clone();
+    // Once for all that is asked there.
+    reach::within(&project.top, move |top| state_at(top, &this)).unwrap_or(State::Missing)
+}
+
+fn state_at(top: &Path, project: &Project) -> State {
+    let repo = &project.repo;
     // In a directory that is not a checkout any more, the repository around it is another.
-    let Some(here) = repository::place_of(top).filter(|here| here.top == *top) else { return State::Missing };
+    let Some(here) = repository::place_of(top).filter(|here| here.top == top) else { return State::Missing };
     if here.name != *repo {
         return State::Other(here.name);
     }
@@ -114,10 +121,15 @@ pub(super) struct Due {
 }
 
 impl Due {
-    pub(super) fn of(root: &Root, today: Date) -> Result<Due> {
+    /// `only`: those of other repositories are not looked at.
+    pub(super) fn of(only: Option<&BTreeSet<String>>, root: &Root, today: Date) -> Result<Due> {
         let loaded = Projects::load(root)?;
         let mut due = Due { loaded: loaded.clone(), ..Due::default() };
         for mut project in loaded.projects {
+            if only.is_some_and(|only| !only.contains(&project.repo)) {
+                due.projects.push((project, None));
+                continue;
+            }
             let top = project.top.display().to_string();
             let mut target = None;
             match state(&project) {

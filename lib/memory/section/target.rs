@@ -42,6 +42,7 @@ impl Standing {
     }
 }
 
+#[derive(Clone)]
 pub(super) struct File {
     path: PathBuf,
     /// Without symlinks, so that two names of one file are recognised.
@@ -77,6 +78,11 @@ impl File {
     }
 
     pub(super) fn refresh(&self, section: &str, may_add: bool) -> Result<Standing> {
+        let (file, section) = (self.clone(), section.to_owned());
+        reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?
+    }
+
+    fn refresh_now(&self, section: &str, may_add: bool) -> Result<Standing> {
         file::sweep_aged(&self.real, file::LEFT_BEHIND, |left| {
             left.is_empty() || memchr::memmem::find(left, START.as_bytes()).is_some()
         });

@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::text::{hex, one_line};
 use crate::store::history::DIRS;
+use crate::store::version;
 use std::collections::BTreeMap;
 
 /// The most files of a store, of all kinds.
@@ -14,11 +15,9 @@ const FILE_CAP: u64 = 32 << 20;
 const TOTAL_CAP: u64 = 1 << 30;
 const PATH_CAP: usize = 1_000;
 const NAME_CAP: usize = 255;
-/// The file that has the version of what is synced.
-pub(super) const VERSION_FILE: &str = ".agent-memory-version";
 /// What is synced.
 pub(super) const SYNCED: [&str; DIRS.len() + 2] =
-    [DIRS[0], DIRS[1], DIRS[2], DIRS[3], ".gitignore", VERSION_FILE];
+    [DIRS[0], DIRS[1], DIRS[2], DIRS[3], ".gitignore", version::PATH];
 /// What belongs to each machine alone.
 const OWN: [&str; 2] = ["inbox", ".agent-memory"];
 /// Names that begin like git's own directory and are harmless.

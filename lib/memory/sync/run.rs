@@ -23,7 +23,8 @@ use crate::store::history::{self, Commit, history_lock};
 use crate::store::persistence::Persistence;
 use crate::store::revision::Revision;
 use crate::store::topics::Topics;
-use crate::store::{merge_commit, merge_driver};
+use crate::store::version::VERSION;
+use crate::store::{self, merge_commit, merge_driver};
 use std::cell::RefCell;
 
 /// Attempts, because another machine may push, or a note may change, meanwhile.
@@ -67,7 +68,7 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         merge_commit::finish(root, &git)?;
         apply::clear_stage(root)?;
         if !request.is_dry {
-            version::put(root)?;
+            store::version::put(root.path())?;
         }
     }
     let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
@@ -309,7 +310,11 @@ impl SyncRun<'_> {
         commit: String,
     ) -> Result<Option<Again>> {
         let root = self.request.root;
-        let begun = BegunChange { revisions, merge: Some(Merge { ours: ours.clone(), merged: commit }) };
+        let begun = BegunChange {
+            version: VERSION,
+            revisions,
+            merge: Some(Merge { ours: ours.clone(), merged: commit }),
+        };
         apply::stage(root, &begun)?;
         let _history = file::lock_for_change(&history_lock(root), true)?;
         if self.head()? != ours {

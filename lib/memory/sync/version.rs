@@ -1,29 +1,17 @@
 //! The file by which a remote is known as a store of notes, and the branch that has it. It has the version of what is synced.
 
-use crate::base::error::{Error, Result};
-use crate::base::file;
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::one_line;
-use crate::memory::sync::listing::{Listing, VERSION_FILE};
+use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::Commits;
 use crate::memory::sync::remote::{Remote, Unsynced};
 use crate::memory::sync::side::{note_id, place_of};
-use crate::store::place::Root;
 use crate::store::removed;
+use crate::store::version::{PATH, check_bytes};
 use std::collections::BTreeSet;
 
-/// What this program writes. It reads no greater one.
-const VERSION: u32 = 1;
 /// So many notes of a remote without the file are read to find one that is a note.
 const SAMPLE: usize = 20;
-
-/// Makes the file, unless there is one.
-pub(super) fn put(root: &Root) -> Result<()> {
-    let path = root.path().join(VERSION_FILE);
-    if !path.exists() {
-        file::install(&path, format!("{VERSION}\n").as_bytes(), 0o600)?;
-    }
-    Ok(())
-}
 
 /// The branch of the remote to use: the first that has notes, wherever they are, so that two machines meet. An empty
 /// remote gets one of the local name.
@@ -53,7 +41,7 @@ pub(super) fn branch(remote: &Remote, local: &str, commits: &Commits) -> Result<
 
 /// Whether these are the files of a store. Those of an older one have no such file, but a note or a list of removed ones.
 fn is_store(commits: &Commits, files: &Listing) -> Result<bool> {
-    if [VERSION_FILE, removed::PATH].iter().any(|path| files.contains_key(*path)) {
+    if [PATH, removed::PATH].iter().any(|path| files.contains_key(*path)) {
         return Ok(true);
     }
     let notes: BTreeSet<String> =
@@ -65,21 +53,8 @@ fn is_store(commits: &Commits, files: &Listing) -> Result<bool> {
 /// # Errors
 /// `Refused`: the files are of a later version, or of none.
 pub(super) fn check(commits: &Commits, files: &Listing, whose: &str) -> Result<()> {
-    let [found] = commits.files([files], &BTreeSet::from([VERSION_FILE.to_owned()]))?;
-    let Some(text) = found.get(VERSION_FILE).map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned())
-    else {
-        return Ok(());
-    };
-    match text.parse::<u32>() {
-        Ok(version) if version <= VERSION => Ok(()),
-        Ok(version) => Err(Error::refused(format!(
-            "{whose} has notes of version {version}, and this memory-sync knows version {VERSION}"
-        ))
-        .hint("update it on this machine; nothing was changed")),
-        Err(_) => Err(Error::refused(format!(
-            "{whose}: \"{VERSION_FILE}\" has no version, but \"{}\"",
-            one_line(&text, 40)
-        ))
-        .hint(format!("write {VERSION} into that file, in a clone of the remote"))),
-    }
+    let [found] = commits.files([files], &BTreeSet::from([PATH.to_owned()]))?;
+    let Some(bytes) = found.get(PATH) else { return Ok(()) };
+    let checked = check_bytes(bytes, &format!("\"{PATH}\" of {whose}"));
+    checked.map_err(|error| error.of_kind(ErrorKind::Refused))
 }

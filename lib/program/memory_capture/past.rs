@@ -19,7 +19,7 @@ const TOLD: usize = 3;
 
 pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx: &mut Context) -> Result<()> {
     let config = &memory::load(args.path("config"), &cx.env, &cx.reporter)?;
-    let root = Root::at(&config.storage.root);
+    let root = Root::open(&config.storage.root)?;
     let all = only.map_or(HARNESSES.to_vec(), |only| only.spec().into_iter().collect());
     let env = cx.env.clone();
     let search = PastSearch { period, harnesses: &all, root: &root, config, env: &env };

@@ -174,12 +174,9 @@ impl QueueEntry {
 
 /// Four characters of base58, in the names of all entries for one session.
 pub fn session_mark(session: &str) -> String {
-    base58(head(session), 4)
-}
-
-/// A number that stands for a session.
-pub(super) fn head(session: &str) -> u64 {
-    Sha256::digest(session).iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    let head =
+        Sha256::digest(session).iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
+    base58(head, 4)
 }
 
 /// What the message of a malformed entry begins with.

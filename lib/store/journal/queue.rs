@@ -2,16 +2,13 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::base58;
-use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, head, session_mark};
+use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, session_mark};
 use crate::store::place::Root;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The largest entry that is read, in bytes: the largest body, with every character escaped.
 const CAP: u64 = 8 << 20;
-/// The longest name of an entry, in bytes.
-const HINT_CAP: u64 = 4 << 10;
 
 pub struct Journal {
     root: Root,
@@ -33,11 +30,16 @@ pub struct UnreadableEntry {
     pub error: Error,
 }
 
-/// A new id for an entry. Those for one session share a mark in it: --past finds them by it among many.
+/// A new id for an entry. Those for one session share a mark in it, by which they are found among many.
 pub fn new_id(entry: &QueueEntry) -> Result<String> {
     let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
     let mark = entry.session().as_deref().map(session_mark).unwrap_or_default();
     Ok(format!("{stamp}_{}_{mark}{}", entry.harness, file::random58(8 - mark.len())?))
+}
+
+/// The mark in `TIME_HARNESS_RANDOM`, if the entry is for a session.
+pub fn mark_of(id: &str) -> Option<&str> {
+    id.rsplit('_').next()?.get(..4)
 }
 
 impl Journal {
@@ -50,93 +52,31 @@ impl Journal {
     pub fn put(&self, entry: &QueueEntry) -> Result<(QueuedEntry, bool)> {
         entry.check()?;
         self.root.make()?;
-        let inbox = self.root.inbox();
-        let session = entry.session();
-        if let Some(session) = &session
-            && let Some(waiting) = self.waiting_session(session)?
-        {
+        if let Some(waiting) = entry.session().and_then(|session| self.waiting_session(&session)) {
             return Ok((waiting, false));
         }
         let text = format!("{:#}\n", entry.json());
         loop {
             let id = new_id(entry)?;
-            let path = inbox.join(format!("{id}.json"));
+            let path = self.path(&id);
             if !path.exists() {
-                // First, so that nothing comes between an entry and its hint: one that leads nowhere says nothing.
-                if let Some(session) = &session {
-                    self.remember(session, &id);
-                }
                 file::install(&path, text.as_bytes(), 0o600)?;
                 return Ok((QueuedEntry { id, path, entry: entry.clone() }, true));
             }
         }
     }
 
-    /// Where it is remembered which entry waits for a session. A hook must not take longer because the queue is long.
-    fn hint(&self, session: &str) -> PathBuf {
-        self.hints().join(base58(head(session), 11))
-    }
-
-    fn hints(&self) -> PathBuf {
-        self.root.state().join("queued")
-    }
-
-    /// The entry for this session that is in the queue already.
-    fn waiting_session(&self, session: &str) -> Result<Option<QueuedEntry>> {
-        let hints = self.hints();
-        if !hints.is_dir() {
-            // The queue is of an earlier version, or new.
-            let (waiting, _) = self.waiting()?;
-            file::make_private_dir(&hints)?;
-            for waiting in &waiting {
-                if let Some(session) = waiting.entry.session() {
-                    self.remember(&session, &waiting.id);
-                }
-            }
-        }
-        Ok(self.hinted(session))
-    }
-
-    /// A hint may be torn, or tell of what has long been claimed: only the entry itself counts.
-    fn hinted(&self, session: &str) -> Option<QueuedEntry> {
-        let id = String::from_utf8(file::read(&self.hint(session), HINT_CAP).ok()?).ok()?;
-        let id = id.trim_end();
-        if id.is_empty() || id.contains('/') || id.starts_with('.') {
-            return None;
-        }
-        let entry = self.read(id).ok()??;
-        let is_same = entry.session().as_deref() == Some(session);
-        is_same.then(|| QueuedEntry { id: id.to_owned(), path: self.path(id), entry })
-    }
-
-    /// Trouble with a hint is none of the caller's. Where one is missing, all are made anew from the queue.
-    fn remember(&self, session: &str, id: &str) {
-        let hint = || {
-            file::make_private_dir(&self.hints())?;
-            file::hint(&self.hint(session), format!("{id}\n").as_bytes())
-        };
-        if hint().is_err() {
-            let _ = file::remove_tree(&self.hints());
-        }
-    }
-
-    /// An entry is in the queue again: a hook finds it there, unless a newer one about the same session waits.
-    pub fn is_back(&self, id: &str) {
-        if let Ok(Some(entry)) = self.read(id)
-            && let Some(session) = entry.session()
-            && self.hinted(&session).is_none()
-        {
-            self.remember(&session, id);
-        }
-    }
-
-    /// An entry has left the queue for good.
-    pub fn has_left(&self, entry: &QueueEntry) {
-        if let Some(session) = entry.session()
-            && self.hinted(&session).is_none()
-        {
-            let _ = file::if_exists(file::forget(&self.hint(&session)));
-        }
+    /// The entry for this session that is in the queue already, by the mark in its name: no other entry is read, as somebody
+    /// waits for a hook. A queue that cannot be listed is no reason to lose a session: it may wait twice.
+    fn waiting_session(&self, session: &str) -> Option<QueuedEntry> {
+        let mark = session_mark(session);
+        let mut same = self.ids().ok()?.into_iter().filter(|id| mark_of(id) == Some(&mark));
+        same.find_map(|id| {
+            // What fails in passing may succeed a moment later.
+            let entry = self.read(&id).or_else(|_| self.read(&id)).ok()??;
+            let is_same = entry.session().as_deref() == Some(session);
+            is_same.then(|| QueuedEntry { path: self.path(&id), id, entry })
+        })
     }
 
     pub fn path(&self, id: &str) -> PathBuf {
@@ -153,15 +93,10 @@ impl Journal {
         read_at(&self.path(id))
     }
 
-    /// Removes what killed programs left half written.
+    /// Removes what killed programs left half written, and what an earlier version remembered of the queue.
     pub fn sweep(&self) {
         file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
-    }
-
-    /// The entries in the queue, oldest first, and the files that are not entries. Those stay where they are.
-    pub fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
-        self.sweep();
-        Journal::entries_in(&self.root.inbox())
+        let _ = file::remove_tree(&self.root.state().join("queued"));
     }
 
     /// The entries in a directory, oldest first, and the files there that are not entries.
@@ -191,9 +126,9 @@ impl Journal {
         let dir = self.root.inbox().join(".failed");
         for id in failed {
             let name = format!("{id}.json");
-            file::rename(&dir.join(&name), &self.root.inbox().join(&name))?;
+            // First: nobody would look for the reason of an entry that is no longer here.
             file::if_exists(file::remove(&dir.join(format!("{id}.error.json"))))?;
-            self.is_back(id);
+            file::rename(&dir.join(&name), &self.root.inbox().join(&name))?;
         }
         Ok(())
     }

@@ -16,6 +16,13 @@ fn queue() -> (TempDir, Journal) {
     (dir, journal)
 }
 
+impl Journal {
+    fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
+        self.sweep();
+        Journal::entries_in(&self.root.inbox())
+    }
+}
+
 fn entry(second: i64, retrieval: Retrieval) -> QueueEntry {
     let timestamp = jiff::Timestamp::from_millisecond(1_771_000_000_000 + second * 1000).unwrap();
     QueueEntry {
