@@ -95,6 +95,13 @@ fn a_note_that_stands_in_a_file_that_the_program_reads_is_not_given_again() {
         ("claude-code", &[agents, ("work/CLAUDE.md", "@AGENTS.md")], "work/sub", false),
         ("claude-code", &[agents, ("work/sub/CLAUDE.md", "Use tabs.")], "work/sub", false),
         ("claude-code", &[agents, ("home/.claude/CLAUDE.md", "Use tabs.")], "work", true),
+        (
+            "claude-code",
+            &[("home/p/AGENTS.md", SECTION), ("home/.claude/CLAUDE.md", "Use tabs.")],
+            "home/p",
+            true,
+        ),
+        ("claude-code", &[("home/p/AGENTS.md", SECTION), ("home/CLAUDE.md", "Use tabs.")], "home/p", false),
         ("codex", &[agents], "work/sub", true),
         ("codex", &[agents, ("work/AGENTS.override.md", "Use tabs.")], "work", false),
         ("codex", &[("work/tree/AGENTS.md", SECTION)], "work/tree", true),
@@ -123,6 +130,9 @@ fn a_note_that_stands_in_a_file_that_the_program_reads_is_not_given_again() {
         let here = "scope: repo\nsources:\n  - {harness: amp, repo: github.com/o/r}\n";
         store.put(&format!("topics/{}", name("AAAAAA", "Ports")), note("AAAAAA", "Ports", here));
         let place = |path: &str| store.sandbox.work().with_file_name(path);
+        store.sandbox.write(&place("home/p/.git/HEAD"), "ref: refs/heads/main\n");
+        let config = "[remote \"origin\"]\n\turl = https://github.com/o/r.git\n";
+        store.sandbox.write(&place("home/p/.git/config"), config);
         // A worktree in the repository.
         let git = place("work/.git");
         store.sandbox.write(&git.join("worktrees/tree/HEAD"), "ref: refs/heads/tree\n");

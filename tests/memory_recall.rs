@@ -600,6 +600,12 @@ fn a_note_that_has_changed_or_gone_since_is_said_once() {
     );
     assert!(resumed.contains("id__GGGGGG") && !resumed.contains("id__CCCCCC"), "{resumed}");
     assert_eq!(hook(&store, "claude-code", &start(&store, "s", "resume")), "");
+    // Copilot CLI is given the section anew, and has the old text in the prompts before.
+    hook(&store, "copilot", &start(&store, "c", "new"));
+    change(&store, "GGGGGG", "Giraffes", "Giraffes are very tall.");
+    hook(&store, "copilot", &start(&store, "c", "resume"));
+    let told = hook(&store, "copilot", &prompt(&store, "c", "yes, go on"));
+    assert!(told.contains("earlier note id__GGGGGG (Giraffes) now says"), "{told}");
 }
 
 #[test]

@@ -45,12 +45,12 @@ def arrange(world, memory, files):
         else:
             path.write_text(text + "\n")
     world.run([*git, "add", "-A"])
-    world.run([*git, "commit", "-q", "-m", "x"])
+    world.run([*git, "commit", "-q", "--allow-empty", "-m", "x"])
     world.run([*git, "worktree", "add", "-q", "tree"])
 
 
 def check(worlds, memory, body, say_where, expect):
-    """`worlds` makes a world for each arrangement. Returns how many were right."""
+    """`worlds` makes a world for each arrangement."""
     for (files, directory), world in worlds:
         world.run([memory, "capture", "--direct", "--title", "Dev server", "--body", body, "--scope", "repo"])
         arrange(world, memory, files)

@@ -87,12 +87,17 @@ impl ContextFiles {
                 found.texts
             })
         });
+        let home = home.map(Path::to_path_buf);
         let project = reach::within(cwd, move |cwd| {
             let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_path_buf());
             let top = repository::of(&cwd).map(|repository| repository.top);
             let within = top.clone().filter(|_| self.imports == Imports::InRepository);
             let within = Some(within.unwrap_or_else(|| cwd.clone()));
-            let mut found = Found { home: users, within, ..Found::default() };
+            // In a session below the user's home, the user's own file is none of the project's.
+            let home = home.and_then(|home| home.canonicalize().ok());
+            let own = self.own.iter().copied().flatten();
+            let seen = home.iter().flat_map(|home| own.clone().map(move |name| home.join(name))).collect();
+            let mut found = Found { home: users, within, seen, ..Found::default() };
             self.find(&self.dirs(&cwd, top), &lists(self.project, names), &mut found);
             found.texts
         });
