@@ -216,6 +216,22 @@ fn the_hooks_of_qwen_code_are_taken_like_those_of_claude_code_and_print_nothing(
     assert!(output.code() == Some(0) && output.err().contains("nothing ends at"), "{}", output.err());
 }
 
+/// With `--add-dir`, the agent's shell may be in another repository when the turn ends.
+#[test]
+fn a_session_of_claude_code_belongs_to_the_directory_in_which_it_began() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.home().join(".claude/projects/-p/s1.jsonl");
+    sandbox.write(&path, "{}\n");
+    let stop = json!({"hook_event_name": "Stop", "session_id": "s1", "transcript_path": path, "cwd": sandbox.home()});
+    let mut capture = sandbox.capture(&["--harness", "claude-code"]);
+    let output =
+        capture.env("CLAUDE_PROJECT_DIR", sandbox.work()).write_stdin(stop.to_string()).output().unwrap();
+    assert_eq!(output.code(), Some(0), "{}", output.err());
+    let [id] = &sandbox.waiting()[..] else { panic!("{:?}", sandbox.waiting()) };
+    let entry = entry_at(sandbox.store().join(format!("inbox/{id}.json")).to_str().unwrap());
+    assert_eq!(entry["context"]["cwd"], json!(sandbox.work()));
+}
+
 #[test]
 fn a_session_of_pi_is_captured_by_its_file() {
     let sandbox = Sandbox::new();

@@ -78,3 +78,107 @@ fn a_tilde_in_a_variable_is_the_home_directory_for_past_sessions_and_hooks() {
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains(&rollout.display().to_string()), "{out} {err}");
 }
+
+/// A file with the section of the repository; any other text is written as it is.
+const SECTION: &str = "the section";
+
+/// Arrangements of files, and whether the program reads the section in them. `.ci/real/arrangements.py` asks the real programs.
+#[test]
+fn a_note_that_stands_in_a_file_that_the_program_reads_is_not_given_again() {
+    let agents = ("work/AGENTS.md", SECTION);
+    for (harness, files, dir, reads) in [
+        ("claude-code", &[agents][..], "work", true),
+        ("claude-code", &[agents], "work/sub", true),
+        ("claude-code", &[agents, ("work/CLAUDE.md", "Use tabs.")], "work", false),
+        ("claude-code", &[agents, ("work/CLAUDE.md", "See @AGENTS.md")], "work", true),
+        ("claude-code", &[agents, ("work/CLAUDE.md", "`@AGENTS.md`")], "work", false),
+        ("claude-code", &[agents, ("work/CLAUDE.md", "@AGENTS.md")], "work/sub", false),
+        ("claude-code", &[agents, ("work/sub/CLAUDE.md", "Use tabs.")], "work/sub", false),
+        ("claude-code", &[agents, ("home/.claude/CLAUDE.md", "Use tabs.")], "work", true),
+        (
+            "claude-code",
+            &[("home/p/AGENTS.md", SECTION), ("home/.claude/CLAUDE.md", "Use tabs.")],
+            "home/p",
+            true,
+        ),
+        ("claude-code", &[("home/p/AGENTS.md", SECTION), ("home/CLAUDE.md", "Use tabs.")], "home/p", false),
+        ("codex", &[agents], "work/sub", true),
+        ("codex", &[agents, ("work/AGENTS.override.md", "Use tabs.")], "work", false),
+        ("codex", &[("work/tree/AGENTS.md", SECTION)], "work/tree", true),
+        ("codex", &[("AGENTS.md", SECTION)], "work", false),
+        ("copilot", &[agents], "work/sub", true),
+        ("gemini", &[agents], "work", false),
+        ("gemini", &[agents, ("work/GEMINI.md", "@./AGENTS.md")], "work/sub", true),
+        (
+            "gemini",
+            &[agents, ("home/.gemini/settings.json", r#"{"context": {"fileName": "AGENTS.md"}}"#)],
+            "work",
+            true,
+        ),
+        ("opencode", &[agents], "work/sub", true),
+        ("qwen-code", &[agents], "work", true),
+        (
+            "qwen-code",
+            &[agents, ("work/.qwen/settings.json", r#"{"context": {"fileName": ["QWEN.md"]}}"#)],
+            "work",
+            false,
+        ),
+    ] {
+        let store = Store::new();
+        store.sandbox.in_a_repository();
+        store.config(r#"{"storage": {"autoCommit": false}}"#);
+        let here = "scope: repo\nsources:\n  - {harness: amp, repo: github.com/o/r}\n";
+        store.put(&format!("topics/{}", name("AAAAAA", "Ports")), note("AAAAAA", "Ports", here));
+        let place = |path: &str| store.sandbox.work().with_file_name(path);
+        store.sandbox.write(&place("home/p/.git/HEAD"), "ref: refs/heads/main\n");
+        let config = "[remote \"origin\"]\n\turl = https://github.com/o/r.git\n";
+        store.sandbox.write(&place("home/p/.git/config"), config);
+        // A worktree in the repository.
+        let git = place("work/.git");
+        store.sandbox.write(&git.join("worktrees/tree/HEAD"), "ref: refs/heads/tree\n");
+        store.sandbox.write(&git.join("worktrees/tree/commondir"), "../..\n");
+        store
+            .sandbox
+            .write(&git.join("worktrees/tree/gitdir"), place("work/tree/.git").display().to_string());
+        store
+            .sandbox
+            .write(&place("work/tree/.git"), format!("gitdir: {}\n", git.join("worktrees/tree").display()));
+        std::fs::create_dir_all(place("work/sub")).unwrap();
+        for (path, text) in files {
+            let path = place(path);
+            if *text == SECTION {
+                let target = path.display().to_string();
+                store.sandbox.write(&path, "# Mine\r\n");
+                store.out("memory-agents-md", &["--target", &target, "--repo", "github.com/o/r"]);
+            } else {
+                store.sandbox.write(&path, format!("{text}\n"));
+            }
+        }
+        let event = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": place(dir)});
+        let mut command = store.sandbox.command("memory-recall");
+        command
+            .args(["--harness", harness])
+            .env("AGENT_MEMORY_RECALL_MS", "60000")
+            .write_stdin(event.to_string());
+        let (_, out, err) = said(&mut command);
+        assert_eq!((out.is_empty(), err.as_str()), (reads, ""), "{harness} in {dir} with {files:?}: {out}");
+    }
+}
+
+/// Who has a file in a clone hides no note with it.
+#[test]
+fn a_file_that_says_something_else_of_a_note_hides_nothing() {
+    let store = Store::new();
+    store.sandbox.in_a_repository();
+    store.config(r#"{"storage": {"autoCommit": false}}"#);
+    store.put(&format!("topics/{}", name("AAAAAA", "Ports")), note("AAAAAA", "Ports", ""));
+    let section = "<!-- agent-memory:start -->\n## Memory\n\n### Ports (id__AAAAAA)\n\nThe port is 1.\n<!-- agent-memory:end -->\n";
+    store.sandbox.write(&store.sandbox.work().join("AGENTS.md"), section);
+    let event = json!({"hook_event_name": "SessionStart", "session_id": "s", "cwd": store.sandbox.work()});
+    let mut command = store.sandbox.command("memory-recall");
+    command
+        .args(["--harness", "codex"])
+        .env("AGENT_MEMORY_RECALL_MS", "60000")
+        .write_stdin(event.to_string());
+    assert!(said(&mut command).1.contains("id__AAAAAA"));
+}

@@ -96,6 +96,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("SessionStart", "memory-recall", json!(5)),
                 ("UserPromptSubmit", "memory-recall", json!(5)),
+                ("SubagentStart", "memory-recall", json!(5)),
                 ("Stop", "memory-capture", json!(10)),
                 ("SessionEnd", "memory-capture", json!(10)),
             ],
@@ -135,6 +136,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("SessionStart", "memory-recall", json!(5)),
                 ("UserPromptSubmit", "memory-recall", json!(5)),
+                ("SubagentStart", "memory-recall", json!(5)),
                 ("Stop", "memory-capture", json!(10)),
                 ("SessionEnd", "memory-capture", json!(10)),
             ],
@@ -331,7 +333,7 @@ fn a_file_that_is_not_ours_to_change_is_left_and_the_lines_are_printed() {
         let (line, lines) = out.split_once('\n').unwrap();
         assert_eq!(line, format!("claude-code\tleft\t{}", link.display()));
         let lines: Value = serde_json::from_str(lines).unwrap();
-        assert_eq!(lines["hooks"].as_object().unwrap().len(), 4);
+        assert_eq!(lines["hooks"].as_object().unwrap().len(), 5);
         assert_eq!(fs::read_to_string(&place).unwrap(), text);
 
         let mut command = sandbox.command("memory-install-hooks");

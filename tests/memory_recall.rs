@@ -592,6 +592,93 @@ fn a_note_that_has_changed_or_gone_since_is_said_once() {
     );
     assert!(resumed.contains("id__GGGGGG") && !resumed.contains("id__CCCCCC"), "{resumed}");
     assert_eq!(hook(&store, "claude-code", &start(&store, "s", "resume")), "");
+    // Copilot CLI is given the section anew, and has the old text in the prompts before.
+    hook(&store, "copilot", &start(&store, "c", "new"));
+    change(&store, "GGGGGG", "Giraffes", "Giraffes are very tall.");
+    hook(&store, "copilot", &start(&store, "c", "resume"));
+    let told = hook(&store, "copilot", &prompt(&store, "c", "yes, go on"));
+    assert!(told.contains("earlier note id__GGGGGG (Giraffes) now says"), "{told}");
+}
+
+#[test]
+fn a_line_of_the_list_that_has_changed_is_said_once() {
+    let store = store();
+    let given = context(&hook(&store, "claude-code", &start(&store, "s", "startup")));
+    assert!(given.contains("id__BBBBBB.md: ") && !given.contains("(id__BBBBBB"), "it has the line: {given}");
+    let asked = || context(&hook(&store, "claude-code", &prompt(&store, "s", "yes, go on")));
+    assert_eq!(asked(), "");
+    change(&store, "BBBBBB", "Postgres of the tests", "The integration tests need Postgres 17.");
+    let text = asked();
+    assert!(text.contains("earlier note id__BBBBBB") && text.contains("Postgres 17"), "{text}");
+    assert_eq!(asked(), "", "once");
+    store.out("memory-remove", &["CCCCCC"]);
+    assert!(asked().contains("earlier note id__CCCCCC (Commit style) no longer holds\n"));
+    assert_eq!(asked(), "", "once");
+}
+
+#[test]
+fn a_session_that_began_before_any_note_is_given_the_section_when_it_goes_on() {
+    let store = Store::new();
+    store.sandbox.in_a_repository();
+    store.config(r#"{"storage": {"autoCommit": false}}"#);
+    for harness in ["claude-code", "codex"] {
+        assert_eq!(hook(&store, harness, &start(&store, "s", "startup")), "");
+    }
+    put(&store, "AAAAAA", "Dev server port", HERE, "The dev server listens on 4310.");
+    for harness in ["claude-code", "codex"] {
+        let given = context(&hook(&store, harness, &start(&store, "s", "resume")));
+        assert!(given.contains("## Memory") && given.contains("4310"), "{harness}: {given}");
+        assert_eq!(hook(&store, harness, &start(&store, "s", "resume")), "", "{harness}");
+    }
+}
+
+#[test]
+fn the_notes_of_a_folder_without_git_are_given_in_it_and_below_it() {
+    let store = Store::new();
+    let folder = std::fs::canonicalize(store.sandbox.work()).unwrap();
+    let [inner, beside] = ["papers/2026", "papers-old"].map(|name| folder.join(name));
+    for dir in [&inner, &beside] {
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    let of_papers = format!(
+        "scope: repo\nsources:\n  - {{harness: amp, repo: \"local:{}\"}}\n",
+        folder.join("papers").display()
+    );
+    put(&store, "AAAAAA", "Bibliography", &of_papers, "The bibliography is refs.bib.");
+    for (dir, is_there) in [(folder.join("papers"), true), (inner, true), (beside, false), (folder, false)] {
+        let event =
+            json!({"hook_event_name": "SessionStart", "session_id": dir, "source": "startup", "cwd": dir});
+        assert_eq!(hook(&store, "codex", &event).contains("refs.bib"), is_there, "{}", dir.display());
+        let mut by_hand = store.sandbox.command("memory-recall");
+        let (_, out, _) = said(by_hand.arg("bibliography").current_dir(&dir));
+        assert_eq!(out.contains("refs.bib"), is_there, "{}", dir.display());
+    }
+}
+
+#[test]
+fn a_sub_agent_is_given_the_notes_that_match_its_task() {
+    let store = store();
+    let session = store.sandbox.home().join("s.jsonl");
+    let call = |key: &str, task: &str| {
+        json!({"type": "assistant", "uuid": key, "message": {"content": [
+            {"type": "tool_use", "id": key, "name": "Agent", "input": {"description": "x", "prompt": task}}]}})
+    };
+    let task = "Run the integration tests and find out why MERGE fails. Which Postgres do they need?";
+    let said = json!({"type": "user", "uuid": "u", "message": {"content": "Go on."}});
+    let asked = |records: &[Value]| {
+        let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+        store.sandbox.write(&session, text);
+        let event = json!({"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a", "agent_type": "x",
+            "transcript_path": session, "cwd": store.sandbox.work()});
+        hook(&store, "claude-code", &event)
+    };
+    let out = asked(&[said.clone(), call("c1", "Count the files."), call("c2", task)]);
+    assert!(out.contains("\"hookEventName\":\"SubagentStart\"") && out.contains("Postgres 15"), "{out}");
+    assert!(asked(&[said.clone(), call("c1", task)]).contains("Postgres 15"), "each is a new one");
+    assert_eq!(asked(&[call("c1", task), said.clone()]), "", "that one is done");
+    assert_eq!(asked(&[said.clone(), call("c1", "Count the files.")]), "");
+    store.config(r#"{"storage": {"autoCommit": false}, "recall": {"subagents": false}}"#);
+    assert_eq!(asked(&[said, call("c1", task)]), "");
 }
 
 #[test]

@@ -77,6 +77,12 @@ pub fn place_of(dir: &Path) -> Option<Repository> {
     reach::within(dir, move |dir| around(dir).ok()?.or_else(|| itself(dir))).ok()?
 }
 
+/// Is it the same place? A directory on this machine includes what lies below it, unless that has a name that holds on others.
+pub fn includes(place: &str, other: &str) -> bool {
+    let below = place.strip_prefix("local:").zip(other.strip_prefix("local:"));
+    place == other || below.is_some_and(|(place, other)| Path::new(other).starts_with(place))
+}
+
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.
 pub fn git_dir(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");

@@ -8,6 +8,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::harness::context::{Above, ContextFiles};
 use crate::harness::out::TurnSink;
 use crate::harness::source::{self, LINE_CAP, failed, next_line};
 use crate::harness::spec::{
@@ -21,8 +22,11 @@ pub(super) static SPEC: Spec = Spec {
     name: "amp",
     title: "Amp",
     home: Home { variables: &[("XDG_CONFIG_HOME", "amp")], usual: ".config/amp" },
-    own_files: &["AGENTS.md", "../AGENTS.md"],
-    project_files: &["AGENTS.md"],
+    reads: ContextFiles {
+        own: &[&["AGENTS.md", "../AGENTS.md"]],
+        above: Above::Everything,
+        ..ContextFiles::AGENTS
+    },
     marks: &["AMP_CURRENT_THREAD_ID"],
     format: Format { read, tools: TOOLS, ..Format::ANY },
     method: "amp-thread",

@@ -6,22 +6,25 @@
 //! is a new file that begins with the parent's records and their uuids.
 
 use crate::base::error::Result;
-use crate::harness::content::{ContentPart, ToolUse};
+use crate::harness::chain::Withdrawn;
+use crate::harness::content::{self, ContentPart, ToolUse};
+use crate::harness::context::{Above, ContextFiles, Imports};
 use crate::harness::files::sessions_in;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
-use crate::harness::payload::{is_below, transcript};
+use crate::harness::parts::{Message, between};
+use crate::harness::payload::{Ended, is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
     Capture, DISABLE_ALL, Format, Home, HookEvent, Install, PastSource, Preset, Recall, RecallForm, Settings,
     Spec, ToolKind, When, has, hook, understood,
 };
+use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[("CLAUDE_CONFIG_DIR", "")], usual: ".claude" };
 
@@ -29,8 +32,14 @@ pub(super) static SPEC: Spec = Spec {
     name: "claude-code",
     title: "Claude Code",
     home: HOME,
-    own_files: &["CLAUDE.md"],
-    project_files: &["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"],
+    reads: ContextFiles {
+        own: &[&["CLAUDE.md"]],
+        // Since 2.1.277 the second one, where there is none of the first ones.
+        project: &[&["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"], &["AGENTS.md"]],
+        above: Above::Everything,
+        imports: Imports::InDirectory,
+        ..ContextFiles::AGENTS
+    },
     marks: &["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION"],
     format: Format {
         read,
@@ -47,7 +56,15 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "transcript",
     capture: Capture::Hook {
-        session: |payload, _| transcript(payload, |path| is_below(path, 1, "subagents")),
+        session: |payload, env| {
+            let ended = transcript(payload, |path| is_below(path, 1, "subagents"))?;
+            // The agent's shell may have gone to another directory than the session's.
+            let dir = env.os("CLAUDE_PROJECT_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+            Ok(match (ended, dir) {
+                (Ended::Session { path, id, .. }, cwd @ Some(_)) => Ended::Session { path, id, cwd },
+                (ended, _) => ended,
+            })
+        },
         takes_argument: false,
         may_print: true,
     },
@@ -66,6 +83,7 @@ pub(super) static SPEC: Spec = Spec {
 pub(super) const EVENTS: &[HookEvent] = &[
     hook("SessionStart", When::Start, 5),
     hook("UserPromptSubmit", When::Prompt, 5),
+    hook("SubagentStart", When::SubAgent, 5),
     hook("Stop", When::End, 10),
     // Without one it gets 1.5 s.
     hook("SessionEnd", When::End, 10),
@@ -106,7 +124,7 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 const TYPED: [&str; 2] = ["typed", "queued"];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut session = SessionReader::default();
+    let mut session = SessionReader { withdrawn: Withdrawn::of(path, is_prompt), ..SessionReader::default() };
     each_line(path, "Claude Code", out, |record, _, out| session.take(record, out)).map(drop)
 }
 
@@ -117,6 +135,9 @@ struct SessionReader {
     hasher: RandomState,
     /// There was a record of the session itself, and not only of sub-agents.
     spoke: bool,
+    withdrawn: Withdrawn,
+    /// A command that the person ran waits for its output.
+    command: Option<(String, String)>,
 }
 
 impl SessionReader {
@@ -145,7 +166,7 @@ impl SessionReader {
         } else {
             self.spoke = true;
         }
-        if !self.seen.insert(self.hasher.hash_one(&uuid)) {
+        if !self.seen.insert(self.hasher.hash_one(&uuid)) || self.withdrawn.has(&uuid) {
             return Ok(());
         }
         let Some(content) = message.raw("content") else {
@@ -154,6 +175,20 @@ impl SessionReader {
         };
         out.at = record.time("timestamp");
         if kind == "user" {
+            let text = content::text(content);
+            if record.raw("promptSource").is_none() && record.raw("origin").is_none() {
+                if let Some(command) =
+                    between(&text, "bash-input").filter(|_| text.starts_with("<bash-input>"))
+                {
+                    self.command = Some((command.to_owned(), uuid));
+                    return Ok(());
+                }
+                if let Some((command, uuid)) = self.command.take_if(|_| text.starts_with("<bash-stdout>")) {
+                    let [said, failed] =
+                        ["bash-stdout", "bash-stderr"].map(|tag| between(&text, tag).unwrap_or_default());
+                    return Ok(out.persons_command(&command, &format!("{said}\n{failed}"), false, uuid)?);
+                }
+            }
             return user(record, uuid, content, out);
         }
         let is_synthetic = message.text("model")?.as_deref() == Some("<synthetic>");
@@ -167,6 +202,9 @@ impl SessionReader {
 
 fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -> Taken {
     let origin = record.object("origin")?.map_or(Ok(None), |origin| origin.text("kind"))?;
+    if origin.as_deref() == Some("task-notification") {
+        return report(&content::text(content), &uuid, out);
+    }
     let is_nobodys = record.flag("isMeta")?
         || record.flag("isCompactSummary")?
         || origin.as_ref().is_some_and(|origin| origin != "human");
@@ -186,6 +224,27 @@ fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -
         Ok(())
     })?;
     Ok(out.prompt(message, Some(is_typed), uuid)?)
+}
+
+/// What a sub-agent in the background has found out.
+fn report(notice: &str, uuid: &str, out: &mut TurnSink) -> Taken {
+    if let Some(report) = between(notice, "result") {
+        let id = notice.split_once("<task-id>").and_then(|(_, rest)| rest.split_once("</task-id>"));
+        let arguments = json!({"task_id": id.map(|(id, _)| id)}).to_string();
+        out.call(uuid, "TaskOutput", &arguments, uuid.to_owned())?;
+        out.result(uuid, report, false)?;
+    }
+    Ok(())
+}
+
+/// It begins a turn, and has no results of tools.
+fn is_prompt(record: &Object) -> bool {
+    let content = record.object("message").ok().flatten().and_then(|message| message.raw("content"));
+    let is_result = content.is_none_or(|content| content.get().contains("\"tool_result\""));
+    record.kind().is_ok_and(|kind| kind == "user")
+        && !is_result
+        && !record.is("isMeta")
+        && !record.is("isCompactSummary")
 }
 
 fn assistant(uuid: &str, content: &RawValue, out: &mut TurnSink) -> Taken {

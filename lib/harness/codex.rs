@@ -9,12 +9,13 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content::{self, ContentPart};
+use crate::harness::context::ContextFiles;
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::{Message, between};
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
-use crate::harness::source::{each_line, first_record};
+use crate::harness::source::{each_line, each_record, first_record};
 use crate::harness::spec::{
     Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec, Switch,
     ToolKind, When, has, hook, understood,
@@ -24,6 +25,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, civil::Date};
 use serde_json::value::RawValue;
+use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -57,8 +59,7 @@ pub(super) static SPEC: Spec = Spec {
     name: "codex",
     title: "Codex",
     home: HOME,
-    own_files: &["AGENTS.md", "AGENTS.override.md"],
-    project_files: &["AGENTS.md"],
+    reads: ContextFiles { instead: Some("AGENTS.override.md"), ..ContextFiles::AGENTS },
     // Which of these are set depends on the sandbox and on how it was installed.
     marks: &[
         "CODEX_THREAD_ID",
@@ -132,6 +133,9 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
 /// Records that are not conversation.
 const OTHER: &[&str] = &["compacted", "token_usage_record", "turn_context", "world_state"];
 
+/// The start of a text that tells of a command which the person ran.
+const SHELL: &str = "<user_shell_command>";
+
 /// The start of a user text that the program wrote, for versions that do not record who wrote it.
 const INSTRUCTIONS: &str = "# AGENTS.md instructions";
 
@@ -140,8 +144,44 @@ const EDITOR: &str = "# Context from my IDE setup";
 const REQUEST: &str = "## My request for Codex:";
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut rollout = Rollout::default();
-    each_line(path, "Codex", out, |record, _, out| rollout.take(record, out)).map(drop)
+    let mut rollout = Rollout { withdrawn: withdrawn(path), ..Rollout::default() };
+    each_line(path, "Codex", out, |record, line, out| rollout.take(record, line.offset, out)).map(drop)
+}
+
+/// Where in the file what was taken back begins and ends: the last turns before an event that says how many.
+fn withdrawn(path: &Path) -> Vec<Range<u64>> {
+    let (mut prompts, mut withdrawn) = (Vec::new(), Vec::new());
+    let _ = each_record(path, |record, offset| {
+        let Some(payload) = record.object("payload")? else { return Ok(()) };
+        match (&*record.kind()?, &*payload.kind()?) {
+            ("response_item", "message") if is_prompt(&payload)? => prompts.push(offset),
+            ("event_msg", "thread_rolled_back") => {
+                let turns: usize = payload.get("num_turns")?.unwrap_or_default();
+                let first = prompts.len().saturating_sub(turns);
+                withdrawn.extend(prompts.drain(first..).next().map(|start| start..offset));
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+    withdrawn
+}
+
+/// A part of it is a person's, as far as the program says that.
+fn is_prompt(message: &Object) -> Result<bool, Skip> {
+    let is_users = message.text("role")?.as_deref() == Some("user");
+    let is_own = |text: &str| text.starts_with('<') || text.starts_with(INSTRUCTIONS);
+    Ok(is_users
+        && match kinds(message)? {
+            Some(kinds) => kinds.iter().any(|kind| kind.starts_with("user.")),
+            None => !message.raw("content").map(content::text).is_none_or(|text| is_own(text.trim_start())),
+        })
+}
+
+/// Who wrote each part of a message.
+fn kinds(message: &Object) -> Result<Option<Vec<String>>, Skip> {
+    let passed = message.object("internal_chat_message_metadata_passthrough")?;
+    passed.map_or(Ok(None), |passed| passed.get("content_item_kinds"))
 }
 
 #[derive(Default)]
@@ -151,14 +191,16 @@ struct Rollout {
     is_interactive: bool,
     /// A person began the turn, and not `codex exec` or another agent.
     is_persons: bool,
+    withdrawn: Vec<Range<u64>>,
 }
 
 impl Rollout {
-    fn take(&mut self, record: &Object, out: &mut TurnSink) -> Taken {
+    fn take(&mut self, record: &Object, offset: u64, out: &mut TurnSink) -> Taken {
         let kind = record.kind()?;
         let Some(payload) = record.raw("payload") else { return unknown(kind) };
         match &*kind {
             "session_meta" => self.meta(record, out),
+            "response_item" if self.withdrawn.iter().any(|range| range.contains(&offset)) => Ok(()),
             "response_item" => {
                 out.at = record.time("timestamp");
                 let metadata = record.object("metadata")?;
@@ -246,15 +288,24 @@ impl Rollout {
             role => return unknown(format!("message of role {}", role.unwrap_or("(none)"))),
         };
         let is_users = role == Role::User;
-        let passed = item.object("internal_chat_message_metadata_passthrough")?;
-        let kinds: Option<Vec<String>> =
-            passed.map_or(Ok(None), |passed| passed.get("content_item_kinds"))?;
+        let kinds = kinds(item)?;
         let kind = |n: usize| kinds.as_ref().and_then(|kinds| kinds.get(n)).filter(|_| is_users);
         let mut message = Message::default();
         let mut is_typed = self.is_persons;
         if let Some(content) = item.raw("content") {
-            out.each_part(content, "message part", |n, part, _| {
+            out.each_part(content, "message part", |n, part, out| {
                 match (part, kind(n)) {
+                    (ContentPart::Text(text), kind)
+                        if is_users
+                            && text.starts_with(SHELL)
+                            && kind.is_none_or(|kind| kind != "user.text") =>
+                    {
+                        let [command, result] =
+                            ["command", "result"].map(|tag| between(&text, tag).unwrap_or_default());
+                        let failed = !result.trim_start().starts_with("Exit code: 0");
+                        let id = self.ids.next(Role::Tool, &text);
+                        return Ok(out.persons_command(command, result, failed, id)?);
+                    }
                     (_, Some(kind)) if !kind.starts_with("user.") => return Ok(()),
                     (ContentPart::Text(text), _) if is_image_tag(&text) => return Ok(()),
                     (ContentPart::Text(text), _) if !is_users => message.texts.push(text),

@@ -8,6 +8,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content::{self, ToolUse};
+use crate::harness::context::{ContextFiles, Imports};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::parts::Message;
@@ -27,8 +28,12 @@ pub(super) static SPEC: Spec = Spec {
     name: "copilot",
     title: "Copilot CLI",
     home: HOME,
-    own_files: &["copilot-instructions.md"],
-    project_files: &["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"],
+    reads: ContextFiles {
+        own: &[&["copilot-instructions.md"]],
+        project: &[&["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"]],
+        imports: Imports::InRepository,
+        ..ContextFiles::AGENTS
+    },
     marks: &["COPILOT_CLI", "COPILOT_AGENT", "COPILOT_AGENT_SESSION_ID", "COPILOT_AGENT_JOB_ID"],
     format: Format {
         read,

@@ -7,6 +7,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content::{ContentPart, ToolUse};
+use crate::harness::context::{Above, ContextFiles};
 use crate::harness::files::matching;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
@@ -26,8 +27,7 @@ pub(super) static SPEC: Spec = Spec {
     name: "cursor",
     title: "Cursor",
     home: HOME,
-    own_files: &[],
-    project_files: &["AGENTS.md"],
+    reads: ContextFiles { own: &[], above: Above::Everything, ..ContextFiles::AGENTS },
     marks: &["CURSOR_AGENT"],
     format: Format {
         read,

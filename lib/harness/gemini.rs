@@ -16,10 +16,11 @@
 use crate::base::error::Result;
 use crate::base::file;
 use crate::harness::content::{ContentPart, ToolUse, parts};
+use crate::harness::context::{ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{entries, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::{Message, ran};
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
@@ -57,8 +58,13 @@ pub(super) static SPEC: Spec = Spec {
     name: "gemini",
     title: "Gemini CLI",
     home: HOME,
-    own_files: &["GEMINI.md"],
-    project_files: &["GEMINI.md"],
+    reads: ContextFiles {
+        own: &[&["GEMINI.md"]],
+        project: &[&["GEMINI.md"]],
+        imports: Imports::InRepository,
+        named: Some(NamedFiles { own: "settings.json", project: None, adds: true }),
+        ..ContextFiles::AGENTS
+    },
     marks: &["GEMINI_CLI"],
     format: Format {
         read,
@@ -188,9 +194,11 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
     if !has_response {
         said.texts.append(&mut images);
     }
-    match is_users {
-        true => out.prompt(said, None, id.clone())?,
-        false => out.turn(Role::Assistant, &said.texts.join("\n"), id.clone())?,
+    let words = if is_users { said.words() } else { String::new() };
+    match (ran(&words), is_users) {
+        (Some((command, output)), _) => out.persons_command(command, output, false, id.clone())?,
+        (None, true) => out.prompt(said, None, id.clone())?,
+        (None, false) => out.turn(Role::Assistant, &said.texts.join("\n"), id.clone())?,
     }
     called(message, calls, &id, out)
 }

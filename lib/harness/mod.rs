@@ -11,9 +11,11 @@
 //! `cursor` and `amp` name.
 
 mod amp;
+mod chain;
 mod claude_code;
 mod codex;
 mod content;
+mod context;
 mod copilot;
 mod cursor;
 pub mod files;
@@ -31,6 +33,7 @@ pub mod recalled;
 pub mod shell;
 pub mod source;
 pub mod spec;
+pub mod task;
 mod tool;
 pub mod turn;
 pub mod turns;

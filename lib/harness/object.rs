@@ -46,9 +46,17 @@ impl<'a> Object<'a> {
 
     /// `None` for a key that is missing or null.
     pub(super) fn raw(&self, key: &str) -> Option<&'a RawValue> {
+        self.member(key).filter(|value| value.get() != "null")
+    }
+
+    /// The key is there, null or not.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.member(key).is_some()
+    }
+
+    fn member(&self, key: &str) -> Option<&'a RawValue> {
         let is_meant = |name: &RawValue| name.get().get(1..name.get().len() - 1) == Some(key);
-        let (_, value) = self.0.iter().find(|(name, _)| is_meant(name))?;
-        Some(*value).filter(|value| value.get() != "null")
+        self.0.iter().find(|(name, _)| is_meant(name)).map(|(_, value)| *value)
     }
 
     pub(super) fn get<T: Deserialize<'a>>(&self, key: &str) -> Result<Option<T>, Skip> {

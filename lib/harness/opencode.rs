@@ -9,6 +9,7 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::one_line;
+use crate::harness::context::{Above, ContextFiles};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::parts::Message;
@@ -50,8 +51,12 @@ pub(super) static SPEC: Spec = Spec {
     name: "opencode",
     title: "opencode",
     home: Home { variables: &[("XDG_CONFIG_HOME", "opencode")], usual: ".config/opencode" },
-    own_files: &["AGENTS.md"],
-    project_files: &["AGENTS.md"],
+    reads: ContextFiles {
+        own: &[&["AGENTS.md"], &["~/.claude/CLAUDE.md"]],
+        project: &[&["AGENTS.md"], &["CLAUDE.md"]],
+        above: Above::RepositoryIfAny,
+        ..ContextFiles::AGENTS
+    },
     marks: &["OPENCODE", "OPENCODE_SESSION_ID"],
     format: Format {
         read,

@@ -18,6 +18,9 @@ pub(super) type OnTurn<'a> = dyn FnMut(Turn) -> Result<()> + 'a;
 /// The name of the call that stands for what a person attached. No tool has blanks in its name.
 pub(super) const ATTACHED: &str = "attached to the prompt";
 
+/// The name of the call that stands for a command that a person ran in the program.
+pub(super) const PERSONS_SHELL: &str = "user's shell";
+
 /// The most turns, and bytes of turns, that wait behind a call without a result. Results come soon or never; one
 /// that comes later becomes a turn of its own.
 const PENDING: usize = 256;
@@ -179,6 +182,18 @@ impl<'a> TurnSink<'a> {
         let key = format!("{id}/attached");
         self.call(&key, ATTACHED, "", key.clone())?;
         self.result(&key, text, false)
+    }
+
+    /// Adds a command that the person ran, as the turn `id`: its output is evidence, but no words of theirs.
+    pub(super) fn persons_command(
+        &mut self,
+        command: &str,
+        output: &str,
+        failed: bool,
+        id: String,
+    ) -> Result<()> {
+        self.call(&id, PERSONS_SHELL, command.trim(), id.clone())?;
+        self.result(&id, output.trim(), failed)
     }
 
     /// Counts what was skipped of a record, as of `name`.

@@ -132,6 +132,19 @@ fn block<'a>(
     None
 }
 
+/// What stands between a tag and the last one that closes it.
+pub(super) fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, after) = text.split_once(&format!("<{tag}>"))?;
+    after.rsplit_once(&format!("</{tag}>")).map(|(inner, _)| inner)
+}
+
+/// How Gemini CLI and Qwen Code tell the model of a command that the person ran: the command, and its output.
+pub(super) fn ran(text: &str) -> Option<(&str, &str)> {
+    let told = text.trim().strip_prefix("I ran the following shell command:\n```sh\n")?;
+    let (command, output) = told.split_once("\n```\n\nThis produced the following result:\n```\n")?;
+    Some((command, output.strip_suffix("```").unwrap_or(output)))
+}
+
 /// The lines before and after the contents of `@file` references.
 const FILES_START: &str = "--- Content from referenced files ---";
 const FILES_END: &str = "--- End of content ---";

@@ -6,6 +6,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::harness::content::{self, ContentPart, ToolUse};
+use crate::harness::context::{Above, ContextFiles};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, id_fault, is_there};
@@ -21,8 +22,7 @@ pub(super) static SPEC: Spec = Spec {
     name: "pi",
     title: "Pi",
     home: HOME,
-    own_files: &["AGENTS.md"],
-    project_files: &["AGENTS.md"],
+    reads: ContextFiles { above: Above::Everything, ..ContextFiles::AGENTS },
     marks: &["PI_CODING_AGENT"],
     format: Format {
         read,
@@ -42,8 +42,7 @@ pub(super) static SPEC: Spec = Spec {
 };
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
-    // The second: a command that the person ran.
-    (ToolKind::Shell, &["bash", "user's shell"]),
+    (ToolKind::Shell, &["bash"]),
     (ToolKind::Read, &["read"]),
     (ToolKind::Edit, &["edit"]),
     (ToolKind::Search, &["grep"]),
@@ -108,12 +107,10 @@ fn message(message: &Object, id: String, out: &mut TurnSink) -> Taken {
             let key = message.text("toolCallId")?.unwrap_or(id);
             out.result(&key, &text, message.is("isError"))?;
         }
-        // The person ran it, with `!`: its output is evidence, but no words of theirs.
         ("bashExecution", _) => {
             let command = message.text("command")?.unwrap_or_default();
-            out.call(&id, "user's shell", &command, id.clone())?;
             let failed = message.get("exitCode")?.is_some_and(|code: i64| code != 0);
-            out.result(&id, &message.text("output")?.unwrap_or_default(), failed)?;
+            out.persons_command(&command, &message.text("output")?.unwrap_or_default(), failed, id)?;
         }
         ("user" | "assistant" | "custom" | "branchSummary" | "compactionSummary", _) => {}
         (role, _) => return unknown(format!("message of role {role}")),

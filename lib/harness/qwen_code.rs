@@ -6,8 +6,10 @@
 //! their own.
 
 use crate::base::error::Result;
+use crate::harness::chain::Withdrawn;
 use crate::harness::claude_code::EVENTS;
 use crate::harness::content::ContentPart;
+use crate::harness::context::{Above, ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
@@ -28,8 +30,14 @@ pub(super) static SPEC: Spec = Spec {
     name: "qwen-code",
     title: "Qwen Code",
     home: Home { variables: &[("QWEN_HOME", "")], usual: ".qwen" },
-    own_files: &["QWEN.md"],
-    project_files: &["QWEN.md", "AGENTS.md"],
+    reads: ContextFiles {
+        own: &[&["QWEN.md"]],
+        project: &[&["QWEN.md", "AGENTS.md"]],
+        above: Above::BesideRepository,
+        imports: Imports::InRepository,
+        named: Some(NamedFiles { own: "settings.json", project: Some(".qwen/settings.json"), adds: false }),
+        ..ContextFiles::AGENTS
+    },
     marks: &["QWEN_CODE"],
     format: Format {
         read,
@@ -78,7 +86,12 @@ const TOOLS: &[(ToolKind, &[&str])] = &[
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut spoke = false;
-    each_line(path, "Qwen Code", out, |record, _, out| take(record, &mut spoke, out)).map(drop)
+    let withdrawn = Withdrawn::of(path, |record| record.kind().is_ok_and(|kind| kind == "user"));
+    each_line(path, "Qwen Code", out, |record, _, out| {
+        let is_withdrawn = record.text("uuid")?.is_some_and(|uuid| withdrawn.has(&uuid));
+        if is_withdrawn { Ok(()) } else { take(record, &mut spoke, out) }
+    })
+    .map(drop)
 }
 
 /// `spoke`: there was a record of the session itself, and not only of sub-agents.

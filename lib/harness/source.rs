@@ -9,6 +9,7 @@ use crate::harness::watched::WatchedFile;
 use memchr::memchr;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
@@ -136,6 +137,13 @@ pub(super) fn each_line(
         _ => format!("has {lines} lines, and none is a {program} record"),
     };
     Err(Error::io(format!("\"{}\" {what}", path.display())))
+}
+
+/// Passes every record of a JSON Lines file to `take`, before it is read for its turns. What is wrong is said then.
+pub(super) fn each_record(path: &Path, mut take: impl FnMut(&Object, u64) -> Taken) -> Result<()> {
+    let mut ignore = |_| Ok(());
+    let mut out = TurnSink::new(&mut ignore, None, HashSet::new());
+    each_line(path, "", &mut out, |record, line, _| take(record, line.offset)).map(drop)
 }
 
 pub(super) struct LineRead {

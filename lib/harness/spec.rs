@@ -3,7 +3,8 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
-use crate::harness::out::{ATTACHED, TurnSink};
+use crate::harness::context::ContextFiles;
+use crate::harness::out::{ATTACHED, PERSONS_SHELL, TurnSink};
 use crate::harness::payload::{Ended, Payload};
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,10 +18,7 @@ pub struct Spec {
     pub title: &'static str,
     /// Where it has its settings. That this exists is the sign that it is used.
     pub home: Home,
-    /// The instruction files below it that the program reads in every session. The first one is where a section goes.
-    pub own_files: &'static [&'static str],
-    /// The instruction files that it reads in a session's directory and in those above.
-    pub project_files: &'static [&'static str],
+    pub reads: ContextFiles,
     /// Variables that it sets for what its agent runs, never for the shell that it was started from.
     pub marks: &'static [&'static str],
     pub format: Format,
@@ -92,6 +90,9 @@ impl Format {
     pub fn tool(&self, name: &str) -> ToolKind {
         if name == ATTACHED {
             return ToolKind::Attached;
+        }
+        if name == PERSONS_SHELL {
+            return ToolKind::Shell;
         }
         let found = self.tools.iter().find(|(_, names)| names.contains(&name));
         found.map_or(ToolKind::Unknown, |(kind, _)| *kind)
@@ -196,6 +197,8 @@ pub enum When {
     Prompt,
     /// The program is about to forget what the session was given, and there is no start after it.
     Forgetting,
+    /// A sub-agent begins its work.
+    SubAgent,
     /// The end of a turn, of a session, of a context that is about to be compacted.
     End,
 }
@@ -350,20 +353,7 @@ impl Spec {
 
     /// The file for a section; `None` if it reads no file of the user's.
     pub fn context(&self, env: &Env) -> Option<PathBuf> {
-        Some(self.home.dir(env)?.join(self.own_files.first()?))
-    }
-
-    /// The instruction files that it reads by itself in a session in `cwd`. Not all need to exist.
-    pub fn files(&self, env: &Env, cwd: &Path) -> Vec<PathBuf> {
-        // Beside the directory, not beside what it may lead to.
-        let place = |dir: &Path, name: &str| match name.strip_prefix("../") {
-            Some(name) => dir.with_file_name(name),
-            None => dir.join(name),
-        };
-        let below =
-            |dir: &Path, names: &[&str]| names.iter().map(|name| place(dir, name)).collect::<Vec<_>>();
-        let own = self.home.dir(env).map(|dir| below(&dir, self.own_files)).unwrap_or_default();
-        own.into_iter().chain(cwd.ancestors().flat_map(|dir| below(dir, self.project_files))).collect()
+        Some(self.home.dir(env)?.join(self.reads.own.first()?.first()?))
     }
 
     /// Does a session's file lie where the program keeps its sessions, symlinks resolved? Anybody may write one elsewhere.

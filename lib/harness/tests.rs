@@ -1,6 +1,7 @@
 use super::*;
 use crate::base::env::Env;
 use crate::base::error::Error;
+use crate::harness::spec::ToolKind;
 use crate::harness::tool::NO_RESULT;
 use crate::harness::turn::{Role, Turn};
 use serde_json::{Value, json};
@@ -190,6 +191,121 @@ fn claude_code_forks_name_their_parent_and_helpers_say_that_they_are() {
     let helper =
         with(with(claude("u1", "user", json!("x")), "isSidechain", json!(true)), "agentId", json!("a"));
     assert!(told("claude-code", &lines(&[helper])).1.is_sub_agent);
+}
+
+/// A record and the one before it.
+fn after(uuid: &str, parent: Option<&str>, kind: &str, text: &str) -> Value {
+    let content = if kind == "user" { json!(text) } else { json!([{"type": "text", "text": text}]) };
+    with(claude(uuid, kind, content), "parentUuid", json!(parent))
+}
+
+fn texts(format: &str, records: &[Value]) -> Vec<String> {
+    told(format, &lines(records)).0.into_iter().map(|(_, text)| text).collect()
+}
+
+#[test]
+fn a_prompt_that_was_taken_back_is_left_out_with_what_followed_it() {
+    let session = |first: Option<&str>| {
+        vec![
+            after("u1", None, "user", "7001 is the port"),
+            after("a1", Some("u1"), "assistant", "noted"),
+            after("u2", Some("a1"), "user", "7002 WRONG"),
+            after("a2", Some("u2"), "assistant", "noted wrongly"),
+            after("u3", first, "user", "7003 is the port"),
+            after("a3", Some("u3"), "assistant", "noted again"),
+        ]
+    };
+    let whole =
+        ["7001 is the port", "noted", "7002 WRONG", "noted wrongly", "7003 is the port", "noted again"];
+    assert_eq!(
+        texts("claude-code", &session(Some("a1"))),
+        ["7001 is the port", "noted", "7003 is the port", "noted again"]
+    );
+    assert_eq!(texts("claude-code", &session(Some("a2"))), whole);
+    assert_eq!(
+        texts("claude-code", &session(None)),
+        ["7003 is the port", "noted again"],
+        "the first one, too"
+    );
+    assert_eq!(texts("claude-code", &session(Some("gone"))), whole, "nobody knows what came before");
+    // Two windows go on with one session.
+    let mut two = session(Some("a1"));
+    two.push(after("a4", Some("a2"), "assistant", "from the other window"));
+    two.push(after("u5", Some("a3"), "user", "go on"));
+    assert_eq!(texts("claude-code", &two).len(), 8);
+    // Calls at once are branches, too, and a summary hides the beginning.
+    let call = |uuid: &str, parent: &str, key: &str| {
+        let part = json!([{"type": "tool_use", "id": key, "name": "Bash", "input": {"command": key}}]);
+        with(claude(uuid, "assistant", part), "parentUuid", json!(parent))
+    };
+    let result = |uuid: &str, parent: &str, key: &str| {
+        let part = json!([{"type": "tool_result", "tool_use_id": key, "content": key}]);
+        with(claude(uuid, "user", part), "parentUuid", json!(parent))
+    };
+    let at_once = [
+        after("u1", None, "user", "both"),
+        call("c1", "u1", "t1"),
+        call("c2", "c1", "t2"),
+        result("r2", "c2", "t2"),
+        result("r1", "c1", "t1"),
+        with(after("s", None, "user", "summary"), "isCompactSummary", json!(true)),
+        after("a1", Some("s"), "assistant", "done"),
+    ];
+    assert_eq!(
+        texts("claude-code", &at_once),
+        ["both", "[Bash] command: t1\n=>\nt1", "[Bash] command: t2\n=>\nt2", "done"]
+    );
+    assert_eq!(texts("claude-code", &at_once[..5]).len(), 3);
+}
+
+#[test]
+fn a_turn_that_codex_rolled_back_is_left_out() {
+    let rolled_back =
+        |turns: usize| codex("event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}));
+    let typed = |id: &str, text: &str| codex_message(id, "user", text, Some(json!(["user.text"])));
+    let session = |turns: usize| {
+        [
+            typed("m1", "one"),
+            codex_message("m2", "assistant", "1", None),
+            typed("m3", "two"),
+            codex_message(
+                "m4",
+                "user",
+                "<environment_context>x",
+                Some(json!(["environments.environment_context"])),
+            ),
+            codex_message("m5", "assistant", "2", None),
+            rolled_back(turns),
+            typed("m6", "three"),
+        ]
+    };
+    assert_eq!(texts("codex", &session(1)), ["one", "1", "three"]);
+    assert_eq!(texts("codex", &session(2)), ["three"]);
+    assert_eq!(texts("codex", &session(0)), ["one", "1", "two", "2", "three"]);
+}
+
+#[test]
+fn what_the_person_ran_is_a_call_and_a_report_from_the_background_is_a_sub_agents() {
+    let origin = json!({"kind": "task-notification"});
+    let notice =
+        "<task-notification>\n<task-id>a01</task-id>\n<result>It is 4310.</result>\n</task-notification>";
+    let claudes = [
+        claude("u1", "user", json!("<bash-input>make test</bash-input>")),
+        claude("u2", "user", json!("<bash-stdout>ok</bash-stdout><bash-stderr>slow</bash-stderr>")),
+        with(claude("u3", "user", json!(notice)), "origin", origin),
+    ];
+    assert_eq!(
+        texts("claude-code", &claudes),
+        ["[user's shell] make test\n=>\nok\nslow", "[TaskOutput] task_id: a01\n=>\nIt is 4310."]
+    );
+    let ran = "<user_shell_command>\n<command>\nmake test\n</command>\n<result>\nExit code: 2\nOutput:\nno\n</result>\n</user_shell_command>";
+    let codexs = [codex_message("m1", "user", ran, Some(json!(["shell.user_command"])))];
+    assert_eq!(texts("codex", &codexs), ["[user's shell] make test\n=> failed\nExit code: 2\nOutput:\nno"]);
+    let typed = [codex_message("m1", "user", ran, Some(json!(["user.text"])))];
+    assert!(!format!("{:?}", texts("codex", &typed)).contains("user's shell"));
+    let ran = "I ran the following shell command:\n```sh\nls\n```\n\nThis produced the following result:\n```\na.txt\n```";
+    assert_eq!(texts("gemini", &[header(), gemini("1", "user", ran)]), ["[user's shell] ls\n=>\na.txt"]);
+    assert_eq!(of("gemini").tool("user's shell"), ToolKind::Shell);
 }
 
 // Codex
@@ -810,6 +926,7 @@ fn the_other_recorded_files_give_what_was_said_in_them() {
                 (Role::Assistant, "We use tabs."),
                 (Role::Tool, "[Bash] command: ls -la"),
                 (Role::Assistant, "Listed; tabs it is."),
+                (Role::Tool, "[user's shell] echo from bash mode\n=>\nfrom bash mode"),
                 (Role::Assistant, "Second answer."),
                 (Role::User, "Second question"),
                 (Role::Assistant, "After clear."),

@@ -2,6 +2,7 @@
 //! a reader is shown in `section` and `recall`.
 
 use crate::base::error::{Error, Result};
+use crate::base::repository;
 use crate::base::text::{visible, whole_lines};
 use crate::memory::pipeline::reply::Text;
 use crate::memory::record::unproven;
@@ -70,9 +71,10 @@ impl Filter {
     }
 }
 
-/// Is it a note of this repository: with scope `repo`, and with a source that names the repository?
+/// Is it a note of this repository: with scope `repo`, and with a source that names the repository, or a directory around it?
 pub fn belongs_to(meta: &Meta, repo: &str) -> bool {
-    meta.scope == Scope::Repo && meta.sources.iter().any(|source| source.repo.as_deref() == Some(repo))
+    let mut repos = meta.sources.iter().filter_map(|source| source.repo.as_deref());
+    meta.scope == Scope::Repo && repos.any(|its| repository::includes(its, repo))
 }
 
 /// A change to a note. `None` leaves the field as it is.

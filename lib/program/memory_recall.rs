@@ -219,7 +219,7 @@ fn write_cache(root: &Root, config: Option<&Path>) {
 }
 
 fn answer(
-    spec: &Spec,
+    spec: &'static Spec,
     config: Option<&Path>,
     env: &Env,
     deadline: Deadline,

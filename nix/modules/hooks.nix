@@ -46,13 +46,15 @@ let
       Stop = group { } capture 10;
       SessionEnd = group { } capture 10;
     };
+  sub-agents = harness: { SubagentStart = group { } (commands harness).recall 5; };
 in
 {
   amp.configFiles = {
     "amp/plugins/agent-memory.ts".text = plugin ../../examples/amp/memory.ts;
     "amp/skills/agent-memory/SKILL.md".text = builtins.readFile ../../examples/amp/SKILL.md;
   };
-  claude-code.homeFiles.".claude/settings.json".settings.hooks = claude "claude-code";
+  claude-code.homeFiles.".claude/settings.json".settings.hooks =
+    claude "claude-code" // sub-agents "claude-code";
   codex.homeFiles.".codex/hooks.json".settings.hooks =
     let
       inherit (commands "codex") capture;
@@ -107,5 +109,6 @@ in
     };
   opencode.configFiles."opencode/plugin/agent-memory.js".text =
     plugin ../../examples/opencode/memory.js;
-  qwen-code.homeFiles.".qwen/settings.json".settings.hooks = claude "qwen-code";
+  qwen-code.homeFiles.".qwen/settings.json".settings.hooks =
+    claude "qwen-code" // sub-agents "qwen-code";
 }

@@ -31,6 +31,7 @@ pub struct MemoryConfig {
     pub schedule: Schedule,
     #[serde(default)]
     pub sync: Sync,
+    pub recall: Recall,
     pub agents_md: AgentsMd,
     pub harnesses: BTreeMap<String, HarnessConfig>,
     pub redact: Redact,
@@ -85,6 +86,13 @@ pub struct Sync {
     pub remote: Option<String>,
     /// `own` if nobody else can write to the remote, else `shared`. `None`: as `memory-sync` was told.
     pub trust: Option<String>,
+}
+
+/// What the hooks of programs are given.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Recall {
+    /// Sub-agents get the notes that match their task.
+    pub subagents: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -53,7 +53,7 @@ fn each_fault_names_line_key_and_what_is_near() {
         ("{\"llm\": {\"presets\": {\"a\": \"x\",\n\"a\": \"y\"}}}", "line 2, llm.presets.a: is there twice"),
         (
             r#"{"": 1}"#,
-            "line 1, \"\": unknown key; known keys are agentsMd, capture, harnesses, llm, redact, schedule, storage, sync, trustedDirectories",
+            "line 1, \"\": unknown key; known keys are agentsMd, capture, harnesses, llm, recall, redact, schedule, storage, sync, trustedDirectories",
         ),
         (r#"{"llm\n": {"command": "x"}}"#, "line 1, \"llm\\n\": unknown key; did you mean \"llm\"?"),
         ("[]", "line 1: expected an object, found a list"),

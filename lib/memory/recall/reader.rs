@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::harness::HARNESSES;
 use crate::harness::payload::Payload;
-use crate::harness::spec::{RecallForm, Spec, When};
+use crate::harness::spec::{HookEvent, RecallForm, Spec, When};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ pub enum Event {
         is_unheard: bool,
     },
     Prompt(String),
+    /// A sub-agent begins its work. The session's file says what that is.
+    SubAgent(PathBuf),
     /// The program is about to forget what the session was given. There is no start after it.
     Compaction,
     /// Nothing to answer.
@@ -51,6 +53,7 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     let named = HARNESSES.iter().flat_map(|spec| spec.events).find(|event| event.name == name);
     let is_sub_agent = ["agent_id", "agentId", "parentAgentId"].iter().any(|key| text(key).is_some());
     let when = match named {
+        Some(HookEvent { when: When::SubAgent, .. }) => Some(When::SubAgent),
         // Its prompt is the agent's, not a person's.
         _ if is_sub_agent => None,
         Some(event) => Some(event.when),
@@ -71,6 +74,9 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
             is_unheard: spec.recall.unheard.contains(&source),
         },
         Some(When::Prompt) => Event::Prompt(text("prompt").unwrap_or_default().to_owned()),
+        Some(When::SubAgent) => {
+            text("transcript_path").map_or(Event::Other, |path| Event::SubAgent(PathBuf::from(path)))
+        }
         Some(When::Forgetting) => Event::Compaction,
         Some(When::End) | None => Event::Other,
     };
@@ -145,6 +151,11 @@ mod tests {
             ("claude-code", r#"{"hook_event_name":"UserPromptSubmit"}"#, prompt("")),
             ("claude-code", r#"{"hook_event_name":"Stop","prompt":"x"}"#, Event::Other),
             ("copilot", r#"{"sessionId":"s","prompt":"x","agentId":"a","parentAgentId":"s"}"#, Event::Other),
+            (
+                "claude-code",
+                r#"{"hook_event_name":"SubagentStart","agent_id":"a","transcript_path":"/s.jsonl"}"#,
+                Event::SubAgent(PathBuf::from("/s.jsonl")),
+            ),
             ("copilot", "{}", Event::Other),
         ] {
             assert_eq!(heard(reader, json).event, event, "{json}");

@@ -33,9 +33,9 @@ pub(super) struct Session {
     /// empty where it is not known.
     #[serde(deserialize_with = "given")]
     pub(super) notes: BTreeMap<EntryId, String>,
-    /// The notes of which it has had a line.
-    #[serde(default)]
-    pub(super) listed: BTreeSet<EntryId>,
+    /// The same of the notes of which it has had a line.
+    #[serde(default, deserialize_with = "given")]
+    pub(super) listed: BTreeMap<EntryId, String>,
     #[serde(skip)]
     path: PathBuf,
 }

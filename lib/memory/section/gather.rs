@@ -255,9 +255,8 @@ impl Pool {
     }
 
     /// The note with this id, if an audience may see it.
-    pub(super) fn note(&self, id: &EntryId) -> Option<&Note> {
-        let mut views = self.candidates.iter().map(|candidate| &candidate.view);
-        views.find(|view| view.meta.id == *id)?.note()
+    pub(super) fn view(&self, id: &EntryId) -> Option<&NoteView> {
+        self.candidates.iter().map(|candidate| &candidate.view).find(|view| view.meta.id == *id)
     }
 
     /// How many of the changes that wait are this audience's to know: those from its repository's sessions, or for `None`

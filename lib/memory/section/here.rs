@@ -4,7 +4,10 @@
 //! repository's notes come first, as they are the nearer ones, except before what a person wrote or accepted.
 
 use crate::memory::section::gather::{Group, Pool, Room, Section};
+use crate::memory::section::note;
 use crate::store::entry::EntryId;
+use crate::store::index::NoteView;
+use crate::store::persistence::Note;
 use std::collections::BTreeSet;
 
 /// The repository's notes take up so much of the room, in percent, and hot ones so much of what is theirs.
@@ -26,7 +29,13 @@ impl Pool {
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
     pub fn told(&self, id: &EntryId) -> String {
-        self.note(id).map(|note| note.entry.told()).unwrap_or_default()
+        let note = self.view(id).and_then(NoteView::note);
+        note.map(|note| note.entry.told()).unwrap_or_default()
+    }
+
+    /// The same of its line.
+    pub fn told_line(&self, id: &EntryId) -> String {
+        self.view(id).map(note::told_line).unwrap_or_default()
     }
 
     /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's
@@ -112,6 +121,28 @@ impl Had {
                 self.listed.extend(id_of_line(line));
             }
         }
+    }
+
+    /// Keeps those of which a section says what these notes say now.
+    pub fn confirm(&mut self, notes: impl Iterator<Item = Note>, sections: &[&str]) {
+        let stands = |said: &dyn Fn(bool) -> String| {
+            [false, true]
+                .into_iter()
+                .map(said)
+                .any(|said| sections.iter().any(|section| section.contains(&said)))
+        };
+        let mut had = Had::default();
+        for note in notes {
+            let id = note.entry.meta().id.clone();
+            if self.whole.contains(&id) && stands(&|waits| note::block(&note, waits)) {
+                had.whole.insert(id.clone());
+            }
+            let view = NoteView::of(note);
+            if self.listed.contains(&id) && stands(&|waits| note::line(&view, waits) + "\n") {
+                had.listed.insert(id);
+            }
+        }
+        *self = had;
     }
 }
 

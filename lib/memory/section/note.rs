@@ -2,6 +2,7 @@
 
 use crate::base::text::fences::fence;
 use crate::base::text::{cut, is_hidden};
+use crate::memory::hash::hash;
 use crate::memory::search::language::is_stop_word;
 use crate::memory::section::sanitize;
 use crate::store::entry::{By, Meta, one_line};
@@ -97,6 +98,11 @@ pub(super) fn line(view: &NoteView, waits: bool) -> String {
         None => name,
     };
     format!("- {first}{}{}", sanitize::line(&text), marks(&view.meta, waits))
+}
+
+/// A fingerprint of its line, whatever waits for it.
+pub fn told_line(view: &NoteView) -> String {
+    hash(line(view, false))
 }
 
 /// The directory of the notes in use.
