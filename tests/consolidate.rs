@@ -172,7 +172,7 @@ fn no_session_can_close_its_fence_or_bring_our_own_notes_back() {
 }
 
 /// A note of the repository that sessions are in, which an agent's session gave.
-fn learned(sandbox: &Sandbox, id: &str, title: &str, body: &str, more: &str) {
+pub(crate) fn learned(sandbox: &Sandbox, id: &str, title: &str, body: &str, more: &str) {
     let text = format!(
         "---\nid: {id}\ntitle: {title}\nsummary: {title} in short.\ntags: [topic__x]\nstatus: consolidated\n{more}tier: warm\n\
          scope: repo\nby: agent\ncreatedAt: 1771000000000\nupdatedAt: 1771000000000\nsources:\n  - {{harness: codex, \

@@ -1,6 +1,7 @@
 //! A secret that one rule finds is hidden on every route out of a session: prompts, notes, their history, proposals,
 //! tries, and what the programs print.
 
+use crate::consolidate::learned;
 use crate::memory_sync::git;
 use crate::support::llm::NOTE_EACH;
 use crate::support::{Sandbox, said};
@@ -58,23 +59,29 @@ fn what_a_command_printed_and_what_was_answered_are_hidden_across_turns() {
     assert!(!all.contains("Barnacle") && !all.contains("krabben4kutter"), "{all}");
 }
 
-/// A token in the thread's id, its directory, a title and a tag.
-#[test]
-fn a_secret_in_a_threads_id_path_title_or_tag_goes_nowhere() {
-    let token = format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap());
-    let sandbox = Sandbox::new();
-    sandbox.librarian(NOTE_EACH);
+fn token() -> String {
+    format!("ghp_{}", "aB3dE6gH9j".repeat(4).get(..36).unwrap())
+}
+
+/// Queues a session in which the user says something, with a token as its id and in its directory.
+fn queue(sandbox: &Sandbox, token: &str, says: &str) {
     let path = sandbox.work().join("t.jsonl");
-    let turn = |role: &str, text: &str| json!({"type": role, "uuid": role, "sessionId": token, "message": {"role": role, "content": text}});
-    sandbox.write(
-        &path,
-        format!("{}\n{}\n", turn("user", "Hello there, keep this."), turn("assistant", "Yes.")),
-    );
+    let turn = |role: &str, text: &str| json!({"type": role, "uuid": role, "sessionId": token, "promptSource": "typed", "message": {"role": role, "content": text}});
+    sandbox.write(&path, format!("{}\n{}\n", turn("user", says), turn("assistant", "Yes.")));
     sandbox.queue(&json!({
         "version": 1, "timestamp": "2026-02-13T14:30:05.123Z", "harness": "claude-code",
         "retrieval": {"method": "transcript", "path": path, "format": "claude-code", "sessionId": token},
         "context": {"cwd": format!("/home/u/{token}/things"), "repo": "github.com/o/r"},
     }));
+}
+
+/// A token in the thread's id, its directory, a title and a tag.
+#[test]
+fn a_secret_in_a_threads_id_path_title_or_tag_goes_nowhere() {
+    let token = token();
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    queue(&sandbox, &token, "Hello there, keep this.");
     let mut capture = sandbox.capture(&[
         "--title",
         &format!("Use {token}"),
@@ -118,4 +125,29 @@ fn an_error_that_quotes_the_session_does_not_quote_its_secret() {
     let (_, out, err) = sandbox.consolidated(&[]);
     let all = out + &err + &everything(&sandbox.store());
     assert!(err.contains("refused: [redacted:") && !all.contains("Makrele7Boje"), "{all}");
+}
+
+/// A change that waits for a person, and a call that failed: both quote what the model said.
+#[test]
+fn a_secret_goes_into_no_proposal_and_no_try() {
+    let token = token();
+    let proposes = format!(
+        "say([note('Use {token}', update='id__a1B2c3', body='After Makrele7Boje.', tags=['{token}', 'Makrele7Boje'])])"
+    );
+    let fails = format!("sys.stderr.write('{token} Makrele7Boje\\n'); sys.exit(1)");
+    for (script, place) in [(proposes, "proposals"), (fails, ".agent-memory")] {
+        let sandbox = Sandbox::new();
+        learned(&sandbox, "id__a1B2c3", "Retry rules", "Retry after 35 s, see src/retry.rs.", "");
+        sandbox.librarian(&script);
+        queue(&sandbox, &token, "The pw is Makrele7Boje. Retry after how long, src/retry.rs?");
+        let (_, out, err) = sandbox.consolidated(&[]);
+        let kept = everything(&sandbox.store().join(place));
+        assert!(kept.contains("[redacted:"), "{place}: {kept}{out}{err}");
+        let past = match place {
+            "proposals" => git(&sandbox.store(), &["log", "--all", "-p", "--format=%B", "--root", "-m"]),
+            _ => String::new(),
+        };
+        let all = kept + &sandbox.prompts().concat() + &out + &err + &past;
+        assert!(!all.contains(&token) && !all.contains("Makrele7Boje"), "{place}: {all}");
+    }
 }

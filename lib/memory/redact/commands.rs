@@ -3,10 +3,10 @@
 
 use memchr::{memchr, memmem, memrchr};
 
-use crate::memory::redact::chars::{BASE64, inner, past, until};
+use crate::memory::redact::chars::{BASE64, inner, until};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
-use crate::memory::redact::value::{chosen, dice, flagged, made, placeholder, random};
+use crate::memory::redact::value::{chosen, dice, flagged, made, placeholder, random, strong};
 use crate::memory::redact::views::decoded;
 
 /// How much of a command is read: bytes and words.
@@ -175,38 +175,16 @@ pub(super) fn call(near: &mut Near) {
         let Some(end) = memchr(rest[open], &rest[open + 1..]) else { return };
         let text = &rest[open + 1..open + 1 + end];
         let is_later = number > 1 || !rest[..open].trim_ascii().is_empty();
-        if flagged(text) && (is_alone || is_named || is_later && (chosen(text) || dice(text) || random(text)))
+        if flagged(text)
+            && (is_alone
+                || is_named
+                || is_later && (chosen(text) || strong(text) || dice(text) || random(text)))
         {
             return near.push(text);
         }
         let name = inner(text, b"#.[]=' ");
         is_named |= NAMES.name(name, true).is_some();
         rest = &rest[open + end + 2..];
-    }
-}
-
-/// `curl.exe -u USER:SECRET`, `curl <url> -u …`: where the words of a command line do not lead to it.
-pub(super) fn login_flag(near: &mut Near) {
-    let before = near.some_before(300);
-    if !["curl", "http ", "wget"].iter().any(|name| memmem::find(before, name.as_bytes()).is_some()) {
-        return;
-    }
-    let word = past(near.behind(), b" =\\\"'");
-    let word = until(word, |byte| byte.is_ascii_whitespace() || b"\"'\\`".contains(&byte));
-    if let Some(colon) = memchr(b':', word)
-        && made(&word[colon + 1..])
-    {
-        near.push(&word[colon + 1..]);
-    }
-}
-
-/// `IDENTIFIED BY 'SECRET'`, `PASSWORD 'SECRET'`
-pub(super) fn quoted(near: &mut Near) {
-    if let [quote @ (b'\'' | b'"'), inside @ ..] = past(near.behind(), b" =\\")
-        && let Some(end) = memchr(*quote, inside)
-        && flagged(&inside[..end])
-    {
-        near.push(&inside[..end]);
     }
 }
 

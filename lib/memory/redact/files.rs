@@ -8,32 +8,10 @@ use crate::memory::redact::chars::{BASE64, URL, inner, leading, past, trailing, 
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules::words;
-use crate::memory::redact::value::{chosen, made, placeholder, random, varied};
+use crate::memory::redact::value::{chosen, placeholder, random, varied};
 
 /// The longest document and the longest table, in bytes.
 const DOCUMENT: usize = 64 * 1024;
-
-/// A line of `.pgpass`: host, port, database, user, password.
-pub(super) fn pgpass(near: &mut Near) {
-    if near.at < near.done.line {
-        return;
-    }
-    let start = near.at - near.before().len();
-    near.done.line = near.end + near.behind().len();
-    let text = near.bytes[start..near.done.line].trim_ascii_end();
-    let quote = |byte: &u8| b" \"'".contains(byte);
-    let from = text[..(near.at - start).min(text.len())].iter().rposition(quote).map_or(0, |at| at + 1);
-    let text = until(&text[from..], |byte| quote(&byte));
-    let fields: Vec<&[u8]> = text.splitn(5, |byte| *byte == b':').collect();
-    let [_, port, _, _, secret] = fields[..] else { return };
-    if memchr(b':', secret).is_some_and(|at| at == 0 || secret[at - 1] != b'\\') {
-        return;
-    }
-    let is_port = port == b"*" || port.iter().all(u8::is_ascii_digit);
-    if is_port && fields.iter().all(|field| !field.is_empty() && !field.contains(&b' ')) && made(secret) {
-        near.push(secret);
-    }
-}
 
 /// `user:password@` after `://`, or only a token before the `@`.
 pub(super) fn url_login(near: &mut Near) {
@@ -195,9 +173,9 @@ fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
         text.len() <= 32
             && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(byte) || *byte >= 0x80)
     };
-    // A statement of code ends in `;`.
-    let is_code =
-        sign == b';' && heads.iter().any(|head| head.trim_ascii().is_empty() || head.contains(&b' '));
+    // A line of code ends in `;` or `,`.
+    let is_code = b",;".contains(&sign)
+        && heads.iter().any(|head| head.trim_ascii().is_empty() || sign == b';' && head.contains(&b' '));
     if heads.len() < 2 || is_code || !heads.iter().all(is_head) {
         return;
     }

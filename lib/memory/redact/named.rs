@@ -28,7 +28,7 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             b' ' if names.may_end(before) => flagged(&mut bare, at - 1),
             b' ' => None,
             b'|' | b'<' | b'"' | b'\n' => match before.last() {
-                Some(last) if BESIDE.contains(last) || names.may_end(before) => marked_up(bytes, at - 1),
+                Some(last) if BESIDE.has(*last) || names.may_end(before) => marked_up(bytes, at - 1),
                 _ => None,
             },
             b'=' | b':' => assigned(&mut bare, at - 1),
@@ -130,7 +130,9 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     };
     // `ENV NAME value` of a Dockerfile, `config set NAME value`.
     let set = length >= 4
-        && ["ENV ", "setx ", "#define ", " set ", "option "].iter().any(|set| verb.ends_with(set.as_bytes()));
+        && ["ENV ", "setx ", "#define ", " set ", "option ", "Env:"]
+            .iter()
+            .any(|set| verb.ends_with(set.as_bytes()));
     // `bindpw value`, alone on its line.
     let setting = is_first(verb);
     if !(word.starts_with(b"-") || set || setting || netrc()) {
@@ -153,7 +155,7 @@ fn marked_up(bytes: &[u8], at: usize) -> Option<Span> {
             NAMES.name(until(tag, |byte| byte == b' '), false)?
         }
         (_, before) => {
-            NAMES.name(&before[..before.len() - trailing(before, 24, |byte| BESIDE.contains(&byte))], true)?
+            NAMES.name(&before[..before.len() - trailing(before, 24, |byte| BESIDE.has(byte))], true)?
         }
     };
     let rest = from(bytes, at, 512);
@@ -193,7 +195,7 @@ fn marked_up(bytes: &[u8], at: usize) -> Option<Span> {
 }
 
 /// What may stand between a name and the end of its cell or tag.
-const BESIDE: &[u8] = b" *`:\"\r";
+static BESIDE: Class = Class::of(" *`:\"\r");
 
 /// The value after `from`, if it is a secret.
 fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment) -> Option<Span> {

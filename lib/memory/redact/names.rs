@@ -1,6 +1,7 @@
 //! Names for secrets: the words they end in, what their values look like, and how they are marked.
 
 use memchr::memmem;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, trailing, until};
@@ -12,13 +13,16 @@ use crate::memory::redact::value::{
 
 /// The longest name, in bytes.
 pub(super) const NAME: usize = 64;
+/// How much of a name says whether it is one for secrets, in bytes.
+const LAST_WORDS: usize = 48;
 /// The longest value, in bytes.
 pub(super) const VALUE: usize = 16 * 1024;
 
 /// What the rules say of names.
 pub(super) struct Names {
-    /// Kind, what the value looks like, and the last words of the names.
-    kinds: Vec<(&'static str, &'static str, Vec<&'static str>)>,
+    /// The last words of the names, in the order of the rules, by their last two letters: a word, its kind, and what the
+    /// value looks like.
+    last_words: HashMap<[u8; 2], Vec<[&'static str; 3]>>,
     endings: Vec<&'static str>,
     harmless: Vec<&'static str>,
     /// Kind and parts of the names.
@@ -42,18 +46,21 @@ impl Names {
             let mut parts = line.split_whitespace();
             Some((parts.next()?, parts.collect()))
         };
-        let kind = |line: &'static str| {
-            let mut parts = line.split_whitespace();
-            Some((parts.next()?, parts.next()?, parts.collect()))
-        };
         let mut names = Names {
-            kinds: section("names").filter_map(kind).collect(),
+            last_words: HashMap::new(),
             endings: words("endings"),
             harmless: words("harmless"),
             vendors: section("vendors").filter_map(vendor).collect(),
             last_three: [0; 26 * 26],
         };
-        for word in names.kinds.iter().flat_map(|(.., words)| words).chain(&names.endings) {
+        for line in section("names") {
+            let parts: Vec<&str> = line.split_whitespace().collect();
+            for word in &parts[2..] {
+                let end = word.as_bytes().last_chunk().copied().unwrap_or_default();
+                names.last_words.entry(end).or_default().push([word, parts[0], parts[1]]);
+            }
+        }
+        for word in names.last_words.values().flatten().map(|[word, ..]| word).chain(&names.endings) {
             if let [.., a, b, c] = word.as_bytes()
                 && let Some((first_two, third)) = place(*a, *b, *c)
             {
@@ -68,21 +75,25 @@ impl Names {
         if !self.may_end(before) {
             return None;
         }
-        let length = trailing(before, NAME, |byte| DOTTED.has(byte) || prose && byte == b' ');
-        let text = &before[before.len() - length..];
-        let (mut letters, mut many) = ([0; NAME], 0);
-        for byte in text.iter().filter(|byte| byte.is_ascii_alphanumeric()) {
-            letters[many] = byte.to_ascii_lowercase();
-            many += 1;
+        let is_part = |byte: &u8| DOTTED.has(*byte) || prose && *byte == b' ';
+        let near = &before[before.len().saturating_sub(LAST_WORDS)..];
+        let near =
+            near.iter().rev().take_while(|byte| is_part(byte)).filter(|byte| byte.is_ascii_alphanumeric());
+        let (mut letters, mut start) = ([0; LAST_WORDS], LAST_WORDS);
+        for byte in near {
+            start -= 1;
+            letters[start] = byte.to_ascii_lowercase();
         }
-        let flat = &letters[..many];
-        let flat = if flat.ends_with(b"b64") { flat } else { &flat[..many - numbering(flat)] };
+        let flat = &letters[start..];
+        let flat = if flat.ends_with(b"b64") { flat } else { &flat[..flat.len() - numbering(flat)] };
         let flat =
             self.endings.iter().find_map(|ending| flat.strip_suffix(ending.as_bytes())).unwrap_or(flat);
-        let ends = |word: &&str| flat.ends_with(word.as_bytes());
-        let is_last = |word: &&str| ends(word) && (word.len() > 5 || alone(text, word));
-        let (kind, rule, _) = self.kinds.iter().find(|(.., words)| words.iter().any(is_last))?;
-        (!self.harmless.iter().any(ends)).then_some(SecretName { text, kind, rule })
+        let ends = |word: &str| flat.ends_with(word.as_bytes());
+        let words = self.last_words.get(flat.last_chunk::<2>()?)?;
+        let text = &before[before.len() - trailing(before, NAME, |byte| is_part(&byte))..];
+        let is_last = |word: &str| ends(word) && (word.len() > 5 || alone(text, word));
+        let [_, kind, rule] = words.iter().find(|[word, ..]| is_last(word))?;
+        (!self.harmless.iter().any(|word| ends(word))).then_some(SecretName { text, kind, rule })
     }
 
     /// Can a name that ends here be one for secrets? The last three letters rule out nearly all others.

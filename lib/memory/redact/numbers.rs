@@ -2,10 +2,12 @@
 
 use memchr::memmem;
 use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
 
 use crate::base::text::BASE58;
 use crate::memory::redact::chars::{Class, inner};
 use crate::memory::redact::near::{Certainty, Span, from, place};
+use crate::memory::redact::rules::words;
 use crate::memory::redact::value::random;
 
 /// A number is found by looking at every so many bytes: the shortest has 13 digits. One less than that, because the place
@@ -120,17 +122,14 @@ fn is_card(bytes: &[u8], number: &[u8]) -> bool {
         && luhn(&digits)
 }
 
+static CARDS: LazyLock<Vec<&str>> = LazyLock::new(|| words("cards"));
+
 /// Is there a word for cards near the number? One in ten numbers has a valid check digit.
 fn is_about_cards(bytes: &[u8], number: &[u8]) -> bool {
     let start = place(bytes, number);
     let near =
         bytes[start.saturating_sub(48)..bytes.len().min(start + number.len() + 32)].to_ascii_lowercase();
-    [
-        "card", "visa", "master", "amex", "karte", "carte", "tarjeta", "carta", "kort", "cvv", "cvc", "exp ",
-        "expir", "pan:", "cc:",
-    ]
-    .iter()
-    .any(|word| memmem::find(&near, word.as_bytes()).is_some())
+    CARDS.iter().any(|word| memmem::find(&near, word.as_bytes()).is_some())
 }
 
 /// The first digits and the lengths of the large networks (ISO/IEC 7812).

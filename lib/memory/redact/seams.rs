@@ -20,11 +20,9 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             b'\n' => &bytes[..mark - trailing(&bytes[..mark], 6, |byte| MARGIN.contains(&byte))],
             _ => &bytes[..mark],
         };
+        let Some(behind) = seam(bytes, before.len()) else { continue };
         let first = &before[before.len() - trailing(before, SIDE, inside)..];
-        if may_be_cut(first)
-            && let Some(behind) = seam(bytes, before.len())
-            && search::begins_in(first)
-        {
+        if may_be_cut(first) && search::begins_in(first) {
             joined(bytes, first, behind, spans);
         }
     }

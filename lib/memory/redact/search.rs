@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
-use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
-use crate::memory::redact::value::{blanked, dice, made, placeholder, random, varied};
+use crate::memory::redact::rules::{self, Classes, Rule};
+use crate::memory::redact::value::{blanked, dice, flagged, made, placeholder, random, varied};
 use crate::memory::redact::{commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
@@ -26,6 +26,7 @@ fn check(name: &str) -> Option<Check> {
         "unnamed" => Check::Token(|value| random(value) && !placeholder(value)),
         "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
         "password" => Check::Value(|value| made(value) || dice(value)),
+        "flagged" => Check::Value(flagged),
         "given" => Check::Value(|value| !placeholder(value)),
         "login" => Check::Value(is_login),
         "said_password" => Check::Finder(sentences::password),
@@ -41,13 +42,10 @@ fn check(name: &str) -> Option<Check> {
         }),
         "decoder" => Check::Finder(commands::decoder),
         "literal" => Check::Finder(commands::literal),
-        "quoted" => Check::Finder(commands::quoted),
         "piped" => Check::Finder(commands::piped),
         "expect" => Check::Finder(commands::expect),
         "call" => Check::Finder(commands::call),
-        "login_flag" => Check::Finder(commands::login_flag),
         "url_login" => Check::Finder(files::url_login),
-        "pgpass" => Check::Finder(files::pgpass),
         "kubernetes" => Check::Finder(files::kubernetes),
         "cookies" => Check::Finder(files::cookies),
         "putty" => Check::Finder(files::putty),
@@ -77,30 +75,17 @@ fn is_login(coded: &[u8]) -> bool {
 }
 
 /// A keyword of a rule.
+#[derive(Clone)]
 struct Keyword {
     text: String,
     rule: usize,
-    /// See [`list`].
-    list: usize,
-    /// Its first four bytes, or all of fewer, and which bits of them count.
-    start: (u32, u32),
-}
-
-/// The first four bytes without what tells capitals from small letters: a filter before the bytes are compared.
-fn start(text: &[u8]) -> (u32, u32) {
-    let byte = |so_far: (u32, u32), at: usize| match text.get(at) {
-        Some(byte) => (so_far.0 << 8 | u32::from(byte | 0x20), so_far.1 << 8 | 0xff),
-        None => (so_far.0 << 8, so_far.1 << 8),
-    };
-    (0..4).fold((0, 0), byte)
 }
 
 struct Search {
     rules: Vec<(Rule, Check)>,
     classes: Classes,
-    /// The keywords by their [`list`], each list in the order of the rules, and where each list begins.
-    keywords: Vec<Keyword>,
-    lists: Vec<usize>,
+    /// The keywords by their [`list`], in the order of the rules.
+    lists: Vec<Vec<Keyword>>,
     /// One bit for each [`hash`] of the first three bytes.
     threes: Box<Hashes>,
     /// One bit for each hash of the first four bytes, or of all three.
@@ -151,8 +136,7 @@ impl Search {
         let mut search = Search {
             rules: Vec::with_capacity(rules.len()),
             classes,
-            keywords: Vec::with_capacity(2 * rules.len()),
-            lists: vec![0; LISTS + 1],
+            lists: vec![Vec::new(); LISTS],
             threes: table(),
             fours: table(),
         };
@@ -161,39 +145,34 @@ impl Search {
             let pattern = &mut rule.pattern;
             let alone = pattern.group.is_none() && pattern.before.is_none();
             pattern.edge |= alone && matches!(check, Check::Token(_));
+            let (ignores_case, next) = (pattern.ignores_case, pattern.runs.first().map(|run| run.class));
             for text in std::mem::take(&mut pattern.keywords) {
-                search.start(text.as_bytes(), pattern.runs.first().map(|run| run.class));
-                if pattern.ignores_case {
-                    // Capitals, and a capital first: all cases that the filter lets through.
-                    let upper = text.to_ascii_uppercase();
-                    search.start(upper.as_bytes(), None);
-                    search.start(&[&upper.as_bytes()[..1], &text.as_bytes()[1..]].concat(), None);
-                }
-                let list = list(text.as_bytes());
-                search.lists[list + 1] += 1;
-                let start = start(text.as_bytes());
-                search.keywords.push(Keyword { text, rule: search.rules.len(), list, start });
+                search.add(&Keyword { text, rule: search.rules.len() }, ignores_case, next);
             }
             search.rules.push((rule, check));
         }
-        search.keywords.sort_by_key(|keyword| keyword.list);
-        (0..LISTS).for_each(|list| search.lists[list + 1] += search.lists[list]);
         search
     }
 
-    /// Sets the bits of a keyword; `next` is the class of what follows a short one.
-    fn start(&mut self, text: &[u8], next: Option<usize>) {
-        let word = |bytes: &[u8]| bytes.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte));
-        let bytes = 0..=255;
-        if let [first, second] = text {
-            let thirds = bytes.filter(|third| next.is_none_or(|class| self.classes[class].1.has(*third)));
-            thirds
-                .collect::<Vec<u8>>()
-                .into_iter()
-                .for_each(|third| self.start(&[*first, *second, third], None));
-        } else {
-            set(&mut self.threes, word(&text[..3]));
-            set(&mut self.fours, word(&text[..text.len().min(4)]));
+    /// Adds a keyword; `next` is the class of what follows a short one.
+    fn add(&mut self, keyword: &Keyword, ignores_case: bool, next: Option<usize>) {
+        let text = keyword.text.as_bytes();
+        let follows = |byte: &u8| next.is_none_or(|class| self.classes[class].1.has(*byte));
+        let thirds =
+            (0..=255).filter(|byte| text.len() > 2 || follows(byte)).map(|byte| [text, &[byte]].concat());
+        for start in thirds.take(if text.len() > 2 { 1 } else { 256 }).collect::<Vec<_>>() {
+            let start = &start[..start.len().min(4).min(text.len().max(3))];
+            // Capitals, and a capital first: all cases that the filter lets through.
+            let upper = start.to_ascii_uppercase();
+            let title = [&upper[..1], &start[1..]].concat();
+            for cased in [start, &upper, &title].iter().take(if ignores_case { 3 } else { 1 }) {
+                set(&mut self.threes, word(&cased[..3]));
+                set(&mut self.fours, word(cased));
+            }
+            let list = &mut self.lists[list(start)];
+            if list.last().is_none_or(|last| (last.rule, &last.text) != (keyword.rule, &keyword.text)) {
+                list.push(keyword.clone());
+            }
         }
     }
 
@@ -217,29 +196,29 @@ impl Search {
 
     /// The keywords at a position.
     fn keywords<'s>(&'s self, bytes: &'s [u8], at: usize) -> impl Iterator<Item = &'s Keyword> {
-        let rest = &bytes[at..];
-        let here = start(rest).0;
+        let (rest, begins) = (&bytes[at..], begins(bytes, at));
         let is_here = move |keyword: &&Keyword| {
-            if here & keyword.start.1 != keyword.start.0 {
-                return false;
-            }
-            let (text, Pattern { ignores_case, edge, .. }) =
-                (keyword.text.as_bytes(), &self.rules[keyword.rule].0.pattern);
-            let same = |said: &[u8]| said == text || *ignores_case && said.eq_ignore_ascii_case(text);
-            rest.get(..text.len()).is_some_and(same) && (!edge || begins(bytes, at))
+            let (text, pattern) = (keyword.text.as_bytes(), &self.rules[keyword.rule].0.pattern);
+            let same = |said: &[u8]| match pattern.ignores_case {
+                true => said.eq_ignore_ascii_case(text),
+                false => said == text,
+            };
+            (begins || !pattern.edge) && rest.get(..text.len()).is_some_and(same)
         };
-        let list = list(rest);
-        self.keywords[self.lists[list]..self.lists[list + 1]].iter().filter(is_here)
+        self.lists[list(rest)].iter().filter(is_here)
     }
 }
 
 /// The number of lists of keywords.
-const LISTS: usize = 1024;
+const LISTS: usize = 4096;
 
-/// The list with the keywords that begin like this, by their first two bytes in lower case.
+/// The list with the keywords that begin like this, by their first three bytes in lower case.
 fn list(text: &[u8]) -> usize {
-    let lower = |at: usize| text.get(at).map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
-    (lower(0) << 5 ^ lower(1)) % LISTS
+    hash(word(&text[..text.len().min(3)]) | 0x20_2020) % LISTS
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte))
 }
 
 /// The number of bits in a table of hashes.

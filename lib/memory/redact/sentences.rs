@@ -10,7 +10,8 @@ use crate::memory::redact::chars::{count, inner, leading, past, trailing, until}
 use crate::memory::redact::near::{Certainty, Near, Span, from, place};
 use crate::memory::redact::rules::words;
 use crate::memory::redact::value::{
-    chosen, dice, dotted, made_up, mixed, odd_hex, password as passes, phrase, placeholder, random, strong,
+    chosen, dice, dotted, identifier, made_up, mixed, odd_hex, password as passes, phrase, placeholder,
+    random, strong,
 };
 
 /// The most words between what is named and what is said of it: "the password of the new server is now …".
@@ -38,6 +39,7 @@ struct Candidate<'a> {
     connected: bool,
 }
 
+static SUFFIXES: LazyLock<Vec<&str>> = LazyLock::new(|| words("suffixes"));
 static LINKS: LazyLock<Vec<&str>> = LazyLock::new(|| words("links"));
 static JOINS: LazyLock<Vec<&str>> = LazyLock::new(|| words("joins"));
 
@@ -78,16 +80,30 @@ pub(super) fn around(near: &mut Near) {
     let next = until(from(near.bytes, near.done.around + 1, LONGEST), |byte| byte == b'\n');
     let said = behind_speaker(next);
     let is_other = names_other(inner(&next[..next.len() - said.len()], b": "));
-    let is_alone = !said.trim_ascii().contains(&b' ') || behind.contains(&b'?');
-    let next = if is_alone && !is_other { said } else { b"" };
-    let line = &near.bytes[start..near.done.around];
+    // A list of constants goes on.
+    let ends_in_code = behind.trim_ascii_end().last().is_some_and(|byte| b",;{(".contains(byte));
+    let is_alone = !ends_in_code && !said.trim_ascii().contains(&b' ') || behind.contains(&b'?');
     let ends =
         |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;<>()[]{}|=\\".contains(byte) || *byte >= 0xE2;
-    // `"requestId": "…"`, `sha256: …`: what names something else.
+    let line = &near.bytes[start..near.done.around];
+    // Of a line that is too long, the last word may be cut.
+    let goes_on = near.bytes.get(near.done.around).is_some_and(|byte| *byte != b'\n');
+    let line = if goes_on { &line[..line.iter().rposition(ends).unwrap_or(0)] } else { line };
+    let next = if is_alone && !is_other && !goes_on { said } else { b"" };
+    // `"requestId": "…"`, `sha256: …`: what names something else. Where a line is cut, so may be a name and its value.
+    let is_cut = start > 0 && near.bytes[start - 1] != b'\n';
     let mut named = false;
-    for token in line.split(ends).chain(next.split(ends)) {
-        let token = inner(token, b".:!?*-");
-        if token.is_empty() || std::mem::replace(&mut named, names_other(token)) || token.len() < 8 {
+    let tokens = line.split(ends).chain(next.split(ends)).map(|token| inner(token, b".:!?*-"));
+    for token in tokens.filter(|token| !token.is_empty()).skip(2 * usize::from(is_cut)) {
+        if std::mem::replace(&mut named, names_other(token)) || token.len() < 8 {
+            continue;
+        }
+        // `name(`, `name="`, and somebody who is mentioned.
+        let is_name = match &near.bytes[place(near.bytes, token) + token.len()..] {
+            [b'=', next, ..] => next.is_ascii_alphanumeric() || b"\"'".contains(next),
+            rest => rest.starts_with(b"(") || token[0] == b'@' || identifier(token),
+        };
+        if is_name {
             continue;
         }
         let last = memchr::memrchr(b':', token).map_or(token, |at| &token[at + 1..]);
@@ -110,11 +126,16 @@ pub(super) fn around(near: &mut Near) {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).collect();
     let is_word = |word: &[u8]| word.iter().all(u8::is_ascii_alphanumeric);
     let apart = words.chunk_by(|one, next| one.len() == next.len() && is_word(one) && is_word(next));
-    for same in apart.filter(|same| same.len() >= 6 && !same[0].is_empty()) {
+    for same in
+        apart.filter(|same| same.len() >= 6 && !same[0].is_empty() || same.len() > 3 && same[0].len() == 4)
+    {
         let start = place(near.bytes, same[0]);
         let text = &near.bytes[start..place(near.bytes, same[same.len() - 1]) + same[0].len()];
         let digits = same.iter().filter(|word| word.iter().any(u8::is_ascii_digit)).count();
-        if digits > 1 && text.iter().any(u8::is_ascii_alphabetic) {
+        let is_mixed = |word: &&[u8]| {
+            word.len() < 2 || word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic)
+        };
+        if digits > 1 && same.iter().any(is_mixed) && text.iter().any(u8::is_ascii_alphabetic) {
             near.push(text);
         }
     }
@@ -140,16 +161,14 @@ fn is_joined(token: &[u8]) -> bool {
         && trailing(token, 9, |byte| byte.is_ascii_digit()) > 2
 }
 
+static OTHERS: LazyLock<Vec<&str>> = LazyLock::new(|| words("others"));
+
 fn names_other(word: &[u8]) -> bool {
-    const ENDS: [&str; 11] = [
-        "id", "hash", "sha256", "digest", "commit", "integrity", "from", "checksum", "fingerprint", "md5",
-        "sha1",
-    ];
     let ends = |end: &&str| {
         let at = word.len().checked_sub(end.len());
         at.is_some_and(|at| word[at..].eq_ignore_ascii_case(end.as_bytes()))
     };
-    ENDS.iter().any(ends)
+    OTHERS.iter().any(ends)
 }
 
 /// What somebody says behind a name, as `bob: ` and `[10:41] bob: ` and `<bob> `.
@@ -181,7 +200,12 @@ fn below(near: &mut Near, is_secret: impl Fn(&[u8]) -> bool) {
 
 /// "SECRET is the password", "use SECRET as the password of …"
 fn said_before(near: &mut Near) {
-    if near.word().last() != Some(&b' ') && near.behind().first().is_some_and(u8::is_ascii_alphanumeric) {
+    let ending = until(near.behind(), |byte| byte.is_ascii_punctuation() || byte == b' ');
+    if near.word().last() != Some(&b' ')
+        && !ending.is_empty()
+        && ending.is_ascii()
+        && !is_in(&SUFFIXES, ending)
+    {
         return;
     }
     if near.word()[0] >= 0xE3 {
@@ -201,8 +225,10 @@ fn said_before(near: &mut Near) {
         }
         let lower = String::from_utf8_lossy(word).to_lowercase();
         if linked && let Some(text) = quoted.or_else(|| candidate(word, false).map(|said| said.text)) {
-            let good =
-                chosen(text) || strong(text) || phrase(text) && (quoted.is_none() || !text.contains(&b' '));
+            let good = chosen(text)
+                || strong(text)
+                || random(text)
+                || phrase(text) && (quoted.is_none() || !text.contains(&b' '));
             if good && (strong(text) || !is_path(text)) && !placeholder(text) {
                 return near.push(text);
             }
@@ -236,7 +262,7 @@ fn said_unspaced(near: &mut Near) {
 /// The text in quotes at the end.
 fn quoted_end(text: &[u8]) -> Option<&[u8]> {
     let (open, inside) =
-        QUOTES.iter().find_map(|(open, close)| Some((open, text.strip_suffix(close.as_bytes())?)))?;
+        QUOTES.chunks_exact(2).find_map(|pair| Some((pair[0], text.strip_suffix(pair[1].as_bytes())?)))?;
     let start = memmem::rfind(inside, open.as_bytes())? + open.len();
     Some(inside[start..].trim_ascii()).filter(|text| (4..=64).contains(&text.len()))
 }
@@ -269,11 +295,11 @@ pub(super) fn token(near: &mut Near) {
         return;
     }
     said(near, |said| {
-        let digits = count(said.text, u8::is_ascii_digit);
-        let letters = count(said.text, u8::is_ascii_alphabetic);
-        // Names of code are words with few digits.
-        let name = digits * 10 < letters && said.text.contains(&b'_');
-        said.text.len() >= 16 && digits > 1 && !name && !is_path(said.text) && random(said.text)
+        said.text.len() >= 16
+            && count(said.text, u8::is_ascii_digit) > 1
+            && !identifier(said.text)
+            && !is_path(said.text)
+            && random(said.text)
     });
     below(near, |text| {
         text.len() >= 16 && text.iter().any(u8::is_ascii_digit) && random(text) && !is_path(text)
@@ -357,7 +383,7 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
         Some(_) if !ends_in_word => {}
         Some(byte) if byte.is_ascii_alphanumeric() => {
             let ending = word(behind);
-            if !is_in(&["en", "et", "n", "t", "a", "do", "ot", "si", "em", "ul", "ini", "ni"], ending) {
+            if !is_in(&SUFFIXES, ending) {
                 return;
             }
             rest = &behind[ending.len()..];
@@ -429,22 +455,13 @@ fn word(text: &[u8]) -> &[u8] {
     until(text, |byte| byte.is_ascii_whitespace() || b",;:=".contains(&byte))
 }
 
-const QUOTES: [(&str, &str); 9] = [
-    ("\\\"", "\\\""),
-    ("\"", "\""),
-    ("'", "'"),
-    ("`", "`"),
-    ("“", "”"),
-    ("„", "“"),
-    ("«", "»"),
-    ("「", "」"),
-    ("‘", "’"),
-];
+/// What opens and what closes quoted text, in turn.
+static QUOTES: LazyLock<Vec<&str>> = LazyLock::new(|| words("quotes"));
 
 /// The word or the quoted text at the start.
 fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
     if let Some((inside, close)) =
-        QUOTES.iter().find_map(|(open, close)| Some((strip_prefix(rest, open)?, close)))
+        QUOTES.chunks_exact(2).find_map(|pair| Some((strip_prefix(rest, pair[0])?, pair[1])))
     {
         let end = memmem::find(inside, close.as_bytes())?;
         let text = inner(&inside[..end], b" \xc2\xa0");

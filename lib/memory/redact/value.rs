@@ -4,7 +4,7 @@ use memchr::memmem;
 use std::sync::LazyLock;
 
 use crate::base::text::escape;
-use crate::memory::redact::chars::{count, leading, trailing};
+use crate::memory::redact::chars::{WORD, count, leading, trailing};
 use crate::memory::redact::rules::words;
 
 /// How much of a value is checked, in bytes: a random value is random from the start.
@@ -48,7 +48,7 @@ pub(super) fn random(value: &[u8]) -> bool {
         some if some >= 0.12 => worded < 0.60,
         _ => pairs >= 11 && pairs + 1 == value.len() && worded < 0.50,
     };
-    is_random && !version(value) && !fields(value)
+    is_random && !version(value)
 }
 
 /// The version of a package: `1:4.13+dfsg1-1+deb12u1`, `2.36-9ubuntu3.1`. Its first two numbers are joined by a full stop, and
@@ -76,7 +76,7 @@ pub(super) fn version(value: &[u8]) -> bool {
 /// The names of fields, joined by colons: `pw_name:pw_uid:pw_gid`.
 fn fields(value: &[u8]) -> bool {
     let is_name = |name: &[u8]| {
-        (1..=16).contains(&name.len()) && name.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_')
+        (1..=16).contains(&name.len()) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
     };
     value.split(|byte| *byte == b':').count() > 2 && value.split(|byte| *byte == b':').all(is_name)
 }
@@ -105,11 +105,7 @@ pub(super) fn flagged(value: &[u8]) -> bool {
         && (made(value) || (number || phrase(value)) && !placeholder(value))
 }
 
-/// Words that join others in prose. Nobody's dice throw them.
-const JOINING: &[&str] = &[
-    "a", "an", "and", "as", "at", "by", "for", "in", "is", "it", "no", "not", "of", "on", "or", "out", "per",
-    "than", "the", "to", "up", "with",
-];
+static JOINING: LazyLock<Vec<&str>> = LazyLock::new(|| words("joining"));
 
 /// A passphrase: three words or more that a sign joins, or two with a blank.
 pub(super) fn phrase(value: &[u8]) -> bool {
@@ -244,6 +240,8 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
     let has = |part: &&str| memmem::find(sample, part.as_bytes()).is_some();
     opens
         || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && REFERENCES.iter().any(has))
+        || fields(sample)
+        || PLAIN.iter().any(|form| fits(form.as_bytes(), sample))
         || sample.ends_with(b"EXAMPLE")
         || sample.ends_with(b"EXAMPLEKEY")
         || sample == b"s3cr3t"
@@ -251,15 +249,42 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         || value.len() <= WORDY && of_words(sample, &[&PLACEHOLDERS])
 }
 
+/// Forms of what is not secret: times, addresses of hardware, packages.
+static PLAIN: LazyLock<Vec<&str>> = LazyLock::new(|| words("plain"));
+
+fn fits(form: &[u8], value: &[u8]) -> bool {
+    match (form, value) {
+        ([], _) => value.is_empty(),
+        ([b'*', rest @ ..], _) => (0..=value.len()).any(|at| fits(rest, &value[at..])),
+        ([b'9', rest @ ..], [b'0'..=b'9', value @ ..]) => fits(rest, value),
+        ([b'A', rest @ ..], [byte, value @ ..]) if byte.is_ascii_alphabetic() => fits(rest, value),
+        ([b'F', rest @ ..], [byte, value @ ..]) if byte.is_ascii_hexdigit() => fits(rest, value),
+        ([one, rest @ ..], [byte, value @ ..]) => one == byte && fits(rest, value),
+        _ => false,
+    }
+}
+
+/// Is it a name of code: words that `_` joins, in which letters and digits change places seldom?
+pub(super) fn identifier(value: &[u8]) -> bool {
+    let changes = |two: &&[u8]| {
+        let both = (sort(two[0]), sort(two[1]));
+        both.0 != both.1 && both != (b'A', b'a') && both.0 != b'.' && both.1 != b'.'
+    };
+    value.contains(&b'_')
+        && value.iter().all(|byte| WORD.has(*byte))
+        && value.windows(2).filter(changes).count() * 4 <= value.len()
+}
+
 /// The longest placeholder that is made of words.
 const WORDY: usize = 64;
 
 /// Signs of a template, of something left out, or of an address.
-const REFERENCES: &[&str] = &["...", "…", "xxxx", "XXXX", "****", "•••", "${", "$(", "{{", "#{", "<%", "://"];
+const REFERENCES: &[&str] = &["...", "…", "xxxx", "XXXX", "**", "•••", "${", "{{", "#{", "<%", "://"];
 
 /// `sk-xxxxxxxxxxxx`: a form with nothing in it.
 pub(super) fn blanked(value: &[u8]) -> bool {
-    value.windows(6).any(|six| b"xX*".contains(&six[0]) && six.iter().all(|byte| *byte == six[0]))
+    value.ends_with(b"EXAMPLE")
+        || value.windows(6).any(|six| b"xX*".contains(&six[0]) && six.iter().all(|byte| *byte == six[0]))
 }
 
 /// `1234567890`, `abcdefgh`, `00000000`: most characters follow from the one before.
@@ -291,7 +316,8 @@ fn of_words(value: &[u8], lists: &[&[&str]]) -> bool {
 
 /// Numbers in the names of types and methods.
 const SIZES: &[&[u8]] = &[
-    b"16", b"32", b"64", b"128", b"224", b"256", b"384", b"512", b"1024", b"2048", b"4096", b"509", b"25519",
+    b"11", b"12", b"16", b"32", b"64", b"128", b"224", b"256", b"384", b"512", b"1024", b"2048", b"4096",
+    b"509", b"25519",
 ];
 
 /// Can the letters be cut into words of the lists, without a rest?
@@ -335,31 +361,13 @@ fn sort(byte: u8) -> u8 {
     }
 }
 
-/// The 210 most common letter pairs in code and English prose: for each first letter, the second ones. They are 90 % of
-/// the pairs there and 31 % of random pairs, counted over some thousand files.
-const COMMON: [&str; 26] = [
-    "bcdgilmnprstuvy", "aeilou", "aehiklortu", "adeiosu", "acdefglmnpqrstvxy", "aefiloru", "ehirs", "aeiot",
-    "abcdefglmnoprstvz", "", "e", "adeilostuy", "aeimopsu", "acdefgiostuv", "bcdlmnoprstuvw", "aeiloprstuy",
-    "u", "acdegimnorstuy", "acehiopstuy", "acehiloprstuy", "bceilmnprst", "aei", "ahior", "ept", "ps", "e",
-];
-
-/// [`COMMON`] with one bit per second letter.
-static FOLLOWERS: [u32; 26] = {
-    let mut table = [0; 26];
-    let mut first = 0;
-    while first < 26 {
-        let seconds = COMMON[first].as_bytes();
-        let mut at = 0;
-        while at < seconds.len() {
-            table[first] |= 1 << (seconds[at] - b'a');
-            at += 1;
-        }
-        first += 1;
-    }
-    table
-};
+/// The common letter pairs, one bit for each second letter.
+static FOLLOWERS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let bits = |letters: &&str| letters.bytes().fold(0, |so_far, letter| so_far | 1 << (letter & 31));
+    words("pairs").iter().map(bits).collect()
+});
 
 fn follows(first: u8, second: u8) -> bool {
-    let letter = |byte: u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
-    FOLLOWERS.get(usize::from(letter(first))).is_some_and(|seconds| seconds >> (letter(second) & 31) & 1 == 1)
+    let first = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
+    FOLLOWERS.get(first).is_some_and(|seconds| seconds >> (second & 31) & 1 == 1)
 }

@@ -121,13 +121,12 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     {
         return Some((length, None));
     }
+    const ENTITIES: [(&[u8], char); 6] =
+        [(b"\\/", '/'), (b"&quot;", '"'), (b"&apos;", '\''), (b"&amp;", '&'), (b"&lt;", '<'), (b"&gt;", '>')];
+    if let Some((entity, sign)) = ENTITIES.iter().find(|(entity, _)| text.starts_with(entity)) {
+        return Some((entity.len(), Some(*sign)));
+    }
     match text {
-        [b'\\', b'/', ..] => Some((2, Some('/'))),
-        [b'&', b'q', b'u', b'o', b't', b';', ..] => Some((6, Some('"'))),
-        [b'&', b'a', b'p', b'o', b's', b';', ..] => Some((6, Some('\''))),
-        [b'&', b'a', b'm', b'p', b';', ..] => Some((5, Some('&'))),
-        [b'&', b'l', b't', b';', ..] => Some((4, Some('<'))),
-        [b'&', b'g', b't', b';', ..] => Some((4, Some('>'))),
         // In an address that is in another one.
         [b'%', b'2', b'5', first, second, ..] if escape(&[b'%', *first, *second]).is_some() => {
             let (sign, length) = escape(&[b'%', *first, *second])?;
@@ -168,14 +167,16 @@ const WRAPPED: usize = 48;
 pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans: &mut Vec<Span>) {
     let (mut done, mut text, mut found) = (0, Vec::new(), Vec::new());
     for at in (STEP - 1..bytes.len()).step_by(STEP) {
-        if at < done || !BASE64.has(bytes[at]) {
+        let is_inside = |byte: u8| BASE64.has(byte) && byte != b'=';
+        if at < done || !is_inside(bytes[at]) {
             continue;
         }
-        let start = at - trailing(&bytes[done..at], STEP, |byte| BASE64.has(byte));
+        let start = at - trailing(&bytes[done..at], STEP, is_inside);
         text.clear();
         done = start;
         loop {
-            let line = &bytes[done..done + leading(&bytes[done..], LONGEST, |byte| BASE64.has(byte))];
+            let many = leading(&bytes[done..], LONGEST, is_inside);
+            let line = &bytes[done..done + many + leading(&bytes[done + many..], 2, |byte| byte == b'=')];
             text.extend_from_slice(line);
             done += line.len();
             let margin = leading(from(bytes, done, 16), 16, |byte| b"\r\n \t>".contains(&byte));
@@ -186,9 +187,9 @@ pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans:
             }
             done += margin;
         }
-        let Some(text) = Some(&text).filter(|run| run.len() >= STEP).and_then(|run| decoded(run)) else {
-            continue;
-        };
+        // Words of prose and of code have no digits.
+        let may_be_coded = text.len() >= STEP && text.iter().any(u8::is_ascii_digit);
+        let Some(text) = Some(&text).filter(|_| may_be_coded).and_then(|run| decoded(run)) else { continue };
         found.clear();
         search(&text, &mut found);
         let kind = found.first().map(|first| first.kind);
@@ -229,12 +230,7 @@ pub(super) fn dumped(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans
         search(&text, &mut found);
         if let Some(first) = found.first() {
             let dump = bytes[zero..rest].trim_ascii_end();
-            spans.push(Span {
-                start: zero,
-                end: zero + dump.len(),
-                kind: first.kind,
-                certainty: Certainty::Place,
-            });
+            spans.push(Span::of(bytes, dump, first.kind, Certainty::Place));
         }
     }
 }

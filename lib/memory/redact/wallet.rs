@@ -59,7 +59,10 @@ fn listed(bytes: &[u8], start: usize) -> Option<&[u8]> {
 pub(super) fn said(near: &mut Near) {
     let rest = from(near.bytes, near.end, 600);
     let is_part = |byte: u8| {
-        byte.is_ascii_lowercase() || byte >= 0x80 || byte.is_ascii_digit() || b" ,.)\n:|\"'`".contains(&byte)
+        byte.is_ascii_lowercase()
+            || byte >= 0x80
+            || byte.is_ascii_digit()
+            || b" ,.()=\n:|\"'`".contains(&byte)
     };
     let text = &rest[..leading(rest, rest.len(), is_part)];
     let is_word =
@@ -69,9 +72,10 @@ pub(super) fn said(near: &mut Near) {
         .filter(is_word)
         .collect();
     let short = words.iter().take(MOST).filter(|word| word.len() <= 2 * LONGEST_WORD).count();
+    // Two more may come before the phrase: "write down".
     let known = words
         .iter()
-        .take(MOST)
+        .take(14)
         .filter(|word| PACKED.binary_search(&packed(&word[..word.len().min(LONGEST_WORD)])).is_ok())
         .count();
     let line = until(rest, |byte| byte == b'\n');
