@@ -5,6 +5,7 @@
 
 use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
+use crate::base::env::Env;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
 use crate::config::preset::LlmHome;
@@ -32,8 +33,8 @@ pub struct ShellCommand {
     pub(super) dir: PathBuf,
     /// How many commands of ours run above this one.
     pub(super) level: u32,
-    /// The run that this call is part of.
-    pub(super) run: Option<OsString>,
+    /// What it finds in its environment, whatever it is asked.
+    pub(super) vars: Vec<(&'static str, OsString)>,
     /// Whether its stderr is passed on as it comes. Otherwise its end is shown if the command fails.
     pub(super) is_heard: bool,
     pub(super) home: Option<LlmHome>,
@@ -48,11 +49,10 @@ impl ShellCommand {
             )));
         }
         let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
+        let mut vars = self.vars.clone();
         // Its hooks must not queue a run of ours as a session of the person.
-        let level = OsString::from((self.level + 1).to_string());
-        let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
+        vars.push((MEMORY_RUN, OsString::from("1")));
         vars.extend(self.home.iter().flat_map(|home| home.vars.clone()));
-        vars.extend(self.run.iter().map(|run| (RUN, run.clone())));
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
         let finished = exec::run(Invocation {
             input: prompt(request).into_bytes(),
@@ -81,12 +81,12 @@ impl ShellCommand {
 }
 
 /// The number of our commands above this process.
-pub fn level(env: &crate::base::env::Env) -> u32 {
+pub fn level(env: &Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// What a program that a run starts finds in its environment, besides ours: one level more, and the run's id.
-pub fn vars(env: &crate::base::env::Env) -> Vec<(&'static str, OsString)> {
+pub fn vars(env: &Env) -> Vec<(&'static str, OsString)> {
     let level = (LEVEL, OsString::from((level(env) + 1).to_string()));
     std::iter::once(level).chain(env.os(RUN).map(|run| (RUN, run.to_owned()))).collect()
 }
