@@ -6,8 +6,8 @@ use crate::provider::message::{
     ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, beside, count, message, outer, part, raw, read, system, text_at,
-    with, wrong_content,
+    self, StreamPiece, answer_text, arguments, beside, count, message, outer, part, raw, read, system,
+    text_at, with, wrong_content,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

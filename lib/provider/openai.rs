@@ -6,8 +6,8 @@ use crate::provider::message::{
     Unsupported,
 };
 use crate::provider::wire::{
-    self, Members, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part, raw,
-    read, system, text_at, tool_calls, with, with_role, wrong_content, wrong_message,
+    self, Members, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part,
+    raw, read, system, text_at, tool_calls, with, with_role, wrong_content, wrong_message,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -119,7 +119,8 @@ pub(super) fn tool(tool: &Tool) -> Value {
 
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let answer = outer(bytes)?;
-    let choices = part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;
+    let choices =
+        part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;
     let choice = choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
     // OpenRouter's, if the service behind it failed.
