@@ -31,7 +31,7 @@ use crate::config::model::Model;
 use crate::memory::redact::Redactor;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments, vars};
-use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
+use crate::provider::message::{Attachment, ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
 use crate::store::run_id::RunId;
 use crate::store::runs::Run;
@@ -227,30 +227,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if args.has("code") && prepared.schema.is_some() {
         return Err(Error::usage("option \"--code\" does not go together with the agent's schema"));
     }
-    let attached = args.texts("attach");
-    let from_stdin = attached.contains(&"-");
-    if from_stdin && args.has("no-stdin") {
-        return Err(Error::usage("\"--attach -\" and \"--no-stdin\" do not go together"));
-    }
-    let read = || match args.has("no-stdin") {
-        true => Ok(None),
-        false => stdin::read_bytes(&piped_in(scope.deadline), reporter),
-    };
-    let mut bytes = if from_stdin { read()? } else { None };
-    let files = attachments::read(&attached, &mut bytes, env)?;
-    prepared.check_files(&files)?;
-    // A fault of the files is told before anything is waited for.
-    bytes = if from_stdin { None } else { read()? };
-    if let Some(kind) = bytes.as_deref().and_then(attachments::media) {
-        return Err(
-            Error::usage(format!("what is piped in is no text but {kind}")).hint("attach it with --attach -")
-        );
-    }
-    let piped = bytes.and_then(|bytes| stdin::text_of(bytes, reporter));
+    let (files, piped) = input(args, &prepared, scope)?;
     if needs_prompt && piped.is_none() && !args.has("skip-empty") {
         return Err(nothing_to_do());
     }
-    if args.has("skip-empty") && !from_stdin && piped.is_none() && !stdin::is_terminal() {
+    let is_attached = args.texts("attach").contains(&"-");
+    if args.has("skip-empty") && !is_attached && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(());
     }
@@ -297,6 +279,31 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let turns = TurnFile::new(RunId::parse(&begun.id)?, Arc::clone(&start), env, *reporter);
     let task = Task { args, scope, started, prepared, log, conversation, start };
     task.recorded(&global, turns, 0, begun, request, stdout)
+}
+
+/// The attached files, and the text that is piped in.
+fn input(args: &Args, prepared: &PreparedAgent, scope: Scope) -> Result<(Vec<Attachment>, Option<String>)> {
+    let Scope { env, deadline, reporter, .. } = scope;
+    let attached = args.texts("attach");
+    let from_stdin = attached.contains(&"-");
+    if from_stdin && args.has("no-stdin") {
+        return Err(Error::usage("\"--attach -\" and \"--no-stdin\" do not go together"));
+    }
+    let read = || match args.has("no-stdin") {
+        true => Ok(None),
+        false => stdin::read_bytes(&piped_in(deadline), &reporter),
+    };
+    let mut bytes = if from_stdin { read()? } else { None };
+    let files = attachments::read(&attached, &mut bytes, env)?;
+    prepared.check_files(&files)?;
+    // A fault of the files is told before anything is waited for.
+    bytes = if from_stdin { None } else { read()? };
+    if let Some(kind) = bytes.as_deref().and_then(attachments::media) {
+        return Err(
+            Error::usage(format!("what is piped in is no text but {kind}")).hint("attach it with --attach -")
+        );
+    }
+    Ok((files, bytes.and_then(|bytes| stdin::text_of(bytes, &reporter))))
 }
 
 /// Carries on a run whose turns are on disk. Its prompt, files and answer's schema are those with which it began; its tools,
