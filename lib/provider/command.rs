@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// The longest answer, in bytes. A model's is about a thousandth of that.
 const CAP: usize = 16 * 1024 * 1024;
-/// A command may run `axe-run`, which may run the command again. This is the limit.
+/// A command or a tool may run `axe-run`, whose agent may run it again. This is the limit.
 const DEEPEST: u32 = 8;
 /// Passes the number of levels from process to process.
 pub const LEVEL: &str = "AXE_COMMAND_LEVEL";
@@ -43,10 +43,8 @@ pub struct ShellCommand {
 impl ShellCommand {
     pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
         let word = first_word(&self.line);
-        if self.level >= DEEPEST {
-            return Err(CallError::server(format!(
-                "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
-            )));
+        if let Some(why) = too_deep(self.level) {
+            return Err(CallError::server(format!("command \"{word}\" {why}")));
         }
         let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
         let mut vars = self.vars.clone();
@@ -83,6 +81,12 @@ impl ShellCommand {
 /// The number of our commands above this process.
 pub fn level(env: &Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Why a command is not run below so many others of ours, if it is not.
+pub fn too_deep(level: u32) -> Option<String> {
+    (level >= DEEPEST)
+        .then(|| format!("was not run: {DEEPEST} commands of axe already run inside one another"))
 }
 
 /// What a program that a run starts finds in its environment, besides ours: one level more, and the run's id.
