@@ -2,12 +2,11 @@
 
 use crate::agent::record::Tally;
 use crate::agent::stats::Cost;
-use crate::base::deadline::Deadline;
-use crate::base::env::Env;
+use crate::agent::tree::Scope;
 use crate::base::error::Result;
 use crate::config::agent::Memory;
-use crate::config::global::Endpoint;
-use crate::config::prices::Price;
+use crate::config::global::{Endpoint, Global};
+use crate::config::model::Model;
 use crate::provider::Provider;
 use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage};
 use std::path::Path;
@@ -15,28 +14,29 @@ use std::path::Path;
 /// M7 4.1, word for word.
 const PROMPT: &str = include_str!("gc_prompt.md");
 
-/// Asks `model` for the analysis of a whole log. One call, no tools. Adds what it takes, by `price`, to `tally`.
+/// Asks `model` for the analysis of a whole log. One call, no tools. Adds what it takes to `tally`.
 pub fn analyse(
-    (endpoint, model): (&Endpoint, &str),
-    (tally, price): (&Tally, Option<Price>),
+    (endpoint, model): (&Endpoint, &Model),
+    global: &Global,
+    tally: &Tally,
     log: String,
     workdir: &Path,
-    retries: u32,
-    deadline: Deadline,
-    env: &Env,
+    scope: Scope,
 ) -> Result<Reply> {
+    let Scope { env, deadline, .. } = scope;
+    let retries = global.retries(env)?;
     let provider = Provider::connect(endpoint, workdir, false, env, deadline)?;
     let request = Request {
         temperature: Some(0.3),
         max_tokens: Some(4096),
         is_streamed: endpoint.is_streamed(),
-        ..Request::new(model, PROMPT.trim_end().to_owned(), ChatTurn::User(log))
+        ..Request::new(&model.name, PROMPT.trim_end().to_owned(), ChatTurn::User(log))
     };
     tally.call_begins();
     let reply = provider.ask(&request, deadline, retries, &mut |_| {}).inspect_err(|failure| {
         tally.call_ended(TokenUsage::default(), Cost::default(), failure.retries);
     })?;
-    tally.call_ended(reply.tokens, Cost::of(reply.tokens, price), reply.retries);
+    tally.call_ended(reply.tokens, Cost::of(reply.tokens, global.price(model)), reply.retries);
     Ok(reply)
 }
 

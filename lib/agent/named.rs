@@ -21,27 +21,25 @@ impl NamedConversation {
     /// Waits for other runs of the conversation, then reads it. In a dry run it is only read.
     pub fn open(
         agent: &AgentName,
-        name: &ConversationName,
+        name: ConversationName,
         is_dry_run: bool,
         scope: Scope,
     ) -> Result<NamedConversation> {
         let Scope { env, deadline, reporter, .. } = scope;
-        let path = conversation::path(agent, name, env)?;
-        let lock = match is_dry_run {
-            true => None,
-            false => {
-                let what = format!("conversation \"{name}\"");
-                let next = "wait for that run, use a longer --timeout or another name";
-                Some(conversation::hold(&path, &env.data_dir()?, &what, next, deadline)?)
-            }
-        };
+        let path = conversation::path(agent, &name, env)?;
+        let mut lock = None;
+        if !is_dry_run {
+            let what = format!("conversation \"{name}\"");
+            let next = "wait for that run, use a longer --timeout or another name";
+            lock = Some(conversation::hold(&path, &env.data_dir()?, &what, next, deadline)?);
+        }
         let earlier = conversation::read(&path)?;
         for warning in &earlier.warnings {
             reporter.warn(warning);
         }
         let count = earlier.exchanges.len();
         reporter.verbose(&format!("Conversation: {count} earlier run(s) from {}", path.display()));
-        Ok(NamedConversation { name: name.clone(), path, exchanges: earlier.exchanges, _lock: lock })
+        Ok(NamedConversation { name, path, exchanges: earlier.exchanges, _lock: lock })
     }
 
     /// The turns that come before the message.

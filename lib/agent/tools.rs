@@ -1,6 +1,7 @@
 //! Declared tools: arguments are checked, and become the words of a program, whose output is the result, or a call of a
 //! server.
 
+use crate::agent::mcp::Server;
 use crate::agent::prepare::PreparedAgent;
 use crate::agent::tree::Scope;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
@@ -8,7 +9,7 @@ use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{excerpt, lossy, one_line};
 use crate::config::tool::{DeclaredTool, WordPart};
-use crate::provider::command::{level, vars};
+use crate::provider::command::{level, too_deep, vars};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,6 @@ use std::path::{Path, PathBuf};
 const WORD_CAP: usize = 128 * 1024;
 /// How much of its stderr, if it fails.
 const STDERR_CAP: usize = 2 * 1024;
-/// A tool may be `axe-run`, whose agent has tools. This is the limit.
-const DEEPEST: u32 = 8;
 
 /// Runs a tool of `agent` in its working directory, in its own process group, until the deadline or its own timeout, or
 /// has its server do it. Returns what the model is told. `exit` stays as it is if no program ran, or if a signal ended it.
@@ -33,24 +32,15 @@ pub(super) fn run(
     let arguments = checked(tool, arguments, workdir).map_err(refused)?;
     let words = words(tool, &arguments).map_err(refused)?;
     let level = level(scope.env);
-    if level >= DEEPEST {
-        let why = format!("it was not run: {DEEPEST} commands of axe already run inside one another");
-        return Err(refused(why));
+    if let Some(why) = too_deep(level) {
+        return Err(refused(format!("it {why}")));
     }
     let input = if tool.stdin_json { Value::Object(arguments.clone()).to_string() } else { String::new() };
     if tool.confirm {
         confirmed(&words, &input, scope).map_err(refused)?;
     }
     if let Some((server, called)) = &tool.server {
-        let answer = match agent.servers.get(server) {
-            Some(running) => running.call(called, &arguments, scope, tool.timeout_seconds),
-            None => Err("does not run".to_owned()),
-        };
-        let half = tool.max_output / 2;
-        let within = |text: String| excerpt(&text, half, half).0.into_owned();
-        return answer
-            .map(within)
-            .map_err(|why| within(format!("Error: tool \"{name}\": the MCP server {why}")));
+        return call(tool, agent.servers.get(server), called, &arguments, scope);
     }
     let finished = exec::run(Invocation {
         input: input.into_bytes(),
@@ -89,6 +79,24 @@ pub(super) fn run(
         }
     }
     Err(content)
+}
+
+/// Calls a tool of a server, which may not run.
+fn call(
+    tool: &DeclaredTool,
+    server: Option<&Server>,
+    called: &str,
+    arguments: &Map<String, Value>,
+    scope: Scope,
+) -> Result<String, String> {
+    let answer = match server {
+        Some(running) => running.call(called, arguments, scope, tool.timeout_seconds),
+        None => Err("does not run".to_owned()),
+    };
+    let half = tool.max_output / 2;
+    let within = |text: String| excerpt(&text, half, half).0.into_owned();
+    let failed = |why| within(format!("Error: tool \"{}\": the MCP server {why}", tool.name));
+    answer.map(within).map_err(failed)
 }
 
 /// Asks the person at the terminal whether the program may run. The error is for the model.

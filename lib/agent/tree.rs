@@ -8,7 +8,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::lock;
-use crate::config::agent::if_set;
+use crate::config::agent::{Agent, if_set};
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
 use crate::provider::Provider;
 use crate::provider::error::CallError;
@@ -31,6 +31,11 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    /// That of a run's own agent.
+    pub fn of_run(env: &'a Env, deadline: Deadline, reporter: Reporter) -> Scope<'a> {
+        Scope { env, depth: 0, deadline, reporter }
+    }
+
     /// The same, for so many seconds at most; 0: as long.
     pub(super) fn within(self, seconds: u64) -> Scope<'a> {
         let limit = if_set(seconds).map(Deadline::after_seconds);
@@ -54,15 +59,15 @@ pub struct RunContext<'a> {
 }
 
 impl<'a> RunContext<'a> {
-    /// A run of an agent that may call others down to `max_depth`.
+    /// A run of `agent`.
     pub fn new(
         global: &'a Global,
-        max_depth: u32,
+        agent: &Agent,
         budget: RunBudget,
         providers: Providers,
         env: &Env,
     ) -> Result<RunContext<'a>> {
-        let retries = global.retries(env)?;
+        let (retries, max_depth) = (global.retries(env)?, agent.sub_agents_config.depth());
         Ok(RunContext { global, retries, max_depth, budget, providers, stream: false, turns: None })
     }
 }

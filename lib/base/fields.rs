@@ -2,7 +2,7 @@
 //! faults too.
 
 use crate::base::error::Fault;
-use crate::base::text::{nearest, one_line};
+use crate::base::text::{did_you_mean, one_line};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
@@ -30,10 +30,7 @@ impl Fields {
     /// All faults, with one for each key that was not asked for.
     pub fn end(mut self) -> Vec<Fault> {
         for key in self.object.keys() {
-            let near = match nearest(key, self.asked.iter().copied()) {
-                Some(near) => format!("; did you mean \"{near}\"?"),
-                None => String::new(),
-            };
+            let near = near(key, &self.asked);
             let path = format!("{}{}", self.prefix, brief(key));
             self.faults.push(Fault { path, message: format!("unknown key{near}") });
         }
@@ -112,9 +109,8 @@ impl Fields {
         if known.contains(&text.as_str()) {
             return Some(text);
         }
-        let near = nearest(&text, known.iter().copied()).map(|near| format!("; did you mean \"{near}\"?"));
-        let near = near.unwrap_or_default();
-        self.fault(key, &format!("\"{}\" is none of {}{near}", brief(&text), known.join(", ")));
+        let all = known.join(", ");
+        self.fault(key, &format!("\"{}\" is none of {all}{}", brief(&text), near(&text, known)));
         None
     }
 
@@ -142,6 +138,11 @@ impl Fields {
         self.fault(key, &format!("\"{}\" is not an absolute path", brief(&text)));
         None
     }
+}
+
+/// The end of a message about a word that is none of those that are known.
+fn near(word: &str, known: &[&str]) -> String {
+    did_you_mean(word, known.iter().copied()).map_or(String::new(), |near| format!("; {near}"))
 }
 
 pub fn kind(value: &Value) -> &'static str {

@@ -10,7 +10,7 @@ pub use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
 pub use crate::base::file::lock::{
-    RunLock, hold, holder, lock_for_change, open_settled, open_settled_within,
+    RunLock, hold, hold_until, holder, lock_for_change, open_settled, open_settled_within,
 };
 #[cfg(unix)]
 pub use crate::base::file::open::is_same;

@@ -10,6 +10,7 @@ pub mod fields;
 pub mod file;
 pub mod http;
 pub mod json_schema;
+pub mod lines;
 pub mod lookup;
 pub mod members;
 pub mod packed;

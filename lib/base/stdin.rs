@@ -5,7 +5,7 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::sync::spawn;
 use crate::base::text::{lossy, size};
-use std::io::{self, BufRead, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -135,48 +135,6 @@ fn ends_by_itself() -> bool {
 #[cfg(not(unix))]
 fn ends_by_itself() -> bool {
     false
-}
-
-/// A line, as far as it was read.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct RawLine {
-    /// Without its end.
-    pub bytes: Vec<u8>,
-    /// Whether it is longer than the cap. The rest was read and dropped.
-    pub is_too_long: bool,
-    /// Whether it ends with a newline, as the last one may not.
-    pub has_end: bool,
-}
-
-/// The next line of an input, of at most `cap` bytes; `None` at the end.
-pub fn next_line(from: &mut impl BufRead, cap: usize) -> io::Result<Option<RawLine>> {
-    let (mut line, mut has_begun) = (RawLine::default(), false);
-    loop {
-        let part = match from.fill_buf() {
-            Ok(part) => part,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(5));
-                continue;
-            }
-            Err(e) => return Err(e),
-        };
-        if part.is_empty() {
-            return Ok(has_begun.then_some(line));
-        }
-        has_begun = true;
-        let end = memchr::memchr(b'\n', part);
-        let length = end.unwrap_or(part.len());
-        line.is_too_long |= line.bytes.len() + length > cap;
-        if !line.is_too_long {
-            line.bytes.extend_from_slice(&part[..length]);
-        }
-        from.consume(length + usize::from(end.is_some()));
-        if end.is_some() {
-            line.has_end = true;
-            return Ok(Some(line));
-        }
-    }
 }
 
 /// Everything up to the end, or a little more than `cap`. Calls `speaks` at the first byte.

@@ -1,10 +1,11 @@
 //! An agent: one TOML file, `agents/<name>.toml` in the configuration directory.
 
 use crate::base::cli::Reporter;
+use crate::base::command_line::quoted;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::{is_name, nearest};
+use crate::base::text::{did_you_mean, is_name};
 use crate::config::mcp::McpEntry;
 use crate::config::toml_file::{self, ANY, Keys, count};
 use crate::config::tool::ToolEntry;
@@ -378,9 +379,8 @@ fn read(name: &AgentName, source: &Source, reporter: &Reporter) -> Result<Agent>
     check(&file).map_err(|e| e.hint(correct.as_str()))?;
     agent.params.extra = further_params(file).map_err(failed)?;
     for key in agent.params.extra.keys() {
-        if let Some(near) = nearest(key, ["temperature", "max_tokens"]) {
-            reporter
-                .warn(&format!("{what}: params.{key} goes to the API as it is; did you mean \"{near}\"?"));
+        if let Some(near) = did_you_mean(key, ["temperature", "max_tokens"]) {
+            reporter.warn(&format!("{what}: params.{key} goes to the API as it is; {near}"));
         }
     }
     if agent.memory.path.starts_with("~/") {
@@ -403,16 +403,14 @@ fn not_found(name: &AgentName, path: &Path, env: &Env) -> Error {
     }
     let known = names(env).unwrap_or_default();
     let stem = name.0.strip_suffix(".toml").unwrap_or(&name.0);
-    error.hint(match nearest(stem, known.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean \"{near}\"?"),
-        None => format!("create it with: axe agents init {}", as_argument(&name.0)),
-    })
+    let near = did_you_mean(stem, known.iter().map(String::as_str));
+    error.hint(near.unwrap_or_else(|| format!("create it with: axe agents init {}", as_argument(&name.0))))
 }
 
 /// As one argument for a shell that is not taken for a flag.
 fn as_argument(name: &str) -> String {
-    let quoted = shlex::try_quote(name).map_or_else(|_| name.to_owned(), |quoted| quoted.into_owned());
-    if name.starts_with('-') { format!("-- {quoted}") } else { quoted }
+    let dashes = if name.starts_with('-') { "-- " } else { "" };
+    format!("{dashes}{}", quoted(name))
 }
 
 /// The names of all agents, sorted, including those of files that are not valid names.

@@ -108,31 +108,7 @@ impl ToolEntry {
         };
         let properties = schema.value().get("properties").and_then(Value::as_object);
         let known: BTreeSet<&str> = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let words: Vec<CommandWord> =
-            self.command.iter().map(|word| CommandWord::parse(word, &known)).collect();
-        match words.first() {
-            Some(CommandWord(parts)) if matches!(&parts[..], [WordPart::Text(text)] if text.trim().is_empty()) =>
-            {
-                return wrong("the first word of command is empty; it must be a program".to_owned());
-            }
-            None => return wrong("command is missing; write it as a list of words".to_owned()),
-            Some(CommandWord(parts)) if !matches!(parts[..], [WordPart::Text(_)]) => {
-                return wrong("the first word of command must be a program, not an argument".to_owned());
-            }
-            Some(_) => {}
-        }
-        if let Some(word) = words.iter().find(|word| word.lets_choose_a_flag()) {
-            return wrong(format!("with the word \"{word}\" a model could choose any flag"));
-        }
-        if let Some(placeholder) = self.command.iter().find_map(|word| unknown_placeholder(word, &known)) {
-            let inside = &placeholder[1..placeholder.len() - 1];
-            return wrong(match nearest(inside, known.iter().copied()) {
-                Some(near) => format!("\"{placeholder}\" is no parameter, did you mean \"{{{near}}}\"?"),
-                None => format!(
-                    "\"{placeholder}\" is no parameter; declare it under parameters, or write \"{{ {inside} }}\" if it is text"
-                ),
-            });
-        }
+        let words = self.command_words(&known).map_err(|error| error.context(format!("tools.{name}")))?;
         if let Some(code) = self.ok_exit.iter().find(|code| !(0..=255).contains(*code)) {
             return wrong(format!("ok_exit has {code}; exit codes are 0 to 255"));
         }
@@ -165,6 +141,37 @@ impl ToolEntry {
             shown,
             server: None,
         })
+    }
+
+    /// The words of the command, if the model can fill in nothing but arguments.
+    fn command_words(&self, known: &BTreeSet<&str>) -> Result<Vec<CommandWord>> {
+        let wrong = |why: String| Err(Error::config(why));
+        let words: Vec<CommandWord> =
+            self.command.iter().map(|word| CommandWord::parse(word, known)).collect();
+        match words.first() {
+            Some(CommandWord(parts)) if matches!(&parts[..], [WordPart::Text(text)] if text.trim().is_empty()) =>
+            {
+                return wrong("the first word of command is empty; it must be a program".to_owned());
+            }
+            None => return wrong("command is missing; write it as a list of words".to_owned()),
+            Some(CommandWord(parts)) if !matches!(parts[..], [WordPart::Text(_)]) => {
+                return wrong("the first word of command must be a program, not an argument".to_owned());
+            }
+            Some(_) => {}
+        }
+        if let Some(word) = words.iter().find(|word| word.lets_choose_a_flag()) {
+            return wrong(format!("with the word \"{word}\" a model could choose any flag"));
+        }
+        if let Some(placeholder) = self.command.iter().find_map(|word| unknown_placeholder(word, known)) {
+            let inside = &placeholder[1..placeholder.len() - 1];
+            return wrong(match nearest(inside, known.iter().copied()) {
+                Some(near) => format!("\"{placeholder}\" is no parameter, did you mean \"{{{near}}}\"?"),
+                None => format!(
+                    "\"{placeholder}\" is no parameter; declare it under parameters, or write \"{{ {inside} }}\" if it is text"
+                ),
+            });
+        }
+        Ok(words)
     }
 
     /// The schema that `parameters` describe, and which of them are paths.

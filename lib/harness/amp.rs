@@ -8,9 +8,10 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::base::lines::next_line;
 use crate::harness::context::{Above, ContextFiles};
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, LINE_CAP, failed, next_line};
+use crate::harness::source::{self, LINE_CAP, failed};
 use crate::harness::spec::{
     Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
 };

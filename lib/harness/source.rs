@@ -1,12 +1,12 @@
 //! Reads a session file line by line. Lines that are too long are skipped; incomplete ones are counted.
 
 use crate::base::error::{Error, Result};
+use crate::base::lines::next_line;
 use crate::base::reach;
 use crate::base::text::counted;
 use crate::harness::object::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
-use memchr::memchr;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,8 +15,6 @@ use std::path::Path;
 
 /// The longest line that is read, in bytes. Usual ones have up to 150 kB.
 pub const LINE_CAP: usize = 64 << 20;
-/// A buffer that grew beyond this for a long line is freed.
-const BUFFER_KEEPS: usize = 1 << 20;
 const BLOCK: usize = 64 << 10;
 pub(super) type Reader = BufReader<WatchedFile>;
 
@@ -144,44 +142,6 @@ pub(super) fn each_record(path: &Path, mut take: impl FnMut(&Object, u64) -> Tak
     let mut ignore = |_| Ok(());
     let mut out = TurnSink::new(&mut ignore, None, HashSet::new());
     each_line(path, "", &mut out, |record, line, _| take(record, line.offset)).map(drop)
-}
-
-pub(super) struct LineRead {
-    /// Bytes consumed, including the newline; 0 at the end of the file.
-    pub(super) length: u64,
-    /// It ended with a newline.
-    ended: bool,
-    pub(super) too_long: bool,
-}
-
-/// Reads the next line into `buffer`, without its newline. A line longer than `cap` is skipped.
-pub(super) fn next_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>, cap: usize) -> io::Result<LineRead> {
-    if buffer.capacity() > BUFFER_KEEPS {
-        *buffer = Vec::new();
-    }
-    buffer.clear();
-    let mut found = LineRead { length: 0, ended: false, too_long: false };
-    while !found.ended {
-        let block = match reader.fill_buf() {
-            Ok([]) => break,
-            Ok(block) => block,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
-        let newline = memchr(b'\n', block);
-        let part = &block[..newline.unwrap_or(block.len())];
-        let used = newline.map_or(block.len(), |at| at + 1);
-        found.ended = newline.is_some();
-        found.length += used as u64;
-        if found.too_long || buffer.len() + part.len() > cap {
-            found.too_long = true;
-            *buffer = Vec::new();
-        } else {
-            buffer.extend_from_slice(part);
-        }
-        reader.consume(used);
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

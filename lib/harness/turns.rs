@@ -2,10 +2,11 @@
 //! that is wrong is an error with its number.
 
 use crate::base::error::{Error, Result};
+use crate::base::lines::next_line;
 use crate::base::text::one_line;
 use crate::harness::out::TurnSink;
 use crate::harness::parts::Message;
-use crate::harness::source::{self, LINE_CAP, failed, next_line};
+use crate::harness::source::{self, LINE_CAP, failed};
 use crate::harness::spec::Format;
 use crate::harness::spec::ToolKind::{Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
 use crate::harness::turn::{Ids, Role};

@@ -157,7 +157,7 @@ fn show(name: &AgentName, cx: &mut Context) -> Result<()> {
 /// A line for each problem.
 fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
     let reporter = Reporter::keeping(false, true);
-    let scope = Scope { env: &cx.env, depth: 0, deadline: Deadline::after_seconds(TIMEOUT), reporter };
+    let scope = Scope::of_run(&cx.env, Deadline::after_seconds(TIMEOUT), reporter);
     let problems = check::problems(names, scope)?;
     let is_table = cx.stdout.is_terminal();
     for problem in &problems {
@@ -220,8 +220,7 @@ fn accept(name: &AgentName, cx: &mut Context) -> Result<()> {
         return Err(Error::usage(format!("agent \"{name}\" has no MCP servers")));
     }
     let workdir = agent::workdir(None, &agent, &cx.env)?;
-    let deadline = Deadline::after_seconds(LONGEST_SECONDS);
-    let scope = Scope { env: &cx.env, depth: 0, deadline, reporter: cx.reporter };
+    let scope = Scope::of_run(&cx.env, Deadline::after_seconds(LONGEST_SECONDS), cx.reporter);
     let mut new = Accepted::default();
     for (server, entry) in &agent.mcp {
         let declared = entry.declared(server)?;

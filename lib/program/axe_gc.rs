@@ -5,6 +5,7 @@
 
 use crate::agent::gc;
 use crate::agent::record::{Recorder, Tally, begun};
+use crate::agent::tree::Scope;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, seconds, value};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
@@ -12,11 +13,9 @@ use crate::base::stderr::line;
 use crate::config::agent::{self, Agent, AgentName, with_agents_dir};
 use crate::config::global::Global;
 use crate::config::model::Model;
-use crate::memory::redact::Redactor;
-use crate::program::axe_run::AGENTS_DIR;
+use crate::program::axe_run::{AGENTS_DIR, CLEAN, TIMEOUT};
 use crate::provider::message::Reply;
 use crate::store::run_log::{self, LogCount, Trimmed};
-use crate::store::runs::Run;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,9 +36,6 @@ pub(super) const ABOUT: About = About {
     text: include_str!("axe_gc.md"),
     ..About::BLANK
 };
-
-/// Seconds, unless `--timeout` is given.
-const TIMEOUT: u64 = 120;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -175,14 +171,15 @@ fn analyse(
     cx: &mut Context,
     recorder: &mut Option<Arc<Recorder>>,
 ) -> Result<String> {
-    let this = Run { agent: name.to_string(), model: model.to_string(), ..begun(cx)? };
+    let begun = begun(cx)?.of(name, model);
     let env = &cx.env;
     let endpoint = global.endpoint(model, env)?;
     let workdir = agent::workdir(None, agent, env)?;
     let progress = Progress::start(true, format!("{name}: {model}"));
-    let (tally, price, retries) = (Arc::<Tally>::default(), global.price(model), global.retries(env)?);
-    *recorder = Some(Recorder::begin(&tally, this, global, env, |text| Redactor::default().cleaned(text)));
-    let reply = gc::analyse((&endpoint, &model.name), (&tally, price), log, &workdir, retries, deadline, env);
+    let tally = Arc::<Tally>::default();
+    *recorder = Some(Recorder::begin(&tally, begun, global, env, CLEAN));
+    let scope = Scope::of_run(env, deadline, cx.reporter);
+    let reply = gc::analyse((&endpoint, model), global, &tally, log, &workdir, scope);
     drop(progress);
     let reply = reply?;
     for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {

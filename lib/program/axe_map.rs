@@ -14,13 +14,11 @@ use crate::base::cli::{self, About, Args, Context, Rule, Stdout, Words, count, f
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::config::agent::{AgentName, Memory, with_agents_dir};
-use crate::memory::redact::Redactor;
 use crate::program::axe_map::flow::{Flow, Sink};
 use crate::program::axe_map::line::Lines;
 use crate::program::axe_map::work::Task;
-use crate::program::axe_run::{AGENTS_DIR, Loaded, MODEL, SET, SKILL, WORKDIR, load};
+use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, load};
 use crate::store::answers::{Answers, Found, Known};
-use crate::store::runs::Run;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -71,7 +69,6 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
     let begun = begun(cx)?;
-    let Context { env, stdout, reporter, .. } = cx;
     let jobs = args.number("jobs").unwrap_or(JOBS);
     if jobs > MOST_JOBS {
         return Err(Error::usage(format!("the value of \"--jobs\" is more than {MOST_JOBS}: \"{jobs}\"")));
@@ -81,11 +78,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage("the value of \"--prompt\" is empty"));
     }
     let name = AgentName::parse(args.words().first().unwrap_or(&""))?;
-    let Loaded { global, prepared, timeout, deadline } = load(args, Some(name), &mut prompt, env, *reporter)?;
+    let Loaded { global, prepared, timeout, deadline } = load(args, Some(name), &mut prompt, None, cx)?;
+    let Context { env, stdout, reporter, .. } = cx;
     if stdin::is_terminal() {
         return Err(Error::usage("nothing is piped in").hint("pipe in lines: axe-map AGENT < FILE"));
     }
-    let scope = Scope { env, depth: 0, deadline, reporter: *reporter };
+    let scope = Scope::of_run(env, deadline, *reporter);
     // Lines are no entries of the log, and do not know of each other.
     let log = AgentLog::load(&prepared.name, &Memory::default(), scope);
     let mut task = Task {
@@ -124,9 +122,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let is_ordered = matches!(sink, Sink::Stdout(_)) && !args.has("unordered");
     let most_errors = args.number("max-errors").unwrap_or(MOST_ERRORS);
-    let this = Run { agent: task.agent.name.to_string(), model: task.agent.model.to_string(), ..begun };
-    let clean = |text: &str| Redactor::default().cleaned(text);
-    let recorder = Recorder::begin(&task.tally, this, &task.global, &task.env, clean);
+    let begun = begun.of(&task.agent.name, &task.agent.model);
+    let recorder = Recorder::begin(&task.tally, begun, &task.global, &task.env, CLEAN);
     let ended = Flow::new(task, sink, jobs, is_ordered, most_errors).run();
     recorder.end(&ended, reporter);
     ended

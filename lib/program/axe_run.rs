@@ -9,7 +9,7 @@ use crate::agent::conversation::converse;
 use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
 use crate::agent::prepare::{Overrides, PreparedAgent};
-use crate::agent::record::{Recorder, begun};
+use crate::agent::record::{Clean, Recorder, begun};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::agent::turn_file::{Continued, RunStart, TurnFile};
@@ -31,7 +31,7 @@ use crate::config::model::Model;
 use crate::memory::redact::Redactor;
 use crate::program::axe_run::shown::{Preview, describe, dry_run, report};
 use crate::prompt::{self, attachments, vars};
-use crate::provider::message::{ChatTurn, Repeats, Reply, Request, StopReason};
+use crate::provider::message::{Attachment, ChatTurn, Repeats, Reply, Request, StopReason};
 use crate::store::conversation::ConversationName;
 use crate::store::run_id::RunId;
 use crate::store::runs::Run;
@@ -47,6 +47,10 @@ pub(super) const SET: Flag =
 pub(super) const SKILL: Flag = value("skill", "PATH", "use this skill instead of the agent's");
 pub(super) const WORKDIR: Flag = value("workdir", "DIR", "look for files and run commands in DIR");
 pub(super) const AGENTS_DIR: Flag = path("agents-dir", "DIR", "look for agents in DIR first");
+/// Keeps secrets out of the ledger.
+pub(super) const CLEAN: Clean = |text| Redactor::default().cleaned(text);
+/// Seconds, unless `--timeout` is given.
+pub(super) const TIMEOUT: u64 = 120;
 
 pub(super) const ABOUT: About = About {
     name: "axe-run",
@@ -90,9 +94,6 @@ const CONTINUED_AS_IT_WAS: &[&str] = &[
     "--prompt", "--set", "--attach", "--conversation", "--skill", "--schema", "--workdir", "--skip-empty",
     "--dry-run",
 ];
-
-/// Seconds, unless `--timeout` is given.
-const TIMEOUT: u64 = 120;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -148,30 +149,35 @@ pub(super) struct Loaded {
     pub(super) deadline: Deadline,
 }
 
-/// The agent `name`, or without a name the default one, with the variables of its texts and of `prompt` filled in.
+/// What a run that is continued began with, and the model that it had at last.
+type Earlier<'a> = (&'a RunStart, &'a str);
+
+/// The agent `name`, or without a name the default one, with the variables of its texts and of `prompt` filled in. Of what
+/// an earlier request has already, nothing is read again.
 pub(super) fn load(
     args: &Args,
     name: Option<AgentName>,
     prompt: &mut Option<String>,
-    env: &Env,
-    reporter: Reporter,
+    earlier: Option<Earlier>,
+    cx: &Context,
 ) -> Result<Loaded> {
+    let Context { env, reporter, .. } = cx;
     let is_named = name.is_some();
     let (name, mut agent) = match name {
         Some(name) => {
             let agent =
-                agent::load(&name, env, &reporter).map_err(|error| match name.as_str().contains(' ') {
+                agent::load(&name, env, reporter).map_err(|error| match name.as_str().contains(' ') {
                     true if !args.has("prompt") => error.hint("a prompt needs -p: axe-run -p \"…\""),
                     _ => error,
                 })?;
             (name, agent)
         }
-        None => agent::load_default(env, &reporter)?,
+        None => agent::load_default(env, reporter)?,
     };
     let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
     let deadline = Deadline::after_seconds(timeout);
-    let global = Global::load(env, &reporter)?;
-    let model = match args.text("model") {
+    let global = Global::load(env, reporter)?;
+    let model = match args.text("model").or(earlier.map(|(_, newest)| newest)) {
         Some(text) => global.model(text)?,
         None if agent.model.is_empty() => return Err(without_model(!is_named && prompt.is_none(), env)),
         None => global.model(&agent.model)?,
@@ -180,11 +186,16 @@ pub(super) fn load(
         // It alone is wanted.
         agent.fallback.clear();
     }
+    let [skill, schema, mut workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
+    if let Some((start, _)) = earlier {
+        (agent.skill, agent.schema, workdir) = (String::new(), String::new(), start.workdir.to_str());
+        agent.files.clear();
+        agent.vars.clear();
+    }
     let texts = [&mut agent.system_prompt].into_iter().chain(&mut agent.files).chain(prompt);
     vars::fill(&agent.vars, &args.texts("set"), texts)?;
-    let [skill, schema, workdir] = ["skill", "schema", "workdir"].map(|flag| args.text(flag));
     let overrides = Overrides { skill, schema, workdir };
-    let scope = Scope { env, depth: 0, deadline, reporter };
+    let scope = Scope::of_run(env, deadline, *reporter);
     let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
     Ok(Loaded { global, prepared, timeout, deadline })
 }
@@ -198,8 +209,6 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir"));
     let begun = begun(cx)?;
-    let Context { env, stdout, reporter, .. } = cx;
-
     let typed = args.text("prompt");
     if typed.is_some_and(|prompt| prompt.trim().is_empty()) {
         return Err(Error::usage("the value of \"--prompt\" is empty"));
@@ -211,36 +220,19 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(nothing_to_do());
     }
     let mut prompt = typed.map(str::to_owned);
-    let Loaded { global, mut prepared, timeout, deadline } = load(args, named, &mut prompt, env, *reporter)?;
+    let Loaded { global, mut prepared, timeout, deadline } = load(args, named, &mut prompt, None, cx)?;
+    let Context { env, stdout, reporter, .. } = cx;
     let typed = prompt.as_deref();
-    let scope = Scope { env, depth: 0, deadline, reporter: *reporter };
+    let scope = Scope::of_run(env, deadline, *reporter);
     if args.has("code") && prepared.schema.is_some() {
         return Err(Error::usage("option \"--code\" does not go together with the agent's schema"));
     }
-    let attached = args.texts("attach");
-    let from_stdin = attached.contains(&"-");
-    if from_stdin && args.has("no-stdin") {
-        return Err(Error::usage("\"--attach -\" and \"--no-stdin\" do not go together"));
-    }
-    let read = || match args.has("no-stdin") {
-        true => Ok(None),
-        false => stdin::read_bytes(&piped_in(scope.deadline), reporter),
-    };
-    let mut bytes = if from_stdin { read()? } else { None };
-    let files = attachments::read(&attached, &mut bytes, env)?;
-    prepared.check_files(&files)?;
-    // A fault of the files is told before anything is waited for.
-    bytes = if from_stdin { None } else { read()? };
-    if let Some(kind) = bytes.as_deref().and_then(attachments::media) {
-        return Err(
-            Error::usage(format!("what is piped in is no text but {kind}")).hint("attach it with --attach -")
-        );
-    }
-    let piped = bytes.and_then(|bytes| stdin::text_of(bytes, reporter));
+    let (files, piped) = input(args, &prepared, scope)?;
     if needs_prompt && piped.is_none() && !args.has("skip-empty") {
         return Err(nothing_to_do());
     }
-    if args.has("skip-empty") && !from_stdin && piped.is_none() && !stdin::is_terminal() {
+    let is_attached = args.texts("attach").contains(&"-");
+    if args.has("skip-empty") && !is_attached && piped.is_none() && !stdin::is_terminal() {
         reporter.verbose("Nothing was piped in, and nothing is asked.");
         return Ok(());
     }
@@ -248,10 +240,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         describe(&prepared, piped.is_some(), files.len(), timeout, reporter);
     }
     // Before the log is read: the run that has the conversation now will add to both.
-    let conversation = match &conversation {
-        Some(name) => Some(NamedConversation::open(&prepared.name, name, args.has("dry-run"), scope)?),
-        None => None,
-    };
+    let open = |name| NamedConversation::open(&prepared.name, name, args.has("dry-run"), scope);
+    let conversation = conversation.map(open).transpose()?;
     let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
     let message = prompt::user_message(typed, piped.as_deref());
     let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
@@ -287,9 +277,33 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let start = Arc::new(start);
     let turns = TurnFile::new(RunId::parse(&begun.id)?, Arc::clone(&start), env, *reporter);
-    let run = context(&prepared, &global, start.max_tokens, args, env, turns)?;
     let task = Task { args, scope, started, prepared, log, conversation, start };
-    task.recorded(&run, begun, request, stdout)
+    task.recorded(&global, turns, 0, begun, request, stdout)
+}
+
+/// The attached files, and the text that is piped in.
+fn input(args: &Args, prepared: &PreparedAgent, scope: Scope) -> Result<(Vec<Attachment>, Option<String>)> {
+    let Scope { env, deadline, reporter, .. } = scope;
+    let attached = args.texts("attach");
+    let from_stdin = attached.contains(&"-");
+    if from_stdin && args.has("no-stdin") {
+        return Err(Error::usage("\"--attach -\" and \"--no-stdin\" do not go together"));
+    }
+    let read = || match args.has("no-stdin") {
+        true => Ok(None),
+        false => stdin::read_bytes(&piped_in(deadline), &reporter),
+    };
+    let mut bytes = if from_stdin { read()? } else { None };
+    let files = attachments::read(&attached, &mut bytes, env)?;
+    prepared.check_files(&files)?;
+    // A fault of the files is told before anything is waited for.
+    bytes = if from_stdin { None } else { read()? };
+    if let Some(kind) = bytes.as_deref().and_then(attachments::media) {
+        return Err(
+            Error::usage(format!("what is piped in is no text but {kind}")).hint("attach it with --attach -")
+        );
+    }
+    Ok((files, bytes.and_then(|bytes| stdin::text_of(bytes, &reporter))))
 }
 
 /// Carries on a run whose turns are on disk. Its prompt, files and answer's schema are those with which it began; its tools,
@@ -302,24 +316,11 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
     let Continued { start, mut request, model: newest, is_mixed, used } = continued;
     cx.env = with_agents_dir(&cx.env, args.path("agents-dir").or(start.agents_dir.as_deref()));
     let begun = Run { parent: Some(id.to_string()), ..begun(cx)? };
+    let name = Some(AgentName::parse(&start.agent)?).filter(|name| name.as_str() != agent::DEFAULT);
+    let earlier = Some((&*start, newest.as_str()));
+    let Loaded { global, mut prepared, timeout, deadline } = load(args, name, &mut None, earlier, cx)?;
     let Context { env, stdout, reporter, .. } = cx;
-    let name = AgentName::parse(&start.agent)?;
-    let mut agent = match name.as_str() {
-        agent::DEFAULT => agent::load_default(env, reporter)?.1,
-        _ => agent::load(&name, env, reporter)?,
-    };
-    if args.has("model") {
-        agent.fallback.clear();
-    }
-    // They are in the first request.
-    agent.files.clear();
-    (agent.skill, agent.schema) = (String::new(), String::new());
-    let timeout = args.number("timeout").or(if_set(agent.timeout)).unwrap_or(TIMEOUT);
-    let scope = Scope { env, depth: 0, deadline: Deadline::after_seconds(timeout), reporter: *reporter };
-    let global = Global::load(env, reporter)?;
-    let model = global.model(args.text("model").unwrap_or(&newest))?;
-    let overrides = Overrides { workdir: start.workdir.to_str(), ..Overrides::default() };
-    let mut prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    let scope = Scope::of_run(env, deadline, *reporter);
     if prepared.api() != start.api {
         return Err(Error::usage(format!(
             "the model \"{}\" cannot read the turns of \"{}\": their services have different APIs",
@@ -337,35 +338,13 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
     if reporter.is_verbose() {
         describe(&prepared, false, start.attached.len(), timeout, reporter);
     }
-    let conversation = start.conversation.as_deref().map(ConversationName::parse).transpose()?;
-    let conversation = match &conversation {
-        Some(name) => Some(NamedConversation::open(&prepared.name, name, false, scope)?),
-        None => None,
-    };
+    let open =
+        |name: &str| NamedConversation::open(&prepared.name, ConversationName::parse(name)?, false, scope);
+    let conversation = start.conversation.as_deref().map(open).transpose()?;
     prepared.start_servers(scope)?;
     let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
-    let run =
-        context(&prepared, &global, args.number("max-tokens-total").or(start.max_tokens), args, env, turns)?;
-    // A new limit is for what comes now.
-    run.budget.count_on(used, !args.has("max-tokens-total"));
     let task = Task { args, scope, started, prepared, log, conversation, start };
-    task.recorded(&run, begun, request, stdout)
-}
-
-/// What the run's agents share. `max_tokens` comes from the command line.
-fn context<'a>(
-    prepared: &PreparedAgent,
-    global: &'a Global,
-    max_tokens: Option<u64>,
-    args: &Args,
-    env: &Env,
-    turns: TurnFile,
-) -> Result<RunContext<'a>> {
-    let max_tokens = max_tokens.or(prepared.max_tokens_total(global));
-    let budget = RunBudget::new(global.max_calls(), max_tokens);
-    let max_depth = prepared.agent.sub_agents_config.depth();
-    let run = RunContext::new(global, max_depth, budget, Providers::default(), env)?;
-    Ok(RunContext { stream: args.has("stream"), turns: Some(turns), ..run })
+    task.recorded(&global, turns, used, begun, request, stdout)
 }
 
 /// A run whose prompt is complete.
@@ -380,14 +359,27 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// The run, and its line in the ledger.
-    fn recorded(&self, run: &RunContext, begun: Run, request: Request, stdout: &mut Stdout) -> Result<()> {
-        let Scope { env, reporter, .. } = &self.scope;
-        let (agent, model) = (self.prepared.name.to_string(), self.prepared.model.to_string());
-        let clean = |text: &str| Redactor::default().cleaned(text);
-        let recorder =
-            Recorder::begin(&run.budget.tally, Run { agent, model, ..begun }, run.global, env, clean);
-        let result = self.carry_out(run, request, stdout);
+    /// The run, and its line in the ledger. `used` are the tokens that it took before it was continued.
+    fn recorded(
+        &self,
+        global: &Global,
+        turns: TurnFile,
+        used: u64,
+        begun: Run,
+        request: Request,
+        stdout: &mut Stdout,
+    ) -> Result<()> {
+        let Task { args, scope: Scope { env, reporter, .. }, prepared, start, .. } = self;
+        let typed = args.number("max-tokens-total");
+        let max_tokens = typed.or(start.max_tokens).or(prepared.max_tokens_total(global));
+        let budget = RunBudget::new(global.max_calls(), max_tokens);
+        // A new limit is for what comes now.
+        budget.count_on(used, typed.is_none());
+        let run = RunContext::new(global, &prepared.agent, budget, Providers::default(), env)?;
+        let run = RunContext { stream: args.has("stream"), turns: Some(turns), ..run };
+        let begun = begun.of(&prepared.name, &prepared.model);
+        let recorder = Recorder::begin(&run.budget.tally, begun, global, env, CLEAN);
+        let result = self.carry_out(&run, request, stdout);
         recorder.end(&result, reporter);
         result
     }

@@ -6,7 +6,7 @@ use crate::base::cli::{About, Args, Completer, Context, Manual, VERSION, complet
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::{self, is_program, on_path};
-use crate::base::text::nearest;
+use crate::base::text::did_you_mean;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -128,11 +128,9 @@ impl Family {
     fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {
             let name = command.to_string_lossy();
-            let error = Error::usage(format!("unknown command \"{}\"", name.escape_debug()));
-            match nearest(&name, self.about.commands.iter().map(|(name, _)| *name)) {
-                Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                None => error.hint(format!("see them with: {} help", self.about.name)),
-            }
+            let near = did_you_mean(&name, self.about.commands.iter().map(|(name, _)| *name));
+            Error::usage(format!("unknown command \"{}\"", name.escape_debug()))
+                .hint(near.unwrap_or_else(|| format!("see them with: {} help", self.about.name)))
         };
         let mut file = OsString::from(format!("{}-", self.about.name));
         file.push(command.to_str().map_or(command, |name| self.without_alias(name).as_ref()));

@@ -28,7 +28,6 @@ use std::time::Duration;
 
 /// So long somebody who asks by hand waits for another run to end: two pipes meet for milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(20);
 /// A reply in its batch that came while another run was at work.
 const KEPT: &str = "reply-by-hand.txt";
 
@@ -99,7 +98,8 @@ pub(super) fn open(
     let reply = from.map(|from| reply(from, &config, &cx.reporter)).transpose()?;
     root.make()?;
     let patience = if matches!(mode, Mode::Run | Mode::DryRun) { Duration::ZERO } else { PATIENCE };
-    let busy = match hold(patience, &root, cx)? {
+    let holder = format!("{} (process {}) since {}", cx.program, std::process::id(), cx.env.now());
+    let busy = match file::hold_until(&root.run_lock(), &holder, Deadline::after(patience))? {
         RunLock::Acquired(_) if mode == Mode::DryRun && config.llm.command.is_none() => {
             let why = "a dry run asks the LLM, and no LLM command is set";
             return Err(Error::config(why).hint(COMMAND_HINT));
@@ -194,18 +194,6 @@ fn take_in_copies(root: &Root, config: &MemoryConfig, cx: &Context) -> Result<()
     let message = format!("merge: {}", counted(merged.len(), "conflict copy", "conflict copies"));
     let sources = std::iter::empty();
     history::record(root, &config.storage, (message, Vec::new()), sources, merged.len(), &cx.env)
-}
-
-/// The lock of the one run that may be at work.
-fn hold(patience: Duration, root: &Root, cx: &Context) -> Result<RunLock> {
-    let holder = format!("{} (process {}) since {}", cx.program, std::process::id(), cx.env.now());
-    let until = Deadline::after(patience);
-    loop {
-        match file::hold(&root.run_lock(), &holder)? {
-            RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(PAUSE),
-            lock => return Ok(lock),
-        }
-    }
 }
 
 /// A reply that cannot be carried out now, and may have been paid for, is not lost. The next step, to be told.

@@ -1,7 +1,7 @@
 //! Variables: `{{name}}` in an agent's texts and in the prompt, with values from `[vars]` and `--set`.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::{is_name, nearest};
+use crate::base::text::{did_you_mean, is_name};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Replaces every `{{name}}` in `texts`. `declared` are the names of the agent's file with their values, of which an empty
@@ -39,10 +39,8 @@ pub fn fill<'a>(
         let known = found.iter().chain(declared.keys()).map(String::as_str);
         let error =
             Error::usage(format!("option \"--set\" gives \"{unknown}\", but there is no {{{{{unknown}}}}}"));
-        return Err(match nearest(unknown, known) {
-            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-            None => error.hint("write it in the system prompt, the prompt or a file pattern"),
-        });
+        let elsewhere = || "write it in the system prompt, the prompt or a file pattern".to_owned();
+        return Err(error.hint(did_you_mean(unknown, known).unwrap_or_else(elsewhere)));
     }
     match found.iter().find(|name| !values.contains_key(name.as_str())) {
         Some(missing) => Err(Error::usage(format!("{{{{{missing}}}}} has no value"))

@@ -6,10 +6,9 @@ use crate::provider::message::{
     ToolCall, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, if_text, message, outer, raw, read, system, text_at,
-    with, wrong_content,
+    self, StreamPiece, answer_text, arguments, beside, count, message, outer, part, raw, read, system,
+    text_at, with, wrong_content,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -107,25 +106,14 @@ fn result(result: &ToolResult) -> Value {
     })
 }
 
-#[derive(Deserialize)]
-struct MessagesReply<'a> {
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "if_text")]
-    stop_reason: Option<String>,
-    #[serde(default, deserialize_with = "if_text")]
-    model: Option<String>,
-    #[serde(default)]
-    usage: Value,
-}
-
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: MessagesReply = outer(bytes)?;
+    let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
-    let content = answer.content.ok_or_else(nothing)?;
+    let content = part(&answer, "content").ok_or_else(nothing)?;
+    let [model, stop_reason, usage] = ["model", "stop_reason", "usage"].map(|name| beside(&answer, name));
     let mut blocks = match read(content.get().as_bytes())? {
         Value::String(text) => vec![json!({ "type": "text", "text": text })],
-        Value::Array(blocks) if blocks.is_empty() && answer.stop_reason.is_none() => return Err(nothing()),
+        Value::Array(blocks) if blocks.is_empty() && !stop_reason.is_string() => return Err(nothing()),
         Value::Array(blocks) => blocks,
         _ => return Err(nothing()),
     };
@@ -147,15 +135,15 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
         // Text in blocks of a type that nobody knows is an answer, where there is no other.
         text = blocks.iter().map(|block| text_at(block, "text")).collect();
     }
-    let stop_reason = answer.stop_reason.unwrap_or_default();
-    let stop = match stop_reason.as_str() {
+    let stop_reason = stop_reason.as_str().unwrap_or_default();
+    let stop = match stop_reason {
         "tool_use" => StopReason::ToolUse,
         // A paused turn continues when it is sent again; we use no tools that pause.
         "max_tokens" | "model_context_window_exceeded" | "pause_turn" => StopReason::Cut,
         "refusal" => StopReason::Refused,
         _ => StopReason::Complete,
     };
-    let count = |pointer| count(&answer.usage, pointer);
+    let count = |pointer| count(&usage, pointer);
     let (cache_read, cache_write) =
         (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
     let tokens = TokenUsage {
@@ -166,8 +154,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
         cache_write,
     };
     let raw = if read_inputs(&mut blocks) { raw(&blocks) } else { content.to_owned() };
-    let model = answer.model.as_deref().unwrap_or(&request.model);
-    Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, &stop_reason, model) }.judged())
+    let model = model.as_str().unwrap_or(&request.model);
+    Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, stop_reason, model) }.judged())
 }
 
 /// The input of a call that came in pieces is the text of its JSON. What goes back must be an object, also for a call

@@ -15,7 +15,7 @@ use crate::base::text::one_line;
 use crate::base::{file, http};
 use crate::config::global::{Api, HttpEndpoint, KeySource, Rate};
 use crate::provider::command::level;
-use crate::provider::error::{CallError, hidden_status};
+use crate::provider::error::{CallError, body_of, hidden_status};
 use crate::provider::message::{Dialect, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
 use crate::provider::stream::{Assembler, GZIP};
@@ -23,8 +23,6 @@ use crate::provider::wire::mend;
 use crate::provider::{anthropic, ollama, openai};
 use crate::store::rates::Rates;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -347,23 +345,11 @@ fn check_document(response: &Response) -> Result<(), CallError> {
         let why = one_line(&e.to_string(), 200);
         return Err(CallError::server(format!("the reply is not JSON ({what}): {why}")));
     }
-    // Of a list, as Gemini's errors are, serde reads the first item.
-    let is_list = response.body.trim_ascii_start().starts_with(b"[");
-    match serde_json::from_slice(&response.body) {
-        Ok(ErrorBody { error: Some(error) }) if !is_list => {
-            Err(CallError::from_response(hidden_status(&error), response))
-        }
-        Ok(ErrorBody { error: Some(item) }) if item.get("error").is_some() => {
-            Err(CallError::from_response(hidden_status(&item["error"]), response))
-        }
-        _ => Ok(()),
+    let body = body_of(&response.body);
+    match body.get("error").filter(|error| !error.is_null()) {
+        Some(error) => Err(CallError::from_response(hidden_status(error), response)),
+        None => Ok(()),
     }
-}
-
-/// Enough of a reply to see whether it is an error.
-#[derive(Deserialize)]
-struct ErrorBody {
-    error: Option<Value>,
 }
 
 /// The key from its source; `None` if there is none.

@@ -5,6 +5,7 @@
 
 use crate::base::command_line::first_word;
 use crate::base::deadline::Deadline;
+use crate::base::env::Env;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
 use crate::config::preset::LlmHome;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 
 /// The longest answer, in bytes. A model's is about a thousandth of that.
 const CAP: usize = 16 * 1024 * 1024;
-/// A command may run `axe-run`, which may run the command again. This is the limit.
+/// A command or a tool may run `axe-run`, whose agent may run it again. This is the limit.
 const DEEPEST: u32 = 8;
 /// Passes the number of levels from process to process.
 pub const LEVEL: &str = "AXE_COMMAND_LEVEL";
@@ -32,8 +33,8 @@ pub struct ShellCommand {
     pub(super) dir: PathBuf,
     /// How many commands of ours run above this one.
     pub(super) level: u32,
-    /// The run that this call is part of.
-    pub(super) run: Option<OsString>,
+    /// What it finds in its environment, whatever it is asked.
+    pub(super) vars: Vec<(&'static str, OsString)>,
     /// Whether its stderr is passed on as it comes. Otherwise its end is shown if the command fails.
     pub(super) is_heard: bool,
     pub(super) home: Option<LlmHome>,
@@ -42,17 +43,14 @@ pub struct ShellCommand {
 impl ShellCommand {
     pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
         let word = first_word(&self.line);
-        if self.level >= DEEPEST {
-            return Err(CallError::server(format!(
-                "command \"{word}\" was not run: {DEEPEST} commands of axe already run inside one another"
-            )));
+        if let Some(why) = too_deep(self.level) {
+            return Err(CallError::server(format!("command \"{word}\" {why}")));
         }
         let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
+        let mut vars = self.vars.clone();
         // Its hooks must not queue a run of ours as a session of the person.
-        let level = OsString::from((self.level + 1).to_string());
-        let mut vars = vec![(LEVEL, level), (MEMORY_RUN, OsString::from("1"))];
+        vars.push((MEMORY_RUN, OsString::from("1")));
         vars.extend(self.home.iter().flat_map(|home| home.vars.clone()));
-        vars.extend(self.run.iter().map(|run| (RUN, run.clone())));
         vars.extend(self.model.iter().map(|model| ("AXE_MODEL", OsString::from(model))));
         let finished = exec::run(Invocation {
             input: prompt(request).into_bytes(),
@@ -81,12 +79,18 @@ impl ShellCommand {
 }
 
 /// The number of our commands above this process.
-pub fn level(env: &crate::base::env::Env) -> u32 {
+pub fn level(env: &Env) -> u32 {
     env.text(LEVEL).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
+/// Why a command is not run below so many others of ours, if it is not.
+pub fn too_deep(level: u32) -> Option<String> {
+    (level >= DEEPEST)
+        .then(|| format!("was not run: {DEEPEST} commands of axe already run inside one another"))
+}
+
 /// What a program that a run starts finds in its environment, besides ours: one level more, and the run's id.
-pub fn vars(env: &crate::base::env::Env) -> Vec<(&'static str, OsString)> {
+pub fn vars(env: &Env) -> Vec<(&'static str, OsString)> {
     let level = (LEVEL, OsString::from((level(env) + 1).to_string()));
     std::iter::once(level).chain(env.os(RUN).map(|run| (RUN, run.to_owned()))).collect()
 }

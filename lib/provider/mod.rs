@@ -45,7 +45,7 @@ impl Provider {
                 model: model.clone(),
                 dir: dir.to_owned(),
                 level: command::level(env),
-                run: env.os(command::RUN).map(ToOwned::to_owned),
+                vars: command::vars(env),
                 is_heard,
                 home: LlmHome::of(line, env)?,
             }),

@@ -7,11 +7,9 @@ use crate::provider::message::{
 };
 use crate::provider::openai::{self, merge};
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, if_text, message_in, messages, outer, raw, system,
+    self, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part, raw, system,
     text_at, tool_calls, with, with_role, wrong_content, wrong_message,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 pub(super) const PATH: &str = "/api/chat";
@@ -55,26 +53,10 @@ fn with_images(text: &str, files: &[Attachment]) -> Value {
     json!({ "role": "user", "content": text, "images": images })
 }
 
-#[derive(Deserialize)]
-struct ChatReply<'a> {
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(default)]
-    done: Value,
-    #[serde(default, deserialize_with = "if_text")]
-    done_reason: Option<String>,
-    #[serde(default, deserialize_with = "if_text")]
-    model: Option<String>,
-    #[serde(default)]
-    prompt_eval_count: Value,
-    #[serde(default)]
-    eval_count: Value,
-}
-
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: ChatReply = outer(bytes)?;
+    let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
-    let sent = answer.message.ok_or_else(nothing)?;
+    let sent = part(&answer, "message").ok_or_else(nothing)?;
     let mut message = message_in(sent)?;
     let raw = if with_role(&mut message) { raw(&message) } else { sent.to_owned() };
     let text = answer_text(message.get("content"))?;
@@ -83,18 +65,19 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let calls = tool_calls(&message)?;
     let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
     // "load": the model was only loaded.
-    let reason = answer.done_reason.as_deref();
-    if text.is_empty() && calls.is_empty() && (answer.done != true || reason == Some("load")) {
+    let [done, reason, model] = ["done", "done_reason", "model"].map(|name| beside(&answer, name));
+    let reason = reason.as_str();
+    if text.is_empty() && calls.is_empty() && (done != true || reason == Some("load")) {
         return Err(nothing());
     }
     let stop = if reason == Some("length") { StopReason::Cut } else { StopReason::Complete };
     let tokens = TokenUsage {
-        input: count(&answer.prompt_eval_count, ""),
-        output: count(&answer.eval_count, ""),
+        input: count(&beside(&answer, "prompt_eval_count"), ""),
+        output: count(&beside(&answer, "eval_count"), ""),
         ..TokenUsage::default()
     };
     let warnings = truncated(request, tokens.input).into_iter().collect();
-    let model = answer.model.as_deref().unwrap_or(&request.model);
+    let model = model.as_str().unwrap_or(&request.model);
     let reply = Reply::new(text, stop, reason.unwrap_or("stop"), model);
     Ok(Reply { calls, raw, tokens, warnings, ..reply }.judged())
 }

@@ -6,10 +6,9 @@ use crate::provider::message::{
     Unsupported,
 };
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, count, if_text, message_in, messages, outer, raw, system,
-    text_at, tool_calls, with, with_role, wrong_content, wrong_message,
+    self, Members, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part,
+    raw, read, system, text_at, tool_calls, with, with_role, wrong_content, wrong_message,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -118,49 +117,34 @@ pub(super) fn tool(tool: &Tool) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-#[derive(Deserialize)]
-struct CompletionReply<'a> {
-    #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(default, deserialize_with = "if_text")]
-    model: Option<String>,
-    #[serde(default)]
-    usage: Value,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "if_text")]
-    finish_reason: Option<String>,
-    /// OpenRouter's, if the service behind it failed.
-    error: Option<Value>,
-}
-
 pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
-    let answer: CompletionReply = outer(bytes)?;
-    let choice = answer.choices.into_iter().flatten().next();
+    let answer = outer(bytes)?;
+    let choices =
+        part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;
+    let choice = choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
-    if let Some(error) = choice.error {
+    // OpenRouter's, if the service behind it failed.
+    let error = beside(&choice, "error");
+    if !error.is_null() {
         return Err(CallError::in_stream(&json!({ "error": error }), false));
     }
     let nothing = || CallError::server("response contains no content");
-    let sent = choice.message.ok_or_else(nothing)?;
+    let sent = part(&choice, "message").ok_or_else(nothing)?;
     let mut message = message_in(sent)?;
     let is_changed = name_calls(&mut message, request) | with_role(&mut message);
     let raw = if is_changed { raw(&message) } else { sent.to_owned() };
     let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
     let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();
-    let stop_reason = choice.finish_reason.unwrap_or_default();
+    let stop_reason = beside(&choice, "finish_reason");
+    let stop_reason = stop_reason.as_str().unwrap_or_default();
     if stop_reason == "error" {
         return Err(CallError::server("the service ended its answer with an error"));
     }
     if text.is_empty() && refusal.is_empty() && calls.is_empty() && stop_reason.is_empty() {
         return Err(nothing());
     }
-    let stop = match stop_reason.as_str() {
+    let stop = match stop_reason {
         _ if !refusal.is_empty() => StopReason::Refused,
         // Gemini's goes on with the reason.
         reason if reason.starts_with("content_filter") => StopReason::Refused,
@@ -171,7 +155,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     if text.is_empty() {
         text = refusal;
     }
-    let count = |pointer| count(&answer.usage, pointer);
+    let [model, usage] = ["model", "usage"].map(|name| beside(&answer, name));
+    let count = |pointer| count(&usage, pointer);
     let tokens = TokenUsage {
         input: count("/prompt_tokens"),
         output: count("/completion_tokens"),
@@ -179,8 +164,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
         // Few services count it.
         cache_write: count("/prompt_tokens_details/cache_write_tokens"),
     };
-    let model = answer.model.as_deref().unwrap_or(&request.model);
-    Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, &stop_reason, model) }.judged())
+    let model = model.as_str().unwrap_or(&request.model);
+    Ok(Reply { calls, raw, tokens, ..Reply::new(text, stop, stop_reason, model) }.judged())
 }
 
 /// Gives an id to every call that has none, as some of Gemini's do: results are told apart by it. Returns whether

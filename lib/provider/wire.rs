@@ -4,10 +4,11 @@ use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::{CallError, MARK};
 use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// What an event of a stream added to the reply.
 #[derive(Default)]
@@ -94,12 +95,25 @@ pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallErr
     })
 }
 
-/// A reply's outermost form. Serde would fill a struct from a list, too.
-pub(super) fn outer<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
+/// The members of a reply, or of a part of it, as they came.
+pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+/// A reply's outermost form.
+pub(super) fn outer(bytes: &[u8]) -> Result<Members<'_>, CallError> {
     match bytes.trim_ascii_start().first() {
         Some(b'{') => read(bytes),
         _ => Err(CallError::server("the reply is not a JSON object")),
     }
+}
+
+/// A member, unless it is null.
+pub(super) fn part<'a>(members: &Members<'a>, name: &str) -> Option<&'a RawValue> {
+    members.get(name).copied().filter(|raw| raw.get() != "null")
+}
+
+/// A member beside the answer, or null. One that cannot be read must not cost a valid answer.
+pub(super) fn beside(members: &Members, name: &str) -> Value {
+    part(members, name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// A reply's message, in OpenAI's and Ollama's format. One that is no object must not become an empty answer.
@@ -190,14 +204,6 @@ fn escaped_unit(text: &[u8]) -> Option<u16> {
 /// A count. One that is missing or not a whole number is 0: that must not cost a valid answer.
 pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
-}
-
-/// A text beside the answer. One of another type is none: that must not cost a valid answer.
-pub(super) fn if_text<'de, D: Deserializer<'de>>(found: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(found)? {
-        Value::String(text) => Some(text),
-        _ => None,
-    })
 }
 
 pub(super) fn text_at(value: &Value, name: &str) -> String {

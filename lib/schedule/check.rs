@@ -96,7 +96,7 @@ fn by_hand(cx: &CheckContext) -> Option<Finding> {
 fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
     let timer = all.iter().find(|timer| timer.program == Some(TimedProgram::Consolidate))?;
     // If nothing ever ran, the timers may be a minute old.
-    let (_, at) = last_run(cx.root)?;
+    let at = last_run(cx.root)?;
     let when = TimedProgram::Consolidate.when(&cx.config.schedule);
     let interval = Duration::from_secs(when.longest_gap()?.saturating_mul(3600));
     let since = Duration::try_from(cx.env.now().duration_since(at)).unwrap_or_default();
@@ -114,11 +114,10 @@ fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
     Some(Finding::warning(Check::Schedule, &timer.place, what, mend))
 }
 
-/// The program that last worked on a store, and when it started, from the lock file of its run. The run before that
-/// is not known.
-fn last_run(root: &Root) -> Option<(TimedProgram, Timestamp)> {
+/// When a program last began to work on a store, from the lock file of its run. The run before that is not known.
+fn last_run(root: &Root) -> Option<Timestamp> {
     let bytes = file::read(&root.run_lock(), 1000).ok()?;
     let text = lossy(bytes).0;
-    let program = TimedProgram::ALL.into_iter().find(|program| text.starts_with(program.name()))?;
-    Some((program, text.trim().rsplit(' ').next()?.parse().ok()?))
+    let is_one = TimedProgram::ALL.into_iter().any(|program| text.starts_with(program.name()));
+    text.trim().rsplit(' ').next().filter(|_| is_one)?.parse().ok()
 }

@@ -28,20 +28,20 @@ pub struct InstallPlan {
 impl InstallPlan {
     pub fn new(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<InstallPlan> {
         let files = unit_file::contents(scheduler, timers, env)?;
-        let (dirs, block, remarks) = Default::default();
-        let plan = InstallPlan { scheduler, dirs, files, block, commands: Vec::new(), remarks };
-        Ok(match scheduler {
-            Scheduler::Systemd => InstallPlan { commands: systemd::commands(timers), ..plan },
+        let (mut dirs, mut block, mut remarks) = (Vec::new(), None, Vec::new());
+        let commands = match scheduler {
+            Scheduler::Systemd => systemd::commands(timers),
             Scheduler::Launchd => {
-                let dirs = if timers.all.is_empty() { Vec::new() } else { vec![launchd::log_dir(env)?] };
-                InstallPlan { dirs, commands: launchd::commands(timers, &plan.files), ..plan }
+                dirs.extend(if timers.all.is_empty() { None } else { Some(launchd::log_dir(env)?) });
+                launchd::commands(timers, &files)
             }
             Scheduler::Crontab => {
-                let (block, remarks) = crontab::contents(timers)?;
-                let commands = vec![words(&["crontab", "-"])];
-                InstallPlan { block: Some(block), commands, remarks, ..plan }
+                let (text, differing) = crontab::contents(timers)?;
+                (block, remarks) = (Some(text), differing);
+                vec![words(&["crontab", "-"])]
             }
-        })
+        };
+        Ok(InstallPlan { scheduler, dirs, files, block, commands, remarks })
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file::{self, OwnLog};
-use crate::base::stdin::{RawLine, next_line};
+use crate::base::lines::next_line;
 use crate::base::text::one_line;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -49,17 +49,17 @@ impl Found {
     /// Reads a file; a missing one counts as empty.
     pub fn read(path: &Path, keeps_errors: bool) -> Result<Found> {
         let mut found = Found::default();
-        each_line(path, |number, line| {
-            match kept(&line, keeps_errors) {
+        each_line(path, |number, line, has_end| {
+            match kept(line, keeps_errors) {
                 Some((id, input)) => {
                     found.known.entry(id).or_insert(input);
                     // A killed program may have left it without its end.
-                    found.is_dirty |= !line.has_end;
+                    found.is_dirty |= !has_end;
                 }
-                None if fields(&line.bytes).is_some_and(|fields| is_answer(&fields)) => found.is_dirty = true,
-                None if !line.has_end && begins_like_ours(&line.bytes) => found.is_dirty = true,
+                None if fields(line).is_some_and(|fields| is_answer(&fields)) => found.is_dirty = true,
+                None if !has_end && begins_like_ours(line) => found.is_dirty = true,
                 None => {
-                    let text = one_line(&String::from_utf8_lossy(&line.bytes), 80);
+                    let text = one_line(&String::from_utf8_lossy(line), 80);
                     return Err(Error::corrupt(format!(
                         "\"{}\" has a line that axe-map has not written: line {number}: {text}",
                         path.display()
@@ -98,9 +98,9 @@ impl Answers {
         let found = Found::read(&path, keeps_errors)?;
         if found.is_dirty {
             file::replace(&path, |to| {
-                each_line(&path, |_, line| {
-                    if kept(&line, keeps_errors).is_some() {
-                        to.write_all(&line.bytes)?;
+                each_line(&path, |_, line, _| {
+                    if kept(line, keeps_errors).is_some() {
+                        to.write_all(line)?;
                         to.write_all(b"\n")?;
                     }
                     Ok(())
@@ -143,8 +143,8 @@ fn begins_like_ours(line: &[u8]) -> bool {
 }
 
 /// Id and input of a line that stays.
-fn kept(line: &RawLine, keeps_errors: bool) -> Option<(u64, u64)> {
-    let fields = fields(&line.bytes)?;
+fn kept(line: &[u8], keeps_errors: bool) -> Option<(u64, u64)> {
+    let fields = fields(line)?;
     let stays = is_answer(&fields) && (keeps_errors || fields.contains_key("result"));
     stays.then(|| (hash(fields["id"]), hash(fields["input"])))
 }
@@ -154,17 +154,20 @@ fn hash(value: &RawValue) -> u64 {
     digest.iter().take(8).fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-fn each_line(path: &Path, mut each: impl FnMut(u64, RawLine) -> Result<()>) -> Result<()> {
+/// Shows `each` the lines that are not blank, with their numbers, and whether each has its end.
+fn each_line(path: &Path, mut each: impl FnMut(u64, &[u8], bool) -> Result<()>) -> Result<()> {
     let Some((file, _)) = file::if_exists(file::open_regular(path))? else { return Ok(()) };
-    let mut from = BufReader::new(file);
-    let mut number = 0;
-    while let Some(line) = next_line(&mut from, LINE_CAP)? {
+    let (mut from, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
+    loop {
+        let read = next_line(&mut from, &mut line, LINE_CAP)?;
+        if read.length == 0 {
+            return Ok(());
+        }
         number += 1;
-        if !line.bytes.trim_ascii().is_empty() {
-            each(number, line)?;
+        if read.too_long || !line.trim_ascii().is_empty() {
+            each(number, &line, read.ended)?;
         }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// How much of a conversation, in bytes of its file, goes into a prompt. The file itself has no limit.
 const PROMPT_CAP: u64 = 4 * 1024 * 1024;
@@ -75,19 +74,13 @@ pub fn hold(path: &Path, data_dir: &Path, what: &str, next: &str, deadline: Dead
     }
     let lock = path.with_extension("lock");
     let us = format!("process {}", std::process::id());
-    let mut pause = Duration::from_millis(1);
-    loop {
-        let holder = match file::hold(&lock, &us)? {
-            RunLock::HeldBy(holder) => holder,
-            ours => return Ok(ours),
-        };
-        if deadline.passed() {
+    match file::hold_until(&lock, &us, deadline)? {
+        RunLock::HeldBy(holder) => {
             // The holder may be about to write its name.
             let who = if holder.is_empty() { "another run" } else { &holder };
-            return Err(Error::busy(format!("{what} is in use by {}", one_line(who, 100))).hint(next));
+            Err(Error::busy(format!("{what} is in use by {}", one_line(who, 100))).hint(next))
         }
-        std::thread::sleep(pause.min(deadline.remaining()));
-        pause = (pause * 2).min(Duration::from_millis(50));
+        ours => Ok(ours),
     }
 }
 

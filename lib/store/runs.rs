@@ -4,6 +4,8 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::{one_line, size};
+use crate::config::agent::AgentName;
+use crate::config::model::Model;
 use crate::store::run_id::{make_dir_of, runs_dir};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -78,6 +80,12 @@ pub struct RunError {
     pub kind: String,
     /// On one line.
     pub message: String,
+}
+
+impl Run {
+    pub fn of(self, agent: &AgentName, model: &Model) -> Run {
+        Run { agent: agent.to_string(), model: model.to_string(), ..self }
+    }
 }
 
 /// A line of the ledger, or a piece of one that is too long.

@@ -35,15 +35,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub fn run(mut invocation: Invocation) -> Result<Finished, ExecError> {
     let input = std::mem::take(&mut invocation.input);
     let invocation = &invocation;
-    let (mut child, group, exit) =
-        ProcessGroup::start(invocation.level, || start(invocation)).map_err(ExecError::NotStarted)?;
-    let mut streams = match Streams::of(&mut child, exit, invocation, input, false) {
-        Ok(streams) => streams,
-        Err(e) => {
-            group.end(&mut child);
-            return Err(ExecError::NotStarted(e));
-        }
-    };
+    let (mut child, group, mut streams) = begin(invocation, input, false)?;
     let waited = wait(&mut streams, invocation);
     if waited.is_ok() && streams.is_held() {
         warn_of_holder(invocation);
@@ -163,8 +155,25 @@ pub fn end_all() {
     }
 }
 
+/// Starts a command in a process group of its own. `input` is all of it, unless it `stays_open`.
+pub(super) fn begin(
+    invocation: &Invocation,
+    input: Vec<u8>,
+    stays_open: bool,
+) -> Result<(Child, ProcessGroup, Streams), ExecError> {
+    let started = ProcessGroup::start(invocation.level, || start(invocation));
+    let (mut child, group, exit) = started.map_err(ExecError::NotStarted)?;
+    match Streams::of(&mut child, exit, invocation, input, stays_open) {
+        Ok(streams) => Ok((child, group, streams)),
+        Err(e) => {
+            group.end(&mut child);
+            Err(ExecError::NotStarted(e))
+        }
+    }
+}
+
 /// Starts the command directly if its line needs no shell, else with the shell.
-pub(super) fn start(invocation: &Invocation) -> io::Result<Child> {
+fn start(invocation: &Invocation) -> io::Result<Child> {
     let line = match invocation.command {
         CommandLine::Shell(line) => line,
         CommandLine::Words([program, arguments @ ..]) => {

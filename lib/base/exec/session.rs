@@ -3,7 +3,7 @@
 //! Its streams are served only while an answer is waited for. Between two of them a command that prints much waits.
 
 use crate::base::deadline::Deadline;
-use crate::base::exec::child::start;
+use crate::base::exec::child::begin;
 use crate::base::exec::group::{GRACE, ProcessGroup, have_all_ended};
 use crate::base::exec::streams::Streams;
 use crate::base::exec::{ExecError, Invocation};
@@ -22,15 +22,8 @@ pub struct Session {
 impl Session {
     /// Starts the command in a process group of its own. `stdout_cap` is its longest line; the deadline does not count.
     pub fn start(invocation: Invocation) -> Result<Session, ExecError> {
-        let (mut child, group, exit) =
-            ProcessGroup::start(invocation.level, || start(&invocation)).map_err(ExecError::NotStarted)?;
-        match Streams::of(&mut child, exit, &invocation, Vec::new(), true) {
-            Ok(streams) => Ok(Session { child, group, streams: Some(streams), lines: Vec::new(), next: 0 }),
-            Err(e) => {
-                group.end(&mut child);
-                Err(ExecError::NotStarted(e))
-            }
-        }
+        let (child, group, streams) = begin(&invocation, Vec::new(), true)?;
+        Ok(Session { child, group, streams: Some(streams), lines: Vec::new(), next: 0 })
     }
 
     /// Writes a line, as far as the command reads it. The rest is written while its lines are waited for.

@@ -89,6 +89,18 @@ pub fn hold(path: &Path, holder: &str) -> io::Result<RunLock> {
     }
 }
 
+/// The same, but waits until then for a program that holds it.
+pub fn hold_until(path: &Path, holder: &str, until: Deadline) -> io::Result<RunLock> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match hold(path, holder)? {
+            RunLock::HeldBy(_) if !until.passed() => std::thread::sleep(pause.min(until.remaining())),
+            lock => return Ok(lock),
+        }
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
 /// What the holder of such a lock wrote into its file; `None` if nobody holds it. Changes nothing.
 pub fn holder(path: &Path) -> io::Result<Option<String>> {
     let Some((file, _)) = if_exists(open_regular(path))? else { return Ok(None) };

@@ -3,8 +3,22 @@
 
 use crate::base::text::is_hidden;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
-use unicode_security::skeleton;
+
+/// The characters that look like one of ASCII, sorted, and that one. The file has a line for each of ASCII, with the others in
+/// hexadecimal. It comes from Unicode's confusables.txt (© Unicode, Inc., unicode.org/terms_of_use); a test compares it with
+/// the crate `unicode-security`, whose tables of everything that looks alike take 350 KB of each program.
+static LOOKALIKES: LazyLock<Vec<(char, char)>> = LazyLock::new(|| {
+    let lines = include_str!("lookalikes.txt").lines().filter_map(|line| line.split_at_checked(1));
+    let pairs = lines.flat_map(|(like, codes)| {
+        let codes = codes.split_ascii_whitespace().filter_map(|code| u32::from_str_radix(code, 16).ok());
+        codes.filter_map(char::from_u32).zip(like.chars().cycle())
+    });
+    let mut all: Vec<_> = pairs.collect();
+    all.sort_unstable();
+    all
+});
 
 /// The text as a reader sees it. Lines stay lines.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
@@ -38,20 +52,26 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 
 /// The ASCII character that it looks like, if it looks like one. Letters with an accent are themselves.
 fn lookalike(c: char) -> char {
-    if c.is_ascii() {
-        return c;
-    }
-    let mut buffer = [0; 4];
-    let mut like = skeleton(c.encode_utf8(&mut buffer));
-    match (like.next(), like.next()) {
-        (Some(one), None) if one.is_ascii() => one,
-        _ => c,
-    }
+    LOOKALIKES.binary_search_by_key(&c, |(other, _)| *other).map_or(c, |at| LOOKALIKES[at].1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unicode_security::skeleton;
+
+    #[test]
+    fn characters_look_alike_where_unicode_says_so() {
+        for c in ('\u{80}'..=char::MAX).filter(|c| !c.is_ascii()) {
+            let mut buffer = [0; 4];
+            let mut like = skeleton(c.encode_utf8(&mut buffer));
+            let expected = match (like.next(), like.next()) {
+                (Some(one), None) if one.is_ascii() => one,
+                _ => c,
+            };
+            assert_eq!(lookalike(c), expected, "{}", c.escape_unicode());
+        }
+    }
 
     #[test]
     fn a_text_is_read_as_it_looks() {

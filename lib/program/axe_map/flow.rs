@@ -176,7 +176,7 @@ impl<'a> Flow<'a> {
                 }
                 Some(Event::Done(at, outcome)) => {
                     asked -= 1;
-                    let record = self.judged(*outcome);
+                    let record = self.counted(*outcome);
                     self.place(at, record)?;
                     if let Sink::Stdout(stdout) = &self.sink
                         && stdout.is_unread()
@@ -220,7 +220,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Counts an outcome, and decides whether it is the last.
-    fn judged(&mut self, outcome: Outcome) -> Option<Record> {
+    fn counted(&mut self, outcome: Outcome) -> Option<Record> {
         let Outcome { record, error, is_last, was_asked, stats } = outcome;
         let mut totals = lock(&self.totals);
         totals.tokens.0 += stats.tokens.input;
@@ -231,10 +231,7 @@ impl<'a> Flow<'a> {
         }
         let answered = totals.answered;
         drop(totals);
-        self.in_a_row = match error {
-            None => 0,
-            Some(_) => self.in_a_row + u64::from(was_asked),
-        };
+        self.in_a_row = if error.is_some() { self.in_a_row + u64::from(was_asked) } else { 0 };
         if let Some(error) = error {
             if is_last {
                 self.stop(Err(error.context(format!("stopped after {answered} answers"))));
@@ -244,10 +241,7 @@ impl<'a> Flow<'a> {
                     lines => format!("{lines} lines in a row have failed"),
                 };
                 let message = format!("{what}: {}", error.message());
-                let next = match error.next_step() {
-                    Some(next) => next.to_owned(),
-                    None => "go on with --resume FILE when that is corrected".to_owned(),
-                };
+                let next = error.next_step().unwrap_or("go on with --resume FILE when that is corrected");
                 self.stop(Err(Error::api(message).hint(next)));
             }
         }

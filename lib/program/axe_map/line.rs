@@ -2,7 +2,8 @@
 
 use crate::agent::stats::RunStats;
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::stdin::{RawLine, next_line, unreadable};
+use crate::base::lines::next_line;
+use crate::base::stdin::unreadable;
 use crate::base::text::{lossy, size};
 use crate::store::answers::fields;
 use serde::Serialize;
@@ -26,9 +27,7 @@ pub(super) struct Line {
 
 impl Line {
     /// An object has its `input`, or is its own, and may have an `id`. Anything else is text, and its number is its id.
-    fn new(number: u64, raw: RawLine) -> Option<Line> {
-        let is_too_long = raw.is_too_long;
-        let mut bytes = if is_too_long { Vec::new() } else { raw.bytes };
+    fn new(number: u64, mut bytes: Vec<u8>, is_too_long: bool) -> Option<Line> {
         if bytes.last() == Some(&b'\r') {
             bytes.pop();
         }
@@ -97,12 +96,14 @@ impl<R: BufRead> Iterator for Lines<R> {
 
     fn next(&mut self) -> Option<Result<Line>> {
         loop {
-            let raw = match next_line(&mut self.from, LINE_CAP) {
-                Ok(raw) => raw?,
+            let mut bytes = Vec::new();
+            let is_too_long = match next_line(&mut self.from, &mut bytes, LINE_CAP) {
+                Ok(read) if read.length == 0 => return None,
+                Ok(read) => read.too_long,
                 Err(e) => return Some(Err(unreadable(e))),
             };
             self.number += 1;
-            if let Some(line) = Line::new(self.number, raw) {
+            if let Some(line) = Line::new(self.number, bytes, is_too_long) {
                 return Some(Ok(line));
             }
         }

@@ -13,7 +13,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::config::global::Global;
 use crate::program::axe_map::line::{Line, Record};
 use crate::prompt;
-use crate::provider::message::{ChatTurn, Request};
+use crate::provider::message::{ChatTurn, Reply, Request};
 use std::sync::Arc;
 
 /// What all lines have in common.
@@ -58,8 +58,7 @@ impl Task {
     fn context(&self) -> Result<RunContext<'_>> {
         let budget = RunBudget::new(self.global.max_calls(), self.max_tokens)
             .within(Arc::clone(&self.budget), Arc::clone(&self.tally));
-        let max_depth = self.agent.agent.sub_agents_config.depth();
-        RunContext::new(&self.global, max_depth, budget, self.providers.clone(), &self.env)
+        RunContext::new(&self.global, &self.agent.agent, budget, self.providers.clone(), &self.env)
     }
 
     pub(super) fn request(&self, line: &Line) -> Request {
@@ -69,55 +68,49 @@ impl Task {
     }
 
     pub(super) fn ask(&self, line: Line) -> Outcome {
-        let mut stats = RunStats::default();
-        if line.is_too_long {
-            let error = Line::too_long();
-            let record = Some(Record::error(line, &error, String::new(), &stats));
-            return Outcome { record, error: Some(error), is_last: false, was_asked: false, stats };
-        }
-        let scope = || Scope {
-            env: &self.env,
-            depth: 0,
-            deadline: Deadline::after_seconds(self.timeout),
-            reporter: self.reporter,
+        let (mut stats, mut is_last, was_asked) = (RunStats::default(), false, !line.is_too_long);
+        let (record, error) = match self.reply(&line, &mut stats, &mut is_last) {
+            Ok(reply) => {
+                let is_json = self.agent.schema.is_some();
+                (Some(Record::answer(line, &reply.text, is_json, reply.warnings, &stats)), None)
+            }
+            Err((error, said)) => {
+                let took = stats.tokens.input + stats.tokens.output > 0 || !said.is_empty();
+                ((!is_last || took).then(|| Record::error(line, &error, said, &stats)), Some(error))
+            }
         };
-        let mut request = self.request(&line);
+        Outcome { record, error, is_last, was_asked, stats }
+    }
+
+    /// The answer; or the error, and what was said before it. `is_last`: no other line can be asked either.
+    fn reply(&self, line: &Line, stats: &mut RunStats, is_last: &mut bool) -> Result<Reply, (Error, String)> {
+        if line.is_too_long {
+            return Err((Line::too_long(), String::new()));
+        }
+        let scope = || Scope::of_run(&self.env, Deadline::after_seconds(self.timeout), self.reporter);
+        let mut request = self.request(line);
         let mut is_own = false;
         let reply = self.context().and_then(|run| {
             // How long the lines before it take is not counted.
             await_turn(&run, &self.agent, &mut request, scope())?;
-            let reply = converse(&run, &self.agent, request, scope(), &mut |_| {}, &mut stats);
+            let reply = converse(&run, &self.agent, request, scope(), &mut |_| {}, stats);
             is_own = run.budget.has_refused();
             reply
         });
-        let (error, said) = match reply {
-            Ok(mut reply) => match reply.flaw() {
-                Some(flaw) if self.is_strict => (Error::refused(flaw), reply.text),
-                flaw => {
-                    reply.warnings.extend(flaw);
-                    let is_json = self.agent.schema.is_some();
-                    let record = Record::answer(line, &reply.text, is_json, reply.warnings, &stats);
-                    return Outcome {
-                        record: Some(record),
-                        error: None,
-                        is_last: false,
-                        was_asked: true,
-                        stats,
-                    };
-                }
-            },
-            Err(error) => (error, stats.before_failure(false)),
-        };
-        // A budget of many lines that does not allow this one allows no other.
-        let is_last = match error.kind() {
-            ErrorKind::Budget => !is_own,
-            kind => kind == ErrorKind::Limit,
-        };
-        let was_asked = stats.tokens.input + stats.tokens.output > 0 || !said.is_empty();
-        let record = match is_last && !was_asked {
-            true => None,
-            false => Some(Record::error(line, &error, said, &stats)),
-        };
-        Outcome { record, error: Some(error), is_last, was_asked: true, stats }
+        let mut reply = reply.map_err(|error| {
+            // A budget of many lines that does not allow this one allows no other.
+            *is_last = match error.kind() {
+                ErrorKind::Budget => !is_own,
+                kind => kind == ErrorKind::Limit,
+            };
+            (error, stats.before_failure(false))
+        })?;
+        match reply.flaw() {
+            Some(flaw) if self.is_strict => Err((Error::refused(flaw), reply.text)),
+            flaw => {
+                reply.warnings.extend(flaw);
+                Ok(reply)
+            }
+        }
     }
 }
