@@ -9,17 +9,16 @@ mod past;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Fault, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::one_line;
-use crate::base::{reach, repository, stdin};
-use crate::config::memory::{self, Redact};
+use crate::base::{reach, stdin};
+use crate::config::memory;
 use crate::harness::name::Harness;
 use crate::harness::payload::Ended;
-use crate::harness::shell::AgentShell;
 use crate::harness::spec::Capture;
 use crate::memory::capture;
+use crate::memory::capture::note::{NewText, harness_here, redact};
 use crate::memory::record::{NoteText, unproven};
-use crate::memory::redact::Redactor;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
@@ -185,29 +184,6 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
 }
 
-/// A note of a person, or of an agent, as it is queued.
-fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
-    let CaptureForm { tags, thread_id, .. } = wanted;
-    let here = || cx.env.current_dir().ok();
-    let mut context = capture::context(here());
-    let harness = harness_here(wanted.harness, &cx.env);
-    // What an agent has to say is about its repository, unless it says otherwise.
-    let is_here = harness != Harness::MANUAL && context.repo.is_some();
-    let scope = wanted.scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
-    // A folder without git is where sessions learn something; a person's note is about more than that.
-    if harness == Harness::MANUAL
-        && scope == Scope::Global
-        && here().is_none_or(|dir| repository::of(&dir).is_none())
-    {
-        context.repo = None;
-    }
-    let title = args.text("title").unwrap_or_default().to_owned();
-    let retrieval = Retrieval::Inline { title, body: body(args, cx)?, tags, scope, thread_id };
-    let entry = QueueEntry { version: 1, timestamp: cx.env.now(), harness, retrieval, context };
-    entry.check().map_err(|error| of_note(&error))?;
-    Ok(entry)
-}
-
 /// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
 fn expect_described(harness: Harness, place: &str, args: &Args, cx: &Context) -> Result<()> {
     let name = harness.name();
@@ -221,43 +197,18 @@ fn expect_described(harness: Harness, place: &str, args: &Args, cx: &Context) ->
     Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
 }
 
-/// In an agent's shell nothing is a person's.
-fn harness_here(given: Harness, env: &Env) -> Harness {
-    match AgentShell::of(env) {
-        Some(shell) if given == Harness::MANUAL => Harness::named(shell.agent).unwrap_or(Harness::AGENT),
-        _ => given,
-    }
+/// A note of a person, or of an agent, as it is queued.
+fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let CaptureForm { harness, tags, scope, thread_id, .. } = wanted;
+    let title = args.text("title").unwrap_or_default().to_owned();
+    let text = NewText { title, body: body(args, cx)?, tags, scope, thread_id };
+    text.queued(harness_here(harness, &cx.env), &cx.env, "--")
 }
 
 fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
     let why = one_line(why, 1000);
     cx.say(&format!("nothing queued: {why}"));
     if cx.json { cx.stdout.json(&json!({"queued": false, "reason": why})) } else { Ok(()) }
-}
-
-/// Replaces the secrets in what a person or an agent wrote, and in the address of the repository. The queue keeps the
-/// text, also after it was processed.
-fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
-    if let Retrieval::Inline { title, body, tags, .. } = &mut entry.retrieval {
-        let redactor = Redactor::of(settings)?;
-        // What is a secret in the text is one in a tag, which has small letters.
-        let text = format!("{title}\n\n{body}");
-        redactor.learn(&text);
-        redactor.learn(&text.to_lowercase());
-        (*title, *body) = (redactor.cleaned(title), redactor.cleaned(body));
-        // A mark is no tag.
-        tags.retain(|tag| redactor.cleaned(tag) == *tag);
-    }
-    // A session is queued whatever the user's own patterns are.
-    if let Some(repo) = entry.context.repo.as_mut().filter(|_| settings.enabled) {
-        *repo = Redactor::default().cleaned(repo);
-    }
-    if let Some(cwd) = entry.context.cwd.as_mut().filter(|_| settings.enabled)
-        && let Some(text) = cwd.to_str()
-    {
-        *cwd = Redactor::default().cleaned(text).into();
-    }
-    Ok(())
 }
 
 fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
@@ -327,18 +278,6 @@ fn body(args: &Args, cx: &Context) -> Result<String> {
         ..piped_in(CAP)
     };
     Ok(stdin::read(&terms, &cx.reporter)?.unwrap_or_default())
-}
-
-/// The same faults, with the names of the flags instead of the entry's keys.
-fn of_note(error: &Error) -> Error {
-    let mut faults = error.faults().to_vec();
-    for fault in &mut faults {
-        if let Some(flag) = fault.path.strip_prefix("retrieval.") {
-            fault.path = format!("--{flag}");
-        }
-    }
-    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
-    Error::usage(format!("not a note that can be kept: {}", list.join("; "))).with_faults(faults)
 }
 
 fn hooks_json(cx: &Context) -> Result<Vec<u8>> {

@@ -4,6 +4,7 @@
 //! session, of a context that is about to be compacted. Sub-agents' sessions are not queued, because their results
 //! are in the session that started them.
 
+pub mod note;
 pub mod past;
 
 use crate::base::env::Env;

@@ -10,7 +10,7 @@ mod reader;
 mod session;
 mod trouble;
 
-pub use crate::memory::recall::hook::{Moment, answer};
+pub use crate::memory::recall::hook::{Moment, answer, fenced, without_markers};
 pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
 pub use crate::memory::recall::session::sweep;
 pub use crate::memory::recall::trouble::{keep, troubles};
