@@ -41,6 +41,7 @@ fn nix_files(dir: &Path, found: &mut Vec<PathBuf>) {
 fn all_nix_files() -> Vec<PathBuf> {
     let mut files = vec![root().join("flake.nix")];
     nix_files(&root().join("nix"), &mut files);
+    nix_files(&root().join("packaging"), &mut files);
     nix_files(&root().join("tests/nix"), &mut files);
     assert!(files.len() > 10, "{files:?}");
     files
@@ -261,6 +262,17 @@ fn the_package_reads_what_is_there_and_installs_a_page_and_completions_for_every
     }
     assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(package["meta"]["description"], env!("CARGO_PKG_DESCRIPTION"));
+
+    // What is written down there for nixpkgs must follow what Cargo.toml says.
+    let by_name = nix.value("tests/nix/package.nix", "by-name");
+    assert_eq!(
+        (&by_name["version"], &by_name["meta"]["description"]),
+        (&package["version"], &package["meta"]["description"])
+    );
+    assert_eq!(
+        (&by_name["src"]["tag"], &by_name["pname"]),
+        (&json!(format!("v{}", env!("CARGO_PKG_VERSION"))), &json!(env!("CARGO_PKG_NAME")))
+    );
 
     // nixpkgs' two helpers, as far as our call of them goes.
     let helpers = r#"
