@@ -1,8 +1,8 @@
 //! `memory-mcp`: what its tools give, and that no message stops it.
 
-use crate::support::Said;
 use crate::support::llm::NOTE_EACH;
 use crate::support::store::{Store, name, names, value};
+use crate::support::{NOW, Said, binary, root};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -260,6 +260,35 @@ fn two_servers_and_other_programs_work_side_by_side() {
     assert_eq!(value(&store.text("AAAAAA"), "used"), Some("40"), "no read is lost");
 }
 
+#[test]
+fn the_plugin_has_our_version_and_yields_to_the_installers_hooks() {
+    let plugin = root().join("plugin");
+    for file in [".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "gemini-extension.json"] {
+        let json: Value = serde_json::from_slice(&fs::read(plugin.join(file)).unwrap()).unwrap();
+        assert_eq!(
+            (&json["name"], &json["version"]),
+            (&json!("agent-memory"), &json!(env!("CARGO_PKG_VERSION")))
+        );
+    }
+    let store = store();
+    let run = || {
+        let programs = binary("memory-recall").parent().unwrap().display().to_string();
+        let mut hook = Command::new("sh");
+        hook.arg(plugin.join("hooks/claude-code.sh")).arg("memory-recall").current_dir(store.sandbox.work());
+        hook.env_clear().env("HOME", store.sandbox.home()).env("AXE_NOW", NOW);
+        hook.env("PATH", format!("{programs}:/usr/bin:/bin")).env("AGENT_MEMORY_RECALL_MS", "60000");
+        let event = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "clear", "cwd": store.sandbox.work()});
+        let output = sent(&mut hook, event.to_string().into_bytes());
+        assert_eq!((output.code(), output.err().as_str()), (Some(0), ""));
+        output.out()
+    };
+    assert!(run().contains("4310"));
+    store
+        .sandbox
+        .write(&store.sandbox.home().join(".claude/settings.json"), "{\"hooks\": \"/x/memory-recall\"}");
+    assert_eq!(run(), "");
+}
+
 /// Numbers from a seed: xorshift64*.
 struct Random(u64);
 
@@ -312,17 +341,15 @@ impl Random {
             0 => self.value(3),
             1 => (0..self.below(4)).map(|_| (self.key(), self.value(2))).collect(),
             _ => {
-                let mut arguments: Value = (0..self.below(4)).map(|_| (self.key(), self.value(2))).collect();
-                if self.below(3) > 0 {
-                    let right = [
-                        json!({"query": "port"}),
-                        json!({"id": "AAAAAA"}),
-                        json!({}),
-                        json!({"title": "T", "body": "B"}),
-                    ];
-                    arguments = self.one(&right);
-                }
-                json!({"name": self.one(&["search", "read", "recall", "capture"]), "arguments": arguments})
+                let tools = [
+                    ("search", json!({"query": "port"})),
+                    ("read", json!({"id": "AAAAAA"})),
+                    ("recall", json!({})),
+                    ("capture", json!({"title": "T", "body": "B"})),
+                ];
+                let (name, right) = self.one(&tools);
+                let wrong: Value = (0..self.below(4)).map(|_| (self.key(), self.value(2))).collect();
+                json!({"name": name, "arguments": if self.below(3) > 0 { right } else { wrong }})
             }
         };
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": self.one(&methods), "params": params});
