@@ -46,6 +46,7 @@ rustPlatform.buildRustPackage (finalAttrs: {
       ../lib
       ../launchd
       ../man
+      ../plugin
       ../systemd
       (fileset.difference ../tests ../tests/nix)
       ./OPTIONS.md
