@@ -27,7 +27,7 @@ let
   manuals = map (lib.removeSuffix ".md") (builtins.attrNames (builtins.readDir ../man));
 in
 rustPlatform.buildRustPackage (finalAttrs: {
-  pname = cargo.package.name;
+  pname = cargo.lib.name;
   inherit (cargo.package) version;
 
   src = fileset.toSource {
@@ -46,6 +46,7 @@ rustPlatform.buildRustPackage (finalAttrs: {
       ../lib
       ../launchd
       ../man
+      ../plugin
       ../systemd
       (fileset.difference ../tests ../tests/nix)
       ./OPTIONS.md

@@ -93,6 +93,7 @@ mod memory_dispatcher;
 mod memory_doctor;
 mod memory_history;
 mod memory_list;
+mod memory_mcp;
 mod memory_notes;
 mod memory_recall;
 mod memory_review;

@@ -41,6 +41,7 @@ fn nix_files(dir: &Path, found: &mut Vec<PathBuf>) {
 fn all_nix_files() -> Vec<PathBuf> {
     let mut files = vec![root().join("flake.nix")];
     nix_files(&root().join("nix"), &mut files);
+    nix_files(&root().join("packaging"), &mut files);
     nix_files(&root().join("tests/nix"), &mut files);
     assert!(files.len() > 10, "{files:?}");
     files
@@ -179,7 +180,12 @@ fn wrong_values_are_refused_by_all_hosts_with_a_message_that_helps() {
         text += &format!("{case}\n");
         for (host, messages) in hosts {
             // systemd takes any calendar expression; launchd takes few.
-            let is_fine = case == "calendar-of-systemd" && ["home-manager-linux", "nixos"].contains(&&**host);
+            let is_fine = match &**case {
+                "calendar-of-systemd" => ["home-manager-linux", "nixos"].contains(&&**host),
+                // A user's own home has one user.
+                "remote-of-all-users" => host != "nixos",
+                _ => false,
+            };
             assert_eq!(messages.as_array().unwrap().is_empty(), is_fine, "{case} {host}");
             if host == "nix-darwin" {
                 for message in messages.as_array().unwrap() {
@@ -211,6 +217,7 @@ fn values_of_the_wrong_type_end_the_evaluation() {
         ("null-in-toml", "programs.axe.settings.retry' is not of type `TOML value'"),
         ("seconds-zero", "programs.axe.agents.reviewer.schedule.interval' is not of type `positive integer"),
         ("settings-as-text", "services.agent-memory.settings' is not of type"),
+        ("target-that-is-a-number", "services.agent-memory.targets.*' is not of type"),
     ];
     for (case, message) in cases {
         for host in ["home-manager-linux", "nixos", "nix-darwin"] {
@@ -255,6 +262,17 @@ fn the_package_reads_what_is_there_and_installs_a_page_and_completions_for_every
     }
     assert_eq!(package["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(package["meta"]["description"], env!("CARGO_PKG_DESCRIPTION"));
+
+    // What is written down there for nixpkgs must follow what Cargo.toml says.
+    let by_name = nix.value("tests/nix/package.nix", "by-name");
+    assert_eq!(
+        (&by_name["version"], &by_name["meta"]["description"]),
+        (&package["version"], &package["meta"]["description"])
+    );
+    assert_eq!(
+        (&by_name["src"]["tag"], &by_name["pname"]),
+        (&json!(format!("v{}", env!("CARGO_PKG_VERSION"))), &json!(env!("CARGO_PKG_NAME")))
+    );
 
     // nixpkgs' two helpers, as far as our call of them goes.
     let helpers = r#"

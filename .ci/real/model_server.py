@@ -153,6 +153,8 @@ class Handler(BaseHTTPRequestHandler):
         items = []
         for number, (name, arguments) in enumerate(self.server.calls(body)):
             call = {"id": f"fc_{number}", "call_id": f"call_{number}", "name": name, "status": "completed"}
+            if "/" in name:
+                call["namespace"], call["name"] = name.split("/")
             # A tool that takes no JSON.
             kind = {"type": "custom_tool_call", "input": arguments} if isinstance(arguments, str) else {
                 "type": "function_call", "arguments": json.dumps(arguments),

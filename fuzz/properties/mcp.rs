@@ -1,23 +1,22 @@
 //! A line that an MCP server sends: a message, a page of its list of tools, or the result of a call.
 
-use crate::agent::mcp::{Message, page, parse, told};
+use crate::agent::mcp::{page, told};
+use crate::base::json_rpc::{Message, parse};
 use crate::fuzz::is_told;
 use serde_json::Value;
 
 pub fn holds(bytes: &[u8]) {
     let answer = match parse(bytes) {
-        Ok(Message::Answer(id, answer)) => {
-            assert!(!id.is_null());
-            answer
-        }
-        Ok(Message::Request(id, method)) => {
-            // Both came from the line, and go nowhere but back.
+        Ok(Message::Answer(_, answer)) => answer,
+        Ok(Message::Request { id, method, params }) => {
+            // All came from the line, and the id goes nowhere but back.
             let whole: Value = serde_json::from_slice(bytes).unwrap();
-            assert_eq!((whole["id"].clone(), whole["method"].as_str()), (id, Some(method.as_str())));
+            let sent = (whole["id"].clone(), whole["method"].as_str(), whole["params"].clone());
+            assert_eq!(sent, (id, Some(method.as_str()), params));
             return;
         }
-        Ok(Message::Other) => return,
-        Err(why) => return is_told(&why),
+        Ok(Message::Notification(_)) => return,
+        Err(fault) => return is_told(&fault.text),
     };
     let result = match answer {
         Ok(result) => result,

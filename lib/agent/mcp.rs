@@ -7,6 +7,7 @@ use crate::agent::tree::Scope;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{CommandLine, ExecError, Invocation, Session, how_it_ended};
+use crate::base::json_rpc::{self, Fault, MESSAGE_CAP, Message, NO_METHOD, VERSION, VERSIONS};
 use crate::base::sync::lock;
 use crate::base::text::{border, in_line, one_line, size};
 use crate::config::mcp::{McpServer, Offer, Offers};
@@ -15,11 +16,6 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// The version that we speak, and those whose lists and calls are the same.
-const VERSION: &str = "2025-06-18";
-const VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", VERSION, "2025-11-25"];
-/// The longest message, in bytes.
-const MESSAGE_CAP: usize = 4 << 20;
 /// How much a server may send before the answer, in bytes and in messages.
 const MOST_BYTES: usize = 16 << 20;
 const MOST_MESSAGES: usize = 10_000;
@@ -41,45 +37,8 @@ struct Connection {
     broken: Option<String>,
 }
 
-/// A message from a server.
-#[derive(Debug, PartialEq)]
-pub enum Message {
-    /// An answer, and the id of our request.
-    Answer(Value, Result<Value, String>),
-    /// A request that has this id.
-    Request(Value, String),
-    /// Nothing that we answer: a notification, or a line that is no message at all.
-    Other,
-}
-
 /// Tools with their names, in a server's order.
 type Offered = Vec<(String, Offer)>;
-
-/// Reads a line. The error is about a message that cannot be used.
-pub fn parse(line: &[u8]) -> Result<Message, String> {
-    // Some programs print a greeting.
-    if !line.trim_ascii_start().starts_with(b"{") {
-        return Ok(Message::Other);
-    }
-    let parsed = serde_json::from_slice::<Map<String, Value>>(line);
-    let mut message = parsed.map_err(|e| format!("sent a message that is not valid JSON: {e}"))?;
-    let id = message.remove("id").filter(|id| !id.is_null());
-    match (id, message.remove("method"), message.remove("error")) {
-        (Some(id), Some(Value::String(method)), _) => Ok(Message::Request(id, method)),
-        (None, Some(Value::String(_)), _) => Ok(Message::Other),
-        (Some(id), None, None) => match message.remove("result") {
-            Some(result) => Ok(Message::Answer(id, Ok(result))),
-            None => Err("sent an answer without a result".to_owned()),
-        },
-        (Some(id), None, Some(error)) => {
-            let text = error.get("message").and_then(Value::as_str).unwrap_or("it does not say why");
-            Ok(Message::Answer(id, Err(format!("answered with an error: {}", one_line(text, 1000)))))
-        }
-        // It could not even read what we sent.
-        (None, None, Some(_)) => Ok(Message::Other),
-        _ => Err("sent a message that is neither a request nor an answer".to_owned()),
-    }
-}
 
 /// A page of a list of tools, and the cursor of the next one.
 pub fn page(result: &Value) -> Result<(Offered, Option<String>), String> {
@@ -255,10 +214,16 @@ impl Connection {
             if bytes > MOST_BYTES {
                 break;
             }
-            match parse(&line)? {
-                Message::Answer(theirs, answer) if theirs == id => return answer,
-                Message::Request(theirs, method) => self.answer(theirs, &method),
-                Message::Answer(..) | Message::Other => {}
+            // Some programs print a greeting.
+            if !line.trim_ascii_start().starts_with(b"{") {
+                continue;
+            }
+            match json_rpc::parse(&line).map_err(|fault| format!("sent {}", fault.text))? {
+                Message::Answer(theirs, answer) if theirs == id => {
+                    return answer.map_err(|why| format!("answered with an error: {why}"));
+                }
+                Message::Request { id, method, .. } => self.answer(id, &method),
+                Message::Answer(..) | Message::Notification(_) => {}
             }
         }
         Err(self.end("sends more and more, and no answer"))
@@ -266,10 +231,9 @@ impl Connection {
 
     /// We offer nothing.
     fn answer(&mut self, id: Value, method: &str) {
-        self.send(match method {
-            "ping" => json!({ "id": id, "result": {} }),
-            _ => json!({ "id": id, "error": { "code": -32601, "message": "Method not found" } }),
-        });
+        let is_ping = method == "ping";
+        let outcome = is_ping.then(|| json!({})).ok_or_else(|| Fault::new(NO_METHOD, "Method not found"));
+        self.send(json_rpc::answer(id, outcome));
     }
 
     fn send(&mut self, mut message: Value) {

@@ -9,6 +9,7 @@ pub mod exec;
 pub mod fields;
 pub mod file;
 pub mod http;
+pub mod json_rpc;
 pub mod json_schema;
 pub mod lines;
 pub mod lookup;

@@ -9,15 +9,15 @@ mod past;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, ErrorKind, Fault, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::one_line;
-use crate::base::{reach, repository, stdin};
+use crate::base::{reach, stdin};
 use crate::config::memory;
 use crate::harness::name::Harness;
 use crate::harness::payload::Ended;
-use crate::harness::shell::AgentShell;
 use crate::harness::spec::Capture;
 use crate::memory::capture;
+use crate::memory::capture::note::{NewText, harness_here, redact};
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::section::Which;
 use crate::memory::service::NewNote;
@@ -179,33 +179,10 @@ fn session(retrieval: Retrieval, harness: Harness, cwd: Option<PathBuf>, env: &E
 /// With `quiet` the path is not printed.
 fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> Result<()> {
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
-    capture::redact(&mut entry, &config.redact)?;
+    redact(&mut entry, &config.redact)?;
     // It may be the one about the same session that waits already.
     let (waiting, _) = Journal::at(&Root::open(&config.storage.root)?).put(&entry)?;
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
-}
-
-/// A note of a person, or of an agent, as it is queued.
-fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
-    let CaptureForm { tags, thread_id, .. } = wanted;
-    let here = || cx.env.current_dir().ok();
-    let mut context = capture::context(here());
-    let harness = harness_here(wanted.harness, &cx.env);
-    // What an agent has to say is about its repository, unless it says otherwise.
-    let is_here = harness != Harness::MANUAL && context.repo.is_some();
-    let scope = wanted.scope.unwrap_or(if is_here { Scope::Repo } else { Scope::Global });
-    // A folder without git is where sessions learn something; a person's note is about more than that.
-    if harness == Harness::MANUAL
-        && scope == Scope::Global
-        && here().is_none_or(|dir| repository::of(&dir).is_none())
-    {
-        context.repo = None;
-    }
-    let title = args.text("title").unwrap_or_default().to_owned();
-    let retrieval = Retrieval::Inline { title, body: body(args, cx)?, tags, scope, thread_id };
-    let entry = QueueEntry { version: 1, timestamp: cx.env.now(), harness, retrieval, context };
-    entry.check().map_err(|error| of_note(&error))?;
-    Ok(entry)
 }
 
 /// A program of a name of its own must be in the configuration: otherwise the name is a typing error.
@@ -221,12 +198,12 @@ fn expect_described(harness: Harness, place: &str, args: &Args, cx: &Context) ->
     Err(Error::usage(format!("{place}: unknown program \"{name}\"")).hint(Harness::suggestion(name)))
 }
 
-/// In an agent's shell nothing is a person's.
-fn harness_here(given: Harness, env: &Env) -> Harness {
-    match AgentShell::of(env) {
-        Some(shell) if given == Harness::MANUAL => Harness::named(shell.agent).unwrap_or(Harness::AGENT),
-        _ => given,
-    }
+/// A note of a person, or of an agent, as it is queued.
+fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let CaptureForm { harness, tags, scope, thread_id, .. } = wanted;
+    let title = args.text("title").unwrap_or_default().to_owned();
+    let text = NewText { title, body: body(args, cx)?, tags, scope, thread_id };
+    text.queued(harness_here(harness, &cx.env), &cx.env, "--")
 }
 
 fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
@@ -248,7 +225,7 @@ fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
 /// Writes the note without the queue. What an agent writes holds in its repository at most; the rest waits for a person.
 fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
-    capture::redact(&mut entry, &store.config.redact)?;
+    redact(&mut entry, &store.config.redact)?;
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
     let source = Source {
         harness: Some(entry.harness.to_string()),
@@ -302,18 +279,6 @@ fn body(args: &Args, cx: &Context) -> Result<String> {
         ..piped_in(CAP)
     };
     Ok(stdin::read(&terms, &cx.reporter)?.unwrap_or_default())
-}
-
-/// The same faults, with the names of the flags instead of the entry's keys.
-fn of_note(error: &Error) -> Error {
-    let mut faults = error.faults().to_vec();
-    for fault in &mut faults {
-        if let Some(flag) = fault.path.strip_prefix("retrieval.") {
-            fault.path = format!("--{flag}");
-        }
-    }
-    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
-    Error::usage(format!("not a note that can be kept: {}", list.join("; "))).with_faults(faults)
 }
 
 fn hooks_json(cx: &Context) -> Result<Vec<u8>> {

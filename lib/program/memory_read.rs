@@ -49,7 +49,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// Counts the read where the store can be written.
-fn read(store: &Store, id: &EntryId, cx: &Context) -> Result<Note> {
+pub(super) fn read(store: &Store, id: &EntryId, cx: &Context) -> Result<Note> {
     match store.service.read(id) {
         Err(why) if matches!(why.kind(), ErrorKind::Io | ErrorKind::Config) => {
             let note = store.service.look(id)?;

@@ -7,16 +7,15 @@ use crate::base::cli::{self, About, Args, Context, Reporter, Rule, Words, count,
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::reach;
 use crate::base::sync::spawn;
-use crate::base::{reach, repository};
 use crate::config::memory;
 use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
-use crate::memory::section::Room;
 use crate::program::memory_agents_md::print;
-use crate::program::notes::{CONFIG, Listed, Store, json_on_stdin, named_repo};
+use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, named_repo};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::persistence::warn_of;
 use crate::store::place::Root;
@@ -55,8 +54,8 @@ pub(super) const ABOUT: About = About {
 };
 
 /// The most notes, and tokens, that are printed by hand unless the flags say otherwise.
-const NOTES: usize = 5;
-const TOKENS: usize = 2000;
+pub(super) const NOTES: usize = 5;
+pub(super) const TOKENS: usize = 2000;
 /// So long after the last hook that gave nothing, an answer in time ends the trouble.
 const QUIET: SignedDuration = SignedDuration::from_hours(24);
 
@@ -90,17 +89,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let repo = match named_repo(args, cx)? {
-        None => repository::place_of(&cx.env.current_dir()?).map(|repository| repository.name),
+        None => current_repo(&cx.env)?,
         repo => repo,
     };
     let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
     if !args.words().is_empty() {
         return search(args, &store, repo.as_deref(), room, cx);
     }
-    let audiences: Vec<Option<&str>> = repo.as_deref().map(Some).into_iter().chain([None]).collect();
-    let section = store.service.section(&audiences, Room::of(&store.config.agents_md), room)?;
-    warn_of(&section.broken, &cx.reporter);
-    print(repo.as_deref(), &section, cx)
+    print(repo.as_deref(), &store.section(repo.as_deref(), room, cx)?, cx)
 }
 
 fn search(

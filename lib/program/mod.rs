@@ -20,6 +20,7 @@ pub mod memory_doctor;
 pub mod memory_install_cron;
 pub mod memory_install_hooks;
 pub mod memory_list;
+pub mod memory_mcp;
 pub mod memory_read;
 pub mod memory_recall;
 pub mod memory_remove;

@@ -10,11 +10,11 @@ use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
-use crate::memory::section::{self, Which};
+use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService};
 use crate::store::entry::{EntryId, Meta, Source, tag};
 use crate::store::journal::entry::TAG_FORM;
-use crate::store::persistence::Note;
+use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
@@ -48,6 +48,14 @@ impl Store {
         let root = Root::open(&config.storage.root)?;
         let service = NoteService::new(Topics::at(&root), cx.env.now(), cx.env.today());
         Ok(Store { config, root, service })
+    }
+
+    /// What a session in a repository should know, in at most `bytes`.
+    pub(super) fn section(&self, repo: Option<&str>, bytes: Option<usize>, cx: &Context) -> Result<Section> {
+        let audiences: Vec<Option<&str>> = repo.map(Some).into_iter().chain([None]).collect();
+        let section = self.service.section(&audiences, Room::of(&self.config.agents_md), bytes)?;
+        warn_of(&section.broken, &cx.reporter);
+        Ok(section)
     }
 
     /// Changes each note and prints what became of it. Then the AGENTS.md files are refreshed, and the history says what
@@ -358,6 +366,11 @@ pub(super) fn named_repo(args: &Args, cx: &Context) -> Result<Option<String>> {
         "." => Ok(place_here(&cx.env)?.name),
         repo => Ok(repo.to_owned()),
     })
+}
+
+/// The name of the place here; `None` if the current directory is gone.
+pub(super) fn current_repo(env: &Env) -> Result<Option<String>> {
+    Ok(repository::place_of(&env.current_dir()?).map(|place| place.name))
 }
 
 /// The current directory's repository; without one, the directory itself.

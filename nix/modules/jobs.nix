@@ -126,16 +126,21 @@ let
     // lib.optionalAttrs (memory.defrag.schedule != null && memory.defrag.schedule != "daily") {
       defrag = memory.defrag.schedule;
     };
+  # One that is no set is reported by an assertion.
   section =
     name: values:
-    lib.optionalAttrs (values != { }) { ${name} = (memory.settings.${name} or { }) // values; };
+    let
+      given = memory.settings.${name} or { };
+    in
+    lib.optionalAttrs (values != { } && lib.isAttrs given) { ${name} = given // values; };
+  givenTargets = memory.settings.agentsMd.targets or [ ];
   memorySettings =
     memory.settings
     // section "schedule" schedule
     // section "llm" (lib.optionalAttrs (command != null) { inherit command; })
     // section "agentsMd" (
       lib.optionalAttrs (memory.targets != [ ]) {
-        targets = (memory.settings.agentsMd.targets or [ ]) ++ memory.targets;
+        targets = (if builtins.isList givenTargets then givenTargets else [ ]) ++ memory.targets;
       }
     )
     // section "sync" (
@@ -144,6 +149,13 @@ let
 in
 {
   inherit command;
+  # The parts of the file that typed options write into.
+  sections = [
+    "agentsMd"
+    "llm"
+    "schedule"
+    "sync"
+  ];
   targets = memorySettings.agentsMd.targets or [ ];
 
   packages = lib.optional axe.enable axe.package ++ lib.optional memory.enable memory.package;

@@ -46,6 +46,28 @@ in
   };
 
   config = {
+    # All users have the same file, and their notes would meet in the same remote.
+    assertions =
+      let
+        memory = config.services.agent-memory;
+        remote = memory.settings.sync.remote or memory.sync.remote;
+        isName = user: builtins.match "[a-zA-Z0-9_][a-zA-Z0-9_.-]*[$]?" user != null;
+      in
+      lib.optionals memory.enable (
+        [
+          {
+            assertion = remote == null || (users != null && builtins.length users == 1);
+            message = ''
+              services.agent-memory.sync.remote would mix the notes of all users. Name the one whose notes they are in
+              services.agent-memory.users, or let each user set it with home-manager.
+            '';
+          }
+        ]
+        ++ map (user: {
+          assertion = isName user;
+          message = "services.agent-memory.users: \"${user}\" is not the name of a user.";
+        }) (if users == null then [ ] else users)
+      );
     environment.systemPackages = all.packages;
     environment.etc =
       below "axe" axeFiles

@@ -16,7 +16,7 @@ let
   inherit (pkgs.stdenv.hostPlatform) isDarwin;
 
   secret = import ./secret.nix { inherit lib; };
-  inherit (import ./jobs.nix { inherit config lib pkgs; }) command targets;
+  inherit (import ./jobs.nix { inherit config lib pkgs; }) command sections targets;
 
   environmentFile = mkOption {
     # Not of type path: Nix would copy the file into the store, which every user can read.
@@ -259,6 +259,48 @@ let
     in
     (memory.settings.${builtins.head keys} or { }).${builtins.elemAt keys 1} or null;
 
+  # What memory-config would refuse only when the configuration is built, or a program when it runs.
+  wrongSettings =
+    let
+      remote = if memory.sync.remote != null then memory.sync.remote else given "sync.remote";
+      # As lib/config/memory/remote.rs: a password, or a name that is so long that it is a token.
+      hasKey =
+        builtins.match "[a-z+]+://[^/]*:[^/@]*@.*" remote != null
+        || builtins.match "https?://[^/@:]{20,}@.*" remote != null;
+      isPlace = path: oneLine path && (lib.hasPrefix "/" path || lib.hasPrefix "~/" path);
+      isUnit =
+        unit: builtins.match "[A-Za-z0-9:_.@-]+[.](service|target|socket|timer|path|mount)" unit != null;
+    in
+    map (section: {
+      assertion = lib.isAttrs (memory.settings.${section} or { });
+      message = "services.agent-memory.settings.${section} must be a set of settings, such as { }.";
+    }) sections
+    ++ [
+      {
+        assertion = builtins.isList (memory.settings.agentsMd.targets or [ ]);
+        message = "services.agent-memory.settings.agentsMd.targets must be a list.";
+      }
+      {
+        assertion = !builtins.isString remote || !hasKey;
+        message = ''
+          services.agent-memory.sync.remote holds a password or a token, and would be written to the Nix store, which every user can
+          read. Leave it out of the address, and give it to git's credential helper.
+        '';
+      }
+      {
+        assertion = command == null || builtins.match "[[:space:]]*" command == null;
+        message = "services.agent-memory.llm.command is empty: set it to a command, or to null.";
+      }
+    ]
+    ++ map (target: {
+      assertion = isPlace (target.path or target);
+      message = "services.agent-memory.targets: \"${target.path or target}\" must be absolute, or begin with \"~/\".";
+    }) (lib.filter (target: target ? path || builtins.isString target) memory.targets)
+    ++ map (unit: {
+      assertion = isUnit unit;
+      message = "services.agent-memory.after: \"${unit}\" is not the name of a unit, such as \"agenix.service\".";
+    }) memory.after;
+
   isCalendar = path: schedule: [
     {
       assertion =
@@ -412,7 +454,7 @@ in
       description = "Packages on the PATH of the timers, and so of the LLM command.";
     };
     targets = mkOption {
-      type = types.listOf json.type;
+      type = types.listOf (types.either types.str (types.attrsOf types.str));
       default = [ ];
       example = [ "~/.codex/AGENTS.md" ];
       description = ''
@@ -428,7 +470,8 @@ in
       default = null;
       example = "git@example.com:ada/notes.git";
       description = ''
-        Git remote through which several machines share the notes. With one, `memory-sync` runs after each consolidation.
+        Git remote through which several machines share the notes. With one, `memory-sync` runs after each consolidation. It must
+        not hold a password or a token. On NixOS, `services.agent-memory.users` must name the one user whose notes they are.
       '';
     };
     consolidate = every {
@@ -468,6 +511,7 @@ in
         )
         (saidOnce "defrag.intervalHours" "schedule.defragIntervalHours" memory.defrag.intervalHours)
       ]
+      ++ wrongSettings
       ++ isCalendar "services.agent-memory.consolidate.schedule" memory.consolidate.schedule
       ++ isCalendar "services.agent-memory.defrag.schedule" memory.defrag.schedule
       ++ secretOutsideStore "services.agent-memory.environmentFile" memory.environmentFile

@@ -79,7 +79,12 @@ in
     };
     # What the first case leaves out.
     typed.config =
-      { pkgs, ... }:
+      {
+        lib,
+        options,
+        pkgs,
+        ...
+      }:
       {
         programs.axe = {
           enable = true;
@@ -127,7 +132,8 @@ in
             gemini.enable = true;
             qwen-code.enable = true;
           };
-        };
+        }
+        // lib.optionalAttrs (options.services.agent-memory ? users) { users = [ "ada" ]; };
       };
     # home-manager manages Claude Code.
     with-claude-code = {
@@ -212,6 +218,22 @@ in
       llm.command = "claude";
       settings.llm.command = "codex";
     };
+    command-of-white-space = memory { llm.command = " "; };
+    remote-with-a-password = memory { sync.remote = "https://ada:sk-123@example.com/notes.git"; };
+    remote-with-a-token = memory {
+      settings.sync.remote = "https://github_pat_sk-123sk-123sk-123@example.com/notes.git";
+    };
+    remote-of-all-users = memory { sync.remote = "git@example.com:ada/notes.git"; };
+    section-that-is-text = memory {
+      settings.llm = "claude";
+      llm.command = "claude";
+    };
+    targets-that-are-text = memory {
+      settings.agentsMd.targets = "~/AGENTS.md";
+      targets = [ "~/.codex/AGENTS.md" ];
+    };
+    target-at-a-relative-path = memory { targets = [ "AGENTS.md" ]; };
+    unit-that-is-none = memory { after = [ "agenix" ]; };
     input-that-is-none-is-skipped = agent {
       schedule = "daily";
       skipIfEmpty = true;
@@ -291,5 +313,6 @@ in
       programs.axe.settings.retry.max = null;
     };
     settings-as-text = memory { settings = "llm"; };
+    target-that-is-a-number = memory { targets = [ 5 ]; };
   };
 }

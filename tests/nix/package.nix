@@ -1,4 +1,4 @@
-# What nix/package.nix asks of nixpkgs' builder, with the stand-in for lib.
+# What nix/package.nix and the one for nixpkgs ask of nixpkgs' builder, with the stand-in for lib.
 let
   lib = import ./lib.nix // {
     fileset = {
@@ -6,6 +6,7 @@ let
       difference = from: _: [ from ];
       toSource = { fileset, ... }: map toString fileset;
     };
+    fakeHash = "not known yet";
     licenses = {
       mit = "mit";
       asl20 = "asl20";
@@ -15,25 +16,31 @@ let
       darwin = [ "darwin" ];
     };
   };
-  function = import ../../nix/package.nix;
-  names = builtins.attrNames (builtins.functionArgs function);
+  given = {
+    inherit lib;
+    stdenv = {
+      buildPlatform.canExecute = _: true;
+      hostPlatform.isLinux = true;
+    };
+    rustPlatform.buildRustPackage =
+      make:
+      let
+        package = make (package // { finalPackage = "this package"; });
+      in
+      package;
+    testers.testVersion = test: test;
+    fetchFromGitHub = source: source;
+    nix-update-script = script: script;
+  };
+  built =
+    file:
+    let
+      function = import file;
+      names = builtins.functionArgs function;
+    in
+    function (builtins.mapAttrs (name: _: name) names // builtins.intersectAttrs names given);
 in
 {
-  package = function (
-    lib.genAttrs names (name: name)
-    // {
-      inherit lib;
-      stdenv = {
-        buildPlatform.canExecute = _: true;
-        hostPlatform.isLinux = true;
-      };
-      rustPlatform.buildRustPackage =
-        make:
-        let
-          package = make (package // { finalPackage = "this package"; });
-        in
-        package;
-      testers.testVersion = test: test;
-    }
-  );
+  package = built ../../nix/package.nix;
+  by-name = built ../../packaging/package.nix;
 }

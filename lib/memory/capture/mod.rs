@@ -5,6 +5,7 @@
 //! are in the session that started them.
 
 mod known;
+pub mod note;
 pub mod past;
 pub mod sweep;
 
@@ -12,11 +13,9 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::fields::PATH_CAP;
 use crate::base::repository;
-use crate::config::memory::Redact;
 use crate::harness::payload::{Ended, Payload};
 use crate::harness::spec::{Capture, Spec};
-use crate::memory::redact::Redactor;
-use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
+use crate::store::journal::entry::Context;
 use std::path::PathBuf;
 
 /// What a hook of the program reports in this JSON.
@@ -50,31 +49,6 @@ pub fn context(cwd: Option<PathBuf>) -> Context {
         repo: repo.filter(|repo| is_fine(repo)),
         past: false,
     }
-}
-
-/// Replaces the secrets in what a person or an agent wrote, and in the address of the repository. The queue keeps the
-/// text, also after it was processed.
-pub fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
-    if let Retrieval::Inline { title, body, tags, .. } = &mut entry.retrieval {
-        let redactor = Redactor::of(settings)?;
-        // What is a secret in the text is one in a tag, which has small letters.
-        let text = format!("{title}\n\n{body}");
-        redactor.learn(&text);
-        redactor.learn(&text.to_lowercase());
-        (*title, *body) = (redactor.cleaned(title), redactor.cleaned(body));
-        // A mark is no tag.
-        tags.retain(|tag| redactor.cleaned(tag) == *tag);
-    }
-    // A session is queued whatever the user's own patterns are.
-    if let Some(repo) = entry.context.repo.as_mut().filter(|_| settings.enabled) {
-        *repo = Redactor::default().cleaned(repo);
-    }
-    if let Some(cwd) = entry.context.cwd.as_mut().filter(|_| settings.enabled)
-        && let Some(text) = cwd.to_str()
-    {
-        *cwd = Redactor::default().cleaned(text).into();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::harness::payload::id_fault;
 use crate::harness::spec::{Home, PastSource, Spec, Stored};
 use crate::harness::turn::{Role, Turn};
 use crate::memory::capture::known::{KnownSessions, LeftOut};
-use crate::memory::capture::{context, redact};
+use crate::memory::capture::{context, note::redact};
 use crate::store::batch::bears_an_id;
 use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
 use crate::store::journal::{Journal, QueuedEntry};

@@ -324,7 +324,7 @@ fn trouble(is_unwritable: bool, at: &Moment) -> Result<String> {
 }
 
 /// The section's markers are HTML, which some programs escape, and the fence does what they do.
-fn without_markers(section: &str) -> String {
+pub fn without_markers(section: &str) -> String {
     section.lines().filter(|line| *line != START && *line != END).collect::<Vec<_>>().join("\n")
 }
 
@@ -342,7 +342,7 @@ fn without_command(prompt: &str) -> &str {
 }
 
 /// Data, between two lines that no note can hold.
-fn fenced(text: &str) -> Result<String> {
+pub fn fenced(text: &str) -> Result<String> {
     Ok(given(&text.replace(GIVEN_MARK, "(agent-memory:"), &file::random58(MARK_LENGTH)?))
 }
 

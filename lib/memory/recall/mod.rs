@@ -9,6 +9,6 @@ mod matching;
 mod reader;
 mod session;
 
-pub use crate::memory::recall::hook::{Moment, answer, patience, probe};
+pub use crate::memory::recall::hook::{Moment, answer, fenced, patience, probe, without_markers};
 pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
 pub use crate::memory::recall::session::sweep;
