@@ -65,6 +65,18 @@ fn told(store: &Store, name: &str, arguments: Value) -> (String, bool) {
     (result["content"][0]["text"].as_str().unwrap().to_owned(), result["isError"] == true)
 }
 
+#[test]
+fn a_store_of_a_newer_version_is_refused() {
+    let store = store();
+    store.put(".agent-memory-version", "2\n");
+    for (name, arguments) in
+        [("search", json!({"query": "port"})), ("capture", json!({"title": "T", "body": "B"}))]
+    {
+        let (text, is_error) = told(&store, name, arguments);
+        assert!(is_error && text.contains("is of version 2; this program knows version 1"), "{text}");
+    }
+}
+
 fn hello(client: &str, version: &str) -> String {
     let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": client, "version": "1"}});
     request("initialize", params)

@@ -17,6 +17,8 @@ const COUNTED: &str =
     "--trace=?open,?openat,?stat,?lstat,?newfstatat,?statx,?readlink,?getdents64,?clone,?clone3";
 
 /// A session ends, of a program that keeps it in a file.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"title"}}}
+"#;
 const HOOK: &str = concat!(
     r#"{"hook_event_name": "SessionEnd", "session_id": "s", "cwd": "/", "transcript_path": ""#,
     env!("CARGO_MANIFEST_DIR"),
@@ -107,6 +109,7 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
     let hook = |_: usize| HOOK.to_owned();
     let start = |_: usize| HOOK.replace("SessionEnd", "SessionStart");
     let none = |_: usize| String::new();
+    let call = |_: usize| CALL.to_owned();
     type Row<'a> = (&'a str, &'a [&'a str], &'a dyn Fn(usize) -> String);
     let rows: &[Row] = &[
         ("memory-list", &[], &none),
@@ -114,6 +117,7 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
         ("memory-read", &[&first], &none),
         ("memory-recall", &["which title has number 7?"], &none),
         ("memory-recall", &["--harness", "claude-code"], &start),
+        ("memory-mcp", &[], &call),
         ("memory-agents-md", &["--stdout"], &none),
         ("memory-agents-md", &[], &none),
         ("memory-agents-md", &["--check"], &none),

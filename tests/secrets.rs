@@ -138,7 +138,8 @@ fn a_secret_goes_into_no_proposal_and_no_try() {
     for (script, place) in [(proposes, "proposals"), (fails, ".agent-memory")] {
         let sandbox = Sandbox::new();
         learned(&sandbox, "id__a1B2c3", "Retry rules", "Retry after 35 s, see src/retry.rs.", "");
-        sandbox.librarian(&script);
+        let command = sandbox.script(&script);
+        sandbox.settings(json!({"llm": {"command": command}}));
         queue(&sandbox, &token, "The pw is Makrele7Boje. Retry after how long, src/retry.rs?");
         let (_, out, err) = sandbox.consolidated(&[]);
         assert!(sandbox.store().join(place).is_dir(), "{place}: {out}{err}");
@@ -148,7 +149,8 @@ fn a_secret_goes_into_no_proposal_and_no_try() {
             "proposals" => git(&sandbox.store(), &["log", "--all", "-p", "--format=%B", "--root", "-m"]),
             _ => String::new(),
         };
-        let all = kept + &sandbox.prompts().concat() + &out + &err + &past;
+        // A repair shows the model its own reply.
+        let all = kept + &sandbox.prompts()[0] + &out + &err + &past;
         assert!(!all.contains(&token) && !all.contains("Makrele7Boje"), "{place}: {all}");
     }
 }

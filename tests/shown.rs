@@ -29,6 +29,20 @@ const NOT_RUN: &[(&str, &str)] = &[
     (".ci/release", "the same"),
     ("sha256sum -c axe-0.1.0-x86_64-linux.tar.xz.sha256", "checks what .ci/release makes"),
     (".ci/fuzz", "takes minutes"),
+    ("claude mcp add --scope user agent-memory -- memory-mcp", ".ci/real-programs does that"),
+    ("codex mcp add agent-memory -- memory-mcp", "the same"),
+    ("gemini mcp add --scope user agent-memory memory-mcp", "the same"),
+    (
+        "claude plugin marketplace add ~/src/axe && claude plugin install agent-memory@axe-toolkit",
+        ".ci/real-programs installs the plugin",
+    ),
+    ("codex plugin marketplace add ~/src/axe && codex plugin add agent-memory@axe-toolkit", "the same"),
+    ("gemini extensions install ~/src/axe/plugin", "the same"),
+    ("sudo apt install ./target/debian/axe-toolkit_*.deb", "changes the machine"),
+    (
+        "systemctl --user enable --now agent-memory-consolidate.timer agent-memory-defrag.timer",
+        "changes the machine",
+    ),
     (".ci/weekly", "takes hours"),
     (
         "mkdir -p ~/.local && tar -xJf axe-0.1.0-x86_64-linux.tar.xz --strip-components=1 -C ~/.local",
