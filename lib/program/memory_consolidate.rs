@@ -190,8 +190,7 @@ fn consolidate(
             Ok(())
         }
         Some(failure) => {
-            let why = run.redactor.cleaned(&failure.to_string());
-            Err(Error::api(why).hint("nothing is lost; what waits is tried again"))
+            Err(Error::api(failure.to_string()).hint("nothing is lost; what waits is tried again"))
         }
         None if failed > 0 => Err(Error::api(counted(failed, "entry failed", "entries failed"))
             .hint("nothing is lost; it is tried again, or is in inbox/.failed")),

@@ -14,6 +14,7 @@ pub mod saved;
 
 pub use crate::memory::pipeline::question::Question;
 
+use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -458,6 +459,14 @@ impl Ending {
             Ending::Stopped(failure) | Ending::Failed(failure) | Ending::Paused(failure) => Some(failure),
             Ending::Idle | Ending::Completed => None,
         }
+    }
+
+    /// Without the secrets of a reply that could not be used.
+    fn cleaned(mut self, redactor: &Redactor) -> Ending {
+        if let Ending::Stopped(Failure::Reply(why)) | Ending::Failed(Failure::Reply(why)) = &mut self {
+            *why = redactor.cleaned(why);
+        }
+        self
     }
 }
 

@@ -192,7 +192,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 State::Paused { failure, .. } => return Ok(Stop::End(Ending::Paused(failure.clone()))),
                 State::Ended { ending } => {
                     self.end(ending, &state)?;
-                    return Ok(Stop::End(ending.clone()));
+                    return Ok(Stop::End(ending.clone().cleaned(self.run.redactor)));
                 }
             };
         }
