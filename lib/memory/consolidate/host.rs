@@ -18,9 +18,10 @@ use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Which};
 use crate::memory::service::{belongs_to, count_use};
+use crate::memory::waiting::landed;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
-use crate::store::entry::{Entry, EntryId, Scope, Source, repos};
+use crate::store::entry::{Entry, EntryId, Scope, repos};
 use crate::store::history as commits;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::persistence::{Note, Persistence, Place};
@@ -147,6 +148,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         }
         match plan.changes.into_iter().nth(step) {
             None => {
+                landed(&self.notes, &self.written(&work.own.made))?;
                 let cited = consume(work, &mut self.readings, run)?;
                 if let Err(why) = self.count_uses(&cited, run) {
                     run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
@@ -179,8 +181,8 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 
     /// All targets once in a run; after that, those of the notes that the batch changed.
     fn refresh(&mut self, work: &Work, run: &Run) -> Result<()> {
-        let sources = self.sources(&work.own.made);
-        let repos = repos(&sources);
+        let changed = self.written(&work.own.made);
+        let repos = repos(changed.iter().flat_map(|note| &note.entry.meta().sources));
         // Where a change waits is shown wherever its note is.
         let is_rest = std::mem::replace(&mut self.is_refreshed, true) && work.own.made.waiting.is_empty();
         refresh(if is_rest { Which::Of(&repos) } else { Which::All }, run);
@@ -205,8 +207,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         };
         let (mut proposals, _) = self.notes.proposals().unwrap_or_default();
         proposals.retain(|proposal| waiting.iter().any(|waiting| waiting.id == proposal.id));
-        let sources = self.sources(&work.own.made);
-        let sources = sources.iter().chain(proposals.iter().flat_map(|proposal| &proposal.session));
+        let changed = self.written(&work.own.made);
+        let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
+        let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
         let count = written.len() + waiting.len();
         if let Err(error) = commits::record(run.root, storage, (message, withdrawn), sources, count, run.env)
         {
@@ -248,10 +251,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 }
 
 impl<P: Persistence> ConsolidateHost<'_, P> {
-    /// The sessions that the notes come from which were written.
-    fn sources(&self, made: &Made) -> Vec<Source> {
-        let notes = made.written.iter().filter_map(|note| self.notes.find_own(&note.id).ok());
-        notes.flat_map(|note| note.entry.into_meta().sources).collect()
+    /// The notes that were written.
+    fn written(&self, made: &Made) -> Vec<Note> {
+        made.written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect()
     }
 
     /// What a session shows of the use of notes. One that is gone is nobody's fault.
