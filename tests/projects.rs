@@ -72,6 +72,38 @@ fn a_checkout_is_refreshed_from_then_on_by_every_program_that_refreshes() {
     assert_eq!(recorded(&store).len(), 1);
 }
 
+/// Of what a run writes after its first batch, only the checkouts concerned are refreshed.
+#[test]
+fn a_checkout_shows_what_every_batch_of_a_run_brings() {
+    let store = Store::new();
+    let top = checkout(&store, "r");
+    project(&store, &top);
+    for number in 0..33 {
+        let mut capture = store.sandbox.command("memory-capture");
+        let title = format!("Port {number}");
+        let args = ["--scope", "repo", "--title", &title, "--body", "x"];
+        assert_eq!(said(capture.args(args).current_dir(&top)).0, Some(0));
+    }
+    assert_eq!(store.out("memory-consolidate", &[]), "33 entries processed, 33 kb entries written\n");
+    let section = read(&top);
+    let unseen = (0..33).filter(|number| !section.contains(&format!("Port {number} ")));
+    assert_eq!(unseen.collect::<Vec<_>>(), Vec::<usize>::new(), "{section}");
+}
+
+#[test]
+fn a_change_of_a_note_reaches_a_checkout_inside_its_directory() {
+    let store = Store::new();
+    let around = fs::canonicalize(store.sandbox.work()).unwrap();
+    store.sandbox.write(&around.join("in/.git/HEAD"), "ref: refs/heads/main\n");
+    let source =
+        format!("scope: repo\nsources:\n  - {{harness: codex, repo: \"local:{}\"}}\n", around.display());
+    put(&store, "AAAAAA", "Before", &source, "x");
+    let top = around.join("in");
+    project(&store, &top);
+    store.out("memory-update", &["AAAAAA", "--title", "After"]);
+    assert!(read(&top).contains("### After (id__AAAAAA"), "{}", read(&top));
+}
+
 #[test]
 fn a_checkout_without_notes_gets_its_section_with_the_first_one() {
     let store = Store::new();

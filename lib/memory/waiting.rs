@@ -231,21 +231,28 @@ fn is_shown_with(meta: &Meta, draft: &Draft) -> bool {
     is_global || is_in_one_place(&repos(&meta.sources), &repos(&draft.sources))
 }
 
-/// A note has landed: what waits beside it is told.
-pub fn landed<P: Persistence>(change: &Change<P>, note: &Note) -> Result<()> {
-    let meta = note.entry.meta();
-    let (waiting, _) = change.notes.proposals()?;
-    let there = LazyCell::new(|| SaidText::of(&Draft::of(&note.entry)));
-    for mut proposal in waiting {
+/// Notes have landed: what waits beside them is told. The second time, nothing changes.
+pub fn landed<P: Persistence>(notes: &P, landed: &[Note]) -> Result<()> {
+    let change = Change::of(notes)?;
+    let said = |note: &Note| SaidText::of(&Draft::of(&note.entry));
+    let landed = landed.iter().filter(|note| note.place == Place::Topics);
+    let landed: Vec<_> = landed.map(|note| (note.entry.meta(), LazyCell::new(|| said(note)))).collect();
+    for mut proposal in change.notes.proposals()?.0 {
         let Some(draft) = &proposal.entry else { continue };
-        let is_new = proposal.concerns().all(|id| *id != meta.id) && proposal.beside.len() < BESIDE;
-        let is_beside = || SaidText::of(draft).shares_facts_with(&there);
-        if is_new && is_shown_with(meta, draft) && is_beside() {
-            proposal.beside.push(meta.id.clone());
+        let is_beside = |(meta, there): &&(&Meta, LazyCell<_, _>)| {
+            proposal.concerns().all(|id| *id != meta.id)
+                && is_shown_with(meta, draft)
+                && SaidText::of(draft).shares_facts_with(there)
+        };
+        let room = BESIDE.saturating_sub(proposal.beside.len());
+        let new: Vec<_> =
+            landed.iter().filter(is_beside).take(room).map(|(meta, _)| meta.id.clone()).collect();
+        if !new.is_empty() {
+            proposal.beside.extend(new);
             change.put_proposal(&proposal)?;
         }
     }
-    Ok(())
+    change.write()
 }
 
 /// Proposals wait no longer. Links to them lead to the notes that were made of them; without one they go.

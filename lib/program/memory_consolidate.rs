@@ -15,6 +15,7 @@ use crate::memory::consolidate::write::{Action, Made};
 use crate::memory::pipeline::runner::{Previewed, Runner};
 use crate::memory::pipeline::{Ending, Failure};
 use crate::memory::review::diff_lines;
+use crate::memory::section::Which;
 use crate::program::notes::{CONFIG, Printed};
 use crate::program::pipeline::{COMMAND_HINT, Mode, Opened, open, print_question, tell_parts_left};
 use crate::store::batch::Batches;
@@ -159,7 +160,7 @@ fn consolidate(
             let ending = runner.run()?;
             // A day has passed, perhaps, and with it what holds until then.
             if !runner.host.is_refreshed {
-                refresh(&runner.run);
+                refresh(Which::All, &runner.run);
             }
             ending
         }

@@ -12,7 +12,7 @@ use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
 use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService};
-use crate::store::entry::{EntryId, Meta, Source, tag};
+use crate::store::entry::{EntryId, Meta, Source, repos, tag};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
@@ -22,7 +22,6 @@ use crate::store::{by_hand, history};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -88,7 +87,7 @@ impl Store {
             (notes, _) => format!("{} notes", notes.len()),
         };
         let of_notes = || notes.iter().flat_map(|note| &note.entry.meta().sources);
-        let repos: BTreeSet<String> = of_notes().filter_map(|source| source.repo.clone()).collect();
+        let repos = repos(of_notes());
         // Where a change waits is shown wherever its note is.
         let which = if sources_stay && waiting.is_empty() { Which::Of(&repos) } else { Which::All };
         let sources = of_notes().chain(waiting.iter().flat_map(|proposal| &proposal.session));

@@ -158,8 +158,8 @@ pub(crate) fn id(text: &str) -> Option<&str> {
 
 impl Scenario {
     pub(crate) fn differs(&self, path: &str) -> bool {
-        // Who holds a lock, what was asked when, what a script was asked.
-        let always = [".lock", "calls.jsonl", "work/calls", "/state/asked"];
+        // Who holds a lock, what was asked when, what a script was asked, which troubles there were.
+        let always = [".lock", "calls.jsonl", "work/calls", "/state/asked", "/health.json"];
         path.contains(".agent-memory/") && path.ends_with(always[0])
             || always[1..].iter().any(|end| path.ends_with(end))
             || self.differs.iter().any(|part| path.contains(part))

@@ -18,9 +18,10 @@ use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Which};
 use crate::memory::service::{belongs_to, count_use};
+use crate::memory::waiting::landed;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
-use crate::store::entry::{Entry, EntryId, Scope};
+use crate::store::entry::{Entry, EntryId, Scope, repos};
 use crate::store::history as commits;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::persistence::{Note, Persistence, Place};
@@ -40,7 +41,7 @@ pub struct ConsolidateHost<'a, P> {
     pub readings: Readings,
     /// How many bytes of notes a prompt shows whole.
     pub max_note_bytes: usize,
-    /// The targets show what the notes say.
+    /// This run has refreshed all targets.
     pub is_refreshed: bool,
     /// The batch for which this process last looked up which notes there are. No earlier process can have written any of
     /// the plan that was made then.
@@ -147,6 +148,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         }
         match plan.changes.into_iter().nth(step) {
             None => {
+                landed(&self.notes, &self.written(&work.own.made))?;
                 let cited = consume(work, &mut self.readings, run)?;
                 if let Err(why) = self.count_uses(&cited, run) {
                     run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
@@ -177,9 +179,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(())
     }
 
-    fn refresh(&mut self, run: &Run) -> Result<()> {
-        refresh(run);
-        self.is_refreshed = true;
+    /// All targets once in a run; after that, those of the notes that the batch changed.
+    fn refresh(&mut self, work: &Work, run: &Run) -> Result<()> {
+        let changed = self.written(&work.own.made);
+        let repos = repos(changed.iter().flat_map(|note| &note.entry.meta().sources));
+        // Where a change waits is shown wherever its note is.
+        let is_rest = std::mem::replace(&mut self.is_refreshed, true) && work.own.made.waiting.is_empty();
+        refresh(if is_rest { Which::Of(&repos) } else { Which::All }, run);
         Ok(())
     }
 
@@ -190,8 +196,6 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             return Ok(());
         }
         let Made { written, waiting, .. } = &work.own.made;
-        let changed: Vec<Note> =
-            written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect();
         // Why something waits no longer is found in the history.
         let withdrawn: Vec<String> = waiting.iter().filter_map(Waiting::withdrawal).collect();
         let message = match (&written[..], &waiting[..]) {
@@ -203,9 +207,10 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         };
         let (mut proposals, _) = self.notes.proposals().unwrap_or_default();
         proposals.retain(|proposal| waiting.iter().any(|waiting| waiting.id == proposal.id));
+        let changed = self.written(&work.own.made);
         let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
-        let count = changed.len() + waiting.len();
+        let count = written.len() + waiting.len();
         if let Err(error) = commits::record(run.root, storage, (message, withdrawn), sources, count, run.env)
         {
             run.reporter.warn(&error.line());
@@ -246,6 +251,11 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 }
 
 impl<P: Persistence> ConsolidateHost<'_, P> {
+    /// The notes that were written.
+    fn written(&self, made: &Made) -> Vec<Note> {
+        made.written.iter().filter_map(|note| self.notes.find_own(&note.id).ok()).collect()
+    }
+
     /// What a session shows of the use of notes. One that is gone is nobody's fault.
     fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &Run) -> Result<()> {
         if cited.is_empty() {
@@ -283,9 +293,8 @@ fn facts_of<P: Persistence>(notes: &P, repos: &BTreeSet<String>) -> Facts {
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-pub fn refresh(run: &Run) {
-    if run.is_dry() {
-        return;
+pub fn refresh(which: Which, run: &Run) {
+    if !run.is_dry() {
+        section::refresh_after_change(which, run.config, run.root, run.env.today(), run.reporter);
     }
-    section::refresh_after_change(Which::All, run.config, run.root, run.env.today(), run.reporter);
 }

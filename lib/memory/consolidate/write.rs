@@ -106,16 +106,10 @@ impl<P: Persistence> Writer<'_, P> {
     fn note(&mut self, note: &PlannedNote) -> Result<()> {
         let there = note.update.as_ref().map(|id| self.change.notes.own(id)).transpose()?.flatten();
         match there.filter(|there| there.place == Place::Topics) {
-            Some(old) => self.update(note, &old)?,
+            Some(old) => self.update(note, &old),
             // A note that has gone since has no new text: it is a new note.
-            None => self.create(note)?,
+            None => self.create(note),
         }
-        if let [written] = &self.made.written[..]
-            && let Some(note) = self.change.notes.own(&written.id)?
-        {
-            waiting::landed(&self.change, &note)?;
-        }
-        Ok(())
     }
 
     /// Takes back what waits. The commit of this run says why, and the run does.

@@ -136,7 +136,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         }
     }
 
-    fn refresh(&mut self, run: &Run) -> Result<()> {
+    fn refresh(&mut self, _: &Work, run: &Run) -> Result<()> {
         if !run.is_dry() {
             remember_use(&read(&self.notes)?.0, run)?;
         }

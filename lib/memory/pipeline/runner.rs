@@ -39,7 +39,7 @@ pub trait Host {
         run: &Run,
     ) -> Result<<Self::Pipeline as Pipeline>::Outcome>;
     fn close(&mut self, work: &HostWork<Self>, failure: Option<&Failure>, run: &Run) -> Result<()>;
-    fn refresh(&mut self, run: &Run) -> Result<()>;
+    fn refresh(&mut self, work: &HostWork<Self>, run: &Run) -> Result<()>;
     fn commit(&mut self, work: &HostWork<Self>, run: &Run) -> Result<()>;
 
     /// Is a run to begin another batch after one that ended?
@@ -187,7 +187,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 State::Close { work, failure } => {
                     host.close(work, failure.as_ref(), run).map(|()| Event::Done)?
                 }
-                State::Refresh { .. } => host.refresh(run).map(|()| Event::Done)?,
+                State::Refresh { work, .. } => host.refresh(work, run).map(|()| Event::Done)?,
                 State::Commit { work, .. } => host.commit(work, run).map(|()| Event::Done)?,
                 State::Paused { failure, .. } => return Ok(Stop::End(Ending::Paused(failure.clone()))),
                 State::Ended { ending } => {

@@ -101,7 +101,7 @@ pub enum Which<'a> {
     /// The configured ones, and the checkouts of [`projects`].
     All,
     /// The configured ones, and the checkouts of these repositories, whose notes alone have changed.
-    Of(&'a BTreeSet<String>),
+    Of(&'a BTreeSet<&'a str>),
 }
 
 /// Refreshes targets. One that fails does not stop the others; `Err` means that the store failed. Warns of notes that cannot be

@@ -4,7 +4,7 @@
 //! for so long that it is not on a disk which is only unplugged.
 
 use crate::base::error::{Error, Result};
-use crate::base::repository::{self, Repository, git_dir};
+use crate::base::repository::{self, Repository, git_dir, includes};
 use crate::base::{file, reach};
 use crate::config::memory::{Target, lies_in};
 use crate::memory::section::target::File;
@@ -43,10 +43,9 @@ pub fn state(project: &Project) -> State {
 }
 
 fn state_at(top: &Path, project: &Project) -> State {
-    let repo = &project.repo;
     // In a directory that is not a checkout any more, the repository around it is another.
     let Some(here) = repository::place_of(top).filter(|here| here.top == top) else { return State::Missing };
-    if here.name != *repo {
+    if here.name != project.repo {
         return State::Other(here.name);
     }
     let path = match agents_md(top) {
@@ -122,11 +121,11 @@ pub(super) struct Due {
 
 impl Due {
     /// `only`: those of other repositories are not looked at.
-    pub(super) fn of(only: Option<&BTreeSet<String>>, root: &Root, today: Date) -> Result<Due> {
+    pub(super) fn of(only: Option<&BTreeSet<&str>>, root: &Root, today: Date) -> Result<Due> {
         let loaded = Projects::load(root)?;
         let mut due = Due { loaded: loaded.clone(), ..Due::default() };
         for mut project in loaded.projects {
-            if only.is_some_and(|only| !only.contains(&project.repo)) {
+            if only.is_some_and(|only| !only.iter().any(|repo| includes(repo, &project.repo))) {
                 due.projects.push((project, None));
                 continue;
             }
@@ -138,7 +137,8 @@ impl Due {
                 State::Other(_) | State::OnOtherBranch => project.missing_since = None,
                 State::Missing => {
                     let since = *project.missing_since.get_or_insert(today);
-                    if days(since, today) >= FORGOTTEN_AFTER_DAYS {
+                    let days = since.until(today).map_or(0, |span| span.get_days());
+                    if days >= FORGOTTEN_AFTER_DAYS {
                         due.warnings.push(format!(
                             "\"{top}\" is gone since {since}, so its AGENTS.md is no longer refreshed"
                         ));
@@ -173,8 +173,4 @@ impl Due {
         let projects = Projects { projects: projects.collect(), ..self.loaded.clone() };
         if projects == self.loaded { Ok(()) } else { projects.save(root) }
     }
-}
-
-fn days(since: Date, today: Date) -> i32 {
-    since.until(today).map_or(0, |span| span.get_days())
 }
