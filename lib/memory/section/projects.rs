@@ -121,12 +121,12 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// `only`: those of other repositories are not looked at.
+    /// `only`: those of other repositories, and not below these folders, are not looked at.
     pub(super) fn of(only: Option<&BTreeSet<String>>, root: &Root, today: Date) -> Result<Due> {
         let loaded = Projects::load(root)?;
         let mut due = Due { loaded: loaded.clone(), ..Due::default() };
         for mut project in loaded.projects {
-            if only.is_some_and(|only| !only.contains(&project.repo)) {
+            if only.is_some_and(|only| !only.iter().any(|repo| repository::includes(repo, &project.repo))) {
                 due.projects.push((project, None));
                 continue;
             }
