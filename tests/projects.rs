@@ -256,3 +256,29 @@ fn a_repository_whose_configuration_cannot_be_read_does_not_pass_for_another() {
     assert_ne!(code, Some(0), "no repository is known here");
     assert_eq!((read(&top), &recorded(&store)[0]["repo"]), (before, &list[0]["repo"]));
 }
+
+#[test]
+fn a_changed_note_of_a_folder_shows_in_the_checkouts_below_it() {
+    let store = Store::new();
+    let top = fs::canonicalize(store.sandbox.work()).unwrap().join("a/b");
+    store.sandbox.write(&top.join(".git/HEAD"), "ref: refs/heads/main\n");
+    let folder = top.parent().unwrap().display().to_string();
+    let sources = format!("scope: repo\nsources:\n  - {{harness: codex, repo: \"local:{folder}\"}}\n");
+    put(&store, "AAAAAA", "Rule", &sources, "Use tabs.");
+    project(&store, &top);
+    assert!(read(&top).contains("id__AAAAAA"));
+    store.out("memory-remove", &["AAAAAA"]);
+    assert!(!read(&top).contains("id__AAAAAA"), "{}", read(&top));
+}
+
+#[test]
+fn a_note_that_gets_its_id_while_another_one_is_changed_shows_at_once() {
+    let store = Store::new();
+    let top = checkout(&store, "r");
+    put(&store, "AAAAAA", "Of r", REPO, "x");
+    put(&store, "BBBBBB", "Elsewhere", "scope: repo\nsources:\n  - {harness: codex, repo: h/o/other}\n", "x");
+    project(&store, &top);
+    store.put("topics/mine.md", format!("---\ntitle: Mine\n{REPO}---\n\nRule.\n"));
+    store.out("memory-update", &["BBBBBB", "--pin"]);
+    assert!(read(&top).contains("Mine"), "{}", read(&top));
+}

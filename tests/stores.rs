@@ -105,6 +105,10 @@ fn a_store_of_a_newer_version_is_refused_by_every_program_and_stays_as_it_is() {
         store.put(".agent-memory-version", "many");
         let (code, _, err) = store.run(program, args);
         assert!(code == Some(2) && err.contains("has no version, but \"many\""), "{program}: {err}");
+        // What cannot be read is not taken for none.
+        store.put(".agent-memory-version", "1".repeat(5000));
+        let (code, _, err) = store.run(program, args);
+        assert!(code != Some(0) && err.contains(&format!("\"{}\"", path.display())), "{program}: {err}");
     });
 }
 
@@ -125,5 +129,12 @@ fn no_program_overwrites_a_state_file_of_a_newer_version() {
             told += usize::from(err.contains(&format!("{file}\" is of version 7")));
         }
         assert!(told > 0, "{file}: nobody says so");
+        // Nor one whose version it does not understand.
+        for version in ["\"2\"", "99999999999"] {
+            let text = format!("{{\"version\": {version}}}");
+            fs::write(&path, &text).unwrap();
+            let (_, _, err) = store.run("memory-consolidate", &[]);
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "{file}: {err}");
+        }
     });
 }

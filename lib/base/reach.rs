@@ -76,7 +76,9 @@ fn within_time<T: Send + 'static>(
     let (this, there) = (path.to_path_buf(), Arc::clone(&work));
     let started = spawn(move || {
         IS_LEFT_BEHIND.set(true);
-        if let Some(work) = lock(&there).take() {
+        // Not held as long as the work takes.
+        let work = lock(&there).take();
+        if let Some(work) = work {
             let _ = sender.send(work(&this));
         }
     });
@@ -92,6 +94,8 @@ fn within_time<T: Send + 'static>(
         Ok(done) => Ok(done),
         Err(RecvTimeoutError::Disconnected) => Err(io::Error::other("the thread that reads it has failed")),
         Err(RecvTimeoutError::Timeout) => {
+            // What the thread has not begun must not be done later.
+            drop(lock(&work).take());
             bury(path);
             Err(silent())
         }

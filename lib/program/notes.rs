@@ -108,10 +108,11 @@ impl Store {
         if count == 0 {
             return;
         }
-        if let Err(error) = by_hand::give_ids(&Topics::at(&self.root)) {
+        let given = by_hand::give_ids(&Topics::at(&self.root)).unwrap_or_else(|error| {
             cx.reporter.warn(&error.line());
-        }
-        self.refresh(which, cx);
+            Vec::new()
+        });
+        self.refresh(if given.is_empty() { which } else { Which::All }, cx);
         let (storage, message) = (&self.config.storage, (message, Vec::new()));
         if let Err(error) = history::record(&self.root, storage, message, sources, count, &cx.env) {
             cx.reporter.warn(&error.line());

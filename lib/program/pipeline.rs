@@ -16,7 +16,7 @@ use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
-use crate::memory::sync::copies;
+use crate::memory::sync::copies::{self, TakenIn};
 use crate::program::notes::{INSIDE, is_inside, read_text};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
@@ -186,11 +186,11 @@ pub(super) fn tell_parts_left(left: usize, is_quiet: bool, cx: &Context) {
 
 /// What a cloud or a person has put among the notes.
 fn take_in_copies(root: &Root, config: &MemoryConfig, cx: &Context) -> Result<()> {
-    let merged = copies::take_in(root, &cx.env)?;
+    let TakenIn { merged, said } = copies::take_in(root, &cx.env)?;
+    said.iter().for_each(|said| cx.reporter.warn(said));
     if merged.is_empty() {
         return Ok(());
     }
-    merged.iter().for_each(|copy| cx.reporter.warn(&copy.said));
     let message = format!("merge: {}", counted(merged.len(), "conflict copy", "conflict copies"));
     let sources = std::iter::empty();
     history::record(root, &config.storage, (message, Vec::new()), sources, merged.len(), &cx.env)

@@ -33,6 +33,11 @@ impl Topics {
         Topics { root: root.clone() }
     }
 
+    /// The ids of the notes that were deleted for good.
+    pub fn removed(&self) -> Result<BTreeSet<EntryId>> {
+        removed::of(&self.root)
+    }
+
     pub fn dir(&self, place: Place) -> PathBuf {
         self.root.path().join(place.dir())
     }

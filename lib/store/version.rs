@@ -5,6 +5,8 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::one_line;
 use serde::Deserialize;
+use serde_json::Value;
+use std::io::ErrorKind::{NotADirectory, NotFound, TimedOut};
 use std::path::Path;
 
 /// What this program writes. It reads no greater one, and takes what has none for the first.
@@ -30,17 +32,28 @@ fn refuse_newer(version: u32, of: &str) -> Result<()> {
 pub fn check_json(bytes: &[u8], path: &Path) -> Result<()> {
     #[derive(Deserialize)]
     struct Head {
-        #[serde(default)]
-        version: u32,
+        version: Option<Value>,
     }
-    let head = serde_json::from_slice(bytes);
-    head.map_or(Ok(()), |Head { version }| refuse_newer(version, &format!("\"{}\"", path.display())))
+    let of = format!("\"{}\"", path.display());
+    match serde_json::from_slice(bytes) {
+        Ok(Head { version: Some(version) }) => match version.as_u64().and_then(|it| u32::try_from(it).ok()) {
+            Some(version) => refuse_newer(version, &of),
+            None => {
+                Err(Error::config(format!("{of} has no version, but {}", one_line(&version.to_string(), 40))))
+            }
+        },
+        _ => Ok(()),
+    }
 }
 
-/// The same of the store in this directory. Where the file cannot be read, nothing else of the store can be, either.
+/// The same of the store in this directory. What is no directory, or lies on a disk that does not answer, is no store to refuse.
 pub fn check(store: &Path) -> Result<()> {
     let path = store.join(PATH);
-    file::read(&path, CAP).map_or(Ok(()), |bytes| check_bytes(&bytes, &format!("\"{}\"", path.display())))
+    match file::read(&path, CAP) {
+        Ok(bytes) => check_bytes(&bytes, &format!("\"{}\"", path.display())),
+        Err(why) if matches!(why.kind(), NotFound | NotADirectory | TimedOut) => Ok(()),
+        Err(why) => Err(why.into()),
+    }
 }
 
 /// The same of what is in such a file.

@@ -120,7 +120,7 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// `only`: those of other repositories are not looked at.
+    /// `only`: those of other repositories, and not below these folders, are not looked at.
     pub(super) fn of(only: Option<&BTreeSet<&str>>, root: &Root, today: Date) -> Result<Due> {
         let loaded = Projects::load(root)?;
         let mut due = Due { loaded: loaded.clone(), ..Due::default() };

@@ -128,7 +128,7 @@ fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
     meta
 }
 
-fn says(entry: &Entry) -> (&str, &str, &[u8]) {
+pub(super) fn says(entry: &Entry) -> (&str, &str, &[u8]) {
     (&entry.meta().title, &entry.meta().summary, entry.body())
 }
 

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
-use crate::memory::sync::copies::{self, MergedCopy};
+use crate::memory::sync::copies::{self, TakenIn};
 use crate::memory::sync::given_back::given_back;
 use crate::memory::sync::listing::SYNCED;
 use crate::memory::sync::merger::{Computed, EXCHANGE, Merger, differing, paths};
@@ -95,10 +95,10 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
     run.settle_trust(known)?;
     if !request.is_dry {
         match copies::take_in(root, request.env) {
-            Ok(merged) => merged.into_iter().for_each(|MergedCopy { note, said }| {
-                run.report.notices.push(said);
-                run.report.received.insert(note);
-            }),
+            Ok(TakenIn { merged, said }) => {
+                run.report.notices.extend(said);
+                run.report.received.extend(merged);
+            }
             // The next run tries again.
             Err(why) => run.report.notices.push(why.line()),
         }

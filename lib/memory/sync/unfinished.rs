@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::base::repository::git_dir;
 use crate::memory::sync::objects::Commits;
 use crate::store::history::history_lock;
 use crate::store::place::Root;
@@ -11,11 +12,20 @@ use std::path::{Path, PathBuf};
 /// What git's own merge had come to; and the largest file of it that is kept, in bytes.
 const KEPT: &str = "unfinished-merge";
 const KEPT_CAP: u64 = 32 << 20;
+/// Git has one of these as long as it rebases.
+const REBASES: &[&str] = &["rebase-merge", "rebase-apply"];
+
+/// Git merges or rebases there.
+pub(super) fn is_open(root: &Root) -> bool {
+    let is_there =
+        |dir: PathBuf| [&["MERGE_HEAD"], REBASES].concat().iter().any(|name| dir.join(name).exists());
+    git_dir(root.path()).is_some_and(is_there)
+}
 
 /// The commit that is being merged.
 pub(super) fn find(commits: &Commits) -> Result<Option<String>> {
     let dir = commits.git.line(&["rev-parse", "--absolute-git-dir"])?;
-    if ["rebase-merge", "rebase-apply"].iter().any(|name| Path::new(&dir).join(name).exists()) {
+    if REBASES.iter().any(|name| Path::new(&dir).join(name).exists()) {
         return Err(Error::conflict("a rebase is in progress in the store")
             .hint("git rebase --abort there, then run memory-sync again"));
     }

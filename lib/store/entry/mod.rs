@@ -135,8 +135,8 @@ impl Entry {
         Ok(Entry { bytes, frame, meta })
     }
 
-    /// The note in a file that lacks nothing but an id, with one that is made from `at`, Unix time in milliseconds.
-    pub fn with_new_id(bytes: &[u8], at: i64, is_taken: impl Fn(&EntryId) -> bool) -> Option<Entry> {
+    /// The note in a file that lacks nothing but an id, with one that is made from its title and this.
+    pub fn with_new_id(bytes: &[u8], name: &str, is_taken: impl Fn(&EntryId) -> bool) -> Option<Entry> {
         let frame = Frame::of(bytes).ok()?;
         let (before, after) = bytes.split_at(frame.yaml.start);
         let with = |id: &EntryId| {
@@ -144,8 +144,8 @@ impl Entry {
             Entry::parse([before, line.as_bytes(), after].concat()).ok()
         };
         // A key that is given twice is an error: there is no id yet.
-        let title = with(&EntryId::make("", at, |_| false))?.into_meta().title;
-        with(&EntryId::make(&title, at, is_taken))
+        let title = with(&EntryId::make("", 0, |_| false))?.into_meta().title;
+        with(&EntryId::make(&format!("{name}\0{title}"), 0, is_taken))
     }
 
     pub fn meta(&self) -> &Meta {
