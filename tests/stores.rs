@@ -81,11 +81,9 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-sync", &[]),
     ("memory-update", &["AAAAAA", "--pin"]),
 ];
-/// These open none. memory-mcp opens one at each call, and says in its answer what is wrong with it.
-const NO_USES: &[&str] = &[
-    "memory", "memory-config", "memory-install-hooks", "memory-mcp", "memory-uninstall-cron",
-    "memory-uninstall-hooks",
-];
+/// These open none.
+const NO_USES: &[&str] =
+    &["memory", "memory-config", "memory-install-hooks", "memory-uninstall-cron", "memory-uninstall-hooks"];
 
 #[test]
 fn a_store_of_a_newer_version_is_refused_by_every_program_and_stays_as_it_is() {
