@@ -132,7 +132,7 @@ fn an_error_that_quotes_the_session_does_not_quote_its_secret() {
 fn a_secret_goes_into_no_proposal_and_no_try() {
     let token = token();
     let proposes = format!(
-        "say([note('Use {token}', update='id__a1B2c3', body='After Makrele7Boje.', tags=['{token}', 'Makrele7Boje'])])"
+        "say([note('Use {token}', update='id__a1B2c3', body='After Makrele7Boje.', tags=['topic__makrele7boje'])])"
     );
     let fails = format!("sys.stderr.write('{token} Makrele7Boje\\n'); sys.exit(1)");
     for (script, place) in [(proposes, "proposals"), (fails, ".agent-memory")] {
@@ -141,6 +141,7 @@ fn a_secret_goes_into_no_proposal_and_no_try() {
         sandbox.librarian(&script);
         queue(&sandbox, &token, "The pw is Makrele7Boje. Retry after how long, src/retry.rs?");
         let (_, out, err) = sandbox.consolidated(&[]);
+        assert!(sandbox.store().join(place).is_dir(), "{place}: {out}{err}");
         let kept = everything(&sandbox.store().join(place));
         assert!(kept.contains("[redacted:"), "{place}: {kept}{out}{err}");
         let past = match place {

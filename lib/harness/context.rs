@@ -79,29 +79,31 @@ impl ContextFiles {
         let users = env.home().map(Path::to_path_buf);
         let names = self.names(home, cwd);
         let (of_home, users_home) = (names.clone(), users.clone());
-        let own = home.map(|home| {
-            reach::within(home, move |home| {
-                let within = home.canonicalize().ok().filter(|_| self.imports == Imports::InRepository);
+        let own = home.and_then(|home| {
+            let texts = reach::within(home, move |home| {
+                let real = home.canonicalize().ok();
+                let within = real.clone().filter(|_| self.imports == Imports::InRepository);
                 let mut found = Found { home: users_home, within, ..Found::default() };
                 self.find(&[home.to_path_buf()], &lists(self.own, of_home), &mut found);
-                found.texts
-            })
+                (real, found.texts)
+            });
+            texts.ok()
         });
-        let home = home.map(Path::to_path_buf);
+        let (home, own) = own.unwrap_or_default();
         let project = reach::within(cwd, move |cwd| {
             let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_path_buf());
             let top = repository::of(&cwd).map(|repository| repository.top);
             let within = top.clone().filter(|_| self.imports == Imports::InRepository);
             let within = Some(within.unwrap_or_else(|| cwd.clone()));
             // In a session below the user's home, the user's own file is none of the project's.
-            let home = home.and_then(|home| home.canonicalize().ok());
-            let own = self.own.iter().copied().flatten();
-            let seen = home.iter().flat_map(|home| own.clone().map(move |name| home.join(name))).collect();
+            let names_of_own = self.own.iter().copied().flatten();
+            let seen =
+                home.iter().flat_map(|home| names_of_own.clone().map(move |name| home.join(name))).collect();
             let mut found = Found { home: users, within, seen, ..Found::default() };
             self.find(&self.dirs(&cwd, top), &lists(self.project, names), &mut found);
             found.texts
         });
-        own.into_iter().chain([project]).flatten().flatten().collect()
+        own.into_iter().chain(project.unwrap_or_default()).collect()
     }
 
     /// The names that the program's settings have for its files, with its own if it reads these too.
