@@ -6,6 +6,7 @@ use crate::support::{NOW, Said, binary, root};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 const HERE: &str = "scope: repo\nsources:\n  - {harness: amp, repo: github.com/o/r}\n";
@@ -273,7 +274,7 @@ fn two_servers_and_other_programs_work_side_by_side() {
 }
 
 #[test]
-fn the_plugin_has_our_version_and_yields_to_the_installers_hooks() {
+fn the_plugin_has_our_version_and_the_installers_hooks_and_yields_to_them() {
     let plugin = root().join("plugin");
     for file in [".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "gemini-extension.json"] {
         let json: Value = serde_json::from_slice(&fs::read(plugin.join(file)).unwrap()).unwrap();
@@ -295,10 +296,17 @@ fn the_plugin_has_our_version_and_yields_to_the_installers_hooks() {
         output.out()
     };
     assert!(run().contains("4310"));
-    store
-        .sandbox
-        .write(&store.sandbox.home().join(".claude/settings.json"), "{\"hooks\": \"/x/memory-recall\"}");
+    store.out("memory-install-hooks", &["--harness", "claude-code"]);
     assert_eq!(run(), "");
+    let events = |file: PathBuf| {
+        let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        let hooks = json["hooks"].as_object().unwrap().clone();
+        let timeouts =
+            hooks.into_iter().map(|(event, hooks)| (event, hooks[0]["hooks"][0]["timeout"].clone()));
+        timeouts.collect::<Vec<_>>()
+    };
+    let installed = events(store.sandbox.home().join(".claude/settings.json"));
+    assert_eq!(events(plugin.join("hooks/claude-code.json")), installed);
 }
 
 /// Numbers from a seed: xorshift64*.

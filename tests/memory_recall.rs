@@ -668,7 +668,7 @@ fn a_sub_agent_is_given_the_notes_that_match_its_task() {
     let asked = |records: &[Value]| {
         let text: String = records.iter().map(|record| format!("{record}\n")).collect();
         store.sandbox.write(&session, text);
-        let event = json!({"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a", "agent_type": "x",
+        let event = json!({"hook_event_name": "SubagentStart", "session_id": "s", "agent_id": "a784f1", "agent_type": "x",
             "transcript_path": session, "cwd": store.sandbox.work()});
         hook(&store, "claude-code", &event)
     };
@@ -676,6 +676,16 @@ fn a_sub_agent_is_given_the_notes_that_match_its_task() {
     assert!(out.contains("\"hookEventName\":\"SubagentStart\"") && out.contains("Postgres 15"), "{out}");
     assert!(asked(&[said.clone(), call("c1", task)]).contains("Postgres 15"), "each is a new one");
     assert_eq!(asked(&[call("c1", task), said.clone()]), "", "that one is done");
+    let claude = |agent: &str, task: &str| json!({"type": "user", "message": {}, "toolUseResult": {"isAsync": true, "agentId": agent, "prompt": task}});
+    let qwen = |agent: &str, task: &str| {
+        json!({"type": "tool_result", "message": {"parts": [{"functionResponse": {"response": {"output": agent}}}]},
+            "toolCallResult": {"resultDisplay": {"taskPrompt": task}}})
+    };
+    for started in [&claude as &dyn Fn(&str, &str) -> Value, &qwen] {
+        let both = [call("c1", task), started("a784f1", task), started("b21c09", "Count the files.")];
+        assert!(asked(&both).contains("Postgres 15"), "it works in the background");
+    }
+    assert_eq!(asked(&[call("c1", task), claude("b21c09", task)]), "", "that is another one");
     assert_eq!(asked(&[said.clone(), call("c1", "Count the files.")]), "");
     store.config(r#"{"storage": {"autoCommit": false}, "recall": {"subagents": false}}"#);
     assert_eq!(asked(&[said, call("c1", task)]), "");

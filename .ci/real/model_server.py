@@ -6,6 +6,7 @@ and `status` makes every call fail.
 """
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -27,6 +28,11 @@ class ModelServer(ThreadingHTTPServer):
         self.hands = None  # a function from a request's body to tool calls: (name, arguments)
         self.status = 200
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        # A program that ends lets its connections go.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self):

@@ -14,6 +14,7 @@ class Program:
     hooks = ()  # the files with our hooks
     start = resume = ()
     more_packages = ()
+    sub_agent = ()  # the tool that starts one, which one, and the arguments before a prompt that may use it
     preset = ""  # its LLM command, if there is one
     endless = ()  # errors after which it asks again until time is up
 
@@ -83,6 +84,7 @@ class ClaudeCode(Program):
     package, version = "@anthropic-ai/claude-code", "2.1.330"
     directory, hooks = ".claude", (".claude/settings.json",)
     start, resume = ("-p",), ("--continue", "-p")
+    sub_agent = ("Agent", "general-purpose", "-p")
     preset = "claude"
 
     def arm(self, home):
@@ -222,16 +224,30 @@ class Copilot(Program):
         }
 
 
+LOOKER = """---
+name: looker
+description: Looks for what it is asked.
+---
+Look for what you are asked.
+
+${hook_context}
+"""
+
+
 class QwenCode(Program):
     title, harness, command = "Qwen Code", "qwen-code", "qwen"
     package, version = "@qwen-code/qwen-code", "0.24.4"
     directory, hooks = ".qwen", (".qwen/settings.json",)
     start, resume = ("-p",), ("--continue", "-p")
+    sub_agent = ("agent", "looker", "--yolo", "-p")
 
     def configure(self, home, url):
         merge(home / ".qwen/settings.json", {
             "security": {"auth": {"selectedType": "openai"}}, "privacy": {"usageStatisticsEnabled": False},
         })
+        # Its own agents do not see what the hook says.
+        (home / ".qwen/agents").mkdir()
+        (home / ".qwen/agents/looker.md").write_text(LOOKER)
         return {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "m"}
 
 

@@ -17,8 +17,8 @@ pub enum Event {
         is_unheard: bool,
     },
     Prompt(String),
-    /// A sub-agent begins its work. The session's file says what that is.
-    SubAgent(PathBuf),
+    /// A sub-agent begins its work. The session's file says what that is, by its id.
+    SubAgent(PathBuf, String),
     /// The program is about to forget what the session was given. There is no start after it.
     Compaction,
     /// Nothing to answer.
@@ -75,7 +75,8 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
         },
         Some(When::Prompt) => Event::Prompt(text("prompt").unwrap_or_default().to_owned()),
         Some(When::SubAgent) => {
-            text("transcript_path").map_or(Event::Other, |path| Event::SubAgent(PathBuf::from(path)))
+            let whose = text("transcript_path").zip(text("agent_id"));
+            whose.map_or(Event::Other, |(path, id)| Event::SubAgent(PathBuf::from(path), id.to_owned()))
         }
         Some(When::Forgetting) => Event::Compaction,
         Some(When::End) | None => Event::Other,
@@ -154,7 +155,7 @@ mod tests {
             (
                 "claude-code",
                 r#"{"hook_event_name":"SubagentStart","agent_id":"a","transcript_path":"/s.jsonl"}"#,
-                Event::SubAgent(PathBuf::from("/s.jsonl")),
+                Event::SubAgent(PathBuf::from("/s.jsonl"), "a".to_owned()),
             ),
             ("copilot", "{}", Event::Other),
         ] {
