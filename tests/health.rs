@@ -154,7 +154,7 @@ fn the_plugin_counts_as_hooks_where_it_is_on() {
     ] {
         sandbox.write(&settings, format!("{{\"enabledPlugins\": {plugins}}}"));
         assert_eq!(found(&sandbox, "hooks").is_empty(), is_on, "{plugins}");
-        let (_, out, _) = said(&mut sandbox.std_command("memory-doctor"));
+        let (_, out, _) = said(&mut sandbox.command("memory-doctor"));
         assert_eq!(out.contains("its hooks are installed by the plugin"), is_on, "{plugins}: {out}");
     }
 }
