@@ -142,6 +142,24 @@ fn a_full_disk_is_named_to_a_session_that_is_given_its_notes() {
 }
 
 #[test]
+fn the_plugin_counts_as_hooks_where_it_is_on() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let settings = sandbox.home().join(".claude/settings.json");
+    for (plugins, is_on) in [
+        (r#"{"agent-memory@axe-toolkit": true}"#, true),
+        (r#"{"agent-memory@axe-toolkit": false}"#, false),
+        (r#"{"other@axe-toolkit": true}"#, false),
+        ("[true]", false),
+    ] {
+        sandbox.write(&settings, format!("{{\"enabledPlugins\": {plugins}}}"));
+        assert_eq!(found(&sandbox, "hooks").is_empty(), is_on, "{plugins}");
+        let (_, out, _) = said(&mut sandbox.command("memory-doctor"));
+        assert_eq!(out.contains("its hooks are installed by the plugin"), is_on, "{plugins}: {out}");
+    }
+}
+
+#[test]
 fn hooks_that_are_switched_off_are_named_until_they_are_on() {
     for (harness, home, title, file, off) in [
         ("claude-code", ".claude", "Claude Code", "settings.json", r#""disableAllHooks": true"#),

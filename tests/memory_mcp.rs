@@ -6,7 +6,7 @@ use crate::support::{NOW, Said, binary, root};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 const HERE: &str = "scope: repo\nsources:\n  - {harness: amp, repo: github.com/o/r}\n";
@@ -106,8 +106,18 @@ fn recall_and_the_resource_are_the_section_of_this_place() {
     assert!(text.starts_with("[agent-memory:recall ") && text.trim_end().ends_with(']'), "{text}");
     assert!(text.contains("Dev server port") && text.contains("Conventional Commits"), "{text}");
     assert!(!text.contains("Kafka"), "{text}");
-    let (other, _) = told(&store, "recall", json!({"repo": "github.com/o/x"}));
-    assert!(other.contains("Kafka") && !other.contains("Dev server"), "{other}");
+    assert!(text.contains("the tool `read`") && !text.contains("memory read"), "{text}");
+    for repo in [
+        "github.com/o/x", "https://GitHub.com/o/x.git", "git@github.com:o/x", "github.com/o/x.git",
+        "github.com/o/x/",
+    ] {
+        let (other, _) = told(&store, "recall", json!({"repo": repo}));
+        assert!(other.contains("Kafka") && !other.contains("Dev server"), "{repo}: {other}");
+    }
+    for repo in ["", "*", ".", "/srv/x"] {
+        let (text, is_error) = told(&store, "search", json!({"query": "kafka", "repo": repo}));
+        assert!(is_error && text.starts_with(&format!("repo: \"{repo}\" is not the name of")), "{text}");
+    }
 
     let list = request("resources/list", json!({}));
     let read = request("resources/read", json!({"uri": "memory://section"}));
@@ -163,6 +173,39 @@ fn capture_queues_an_agents_note() {
         assert!(!inline["body"].as_str().unwrap().contains("sk-ant"), "{inline}");
         assert_eq!(entry["context"]["repo"], "github.com/o/r");
     }
+}
+
+#[test]
+fn read_says_what_may_no_longer_hold() {
+    let store = store();
+    put(&store, "DDDDDD", "Freeze", &format!("until: 2020-03-20\n{HERE}"), "No deploys.");
+    let (text, _) = told(&store, "read", json!({"id": "DDDDDD"}));
+    assert!(text.contains("\nIts last day was 2020-03-20: this may no longer hold.\n"), "{text}");
+    put(&store, "EEEEEE", "Thaw", &format!("until: 2099-03-20\n{HERE}"), "Deploys.");
+    let (text, _) = told(&store, "read", json!({"id": "EEEEEE"}));
+    assert!(text.contains("Deploys.") && !text.contains("no longer hold"), "{text}");
+}
+
+#[test]
+fn a_server_in_the_root_or_the_home_directory_captures_nothing() {
+    let store = store();
+    let home = store.sandbox.home();
+    let line = tool("capture", json!({"title": "T", "body": "B"})) + "\n";
+    let captured = |dir: &Path| {
+        let mut server = store.sandbox.std_command("memory-mcp");
+        let result = messages(&sent(server.current_dir(dir), line.clone().into_bytes()))[0]["result"].clone();
+        (result["isError"] == true, result["content"][0]["text"].as_str().unwrap().to_owned())
+    };
+    for dir in [Path::new("/"), &home] {
+        let (is_error, text) = captured(dir);
+        let why = format!("the client started memory-mcp in \"{}\", which is no project", dir.display());
+        assert!(is_error && text.contains(&why) && text.contains("set its working directory"), "{text}");
+    }
+    fs::create_dir_all(home.join("project")).unwrap();
+    let (is_error, text) = captured(&home.join("project"));
+    assert!(!is_error, "{text}");
+    let (text, is_error) = told(&store, "capture", json!({"title": "T", "body": "B", "tags": ["a b"]}));
+    assert!(is_error && text.starts_with("tags: \"a b\" is not a tag"), "{text}");
 }
 
 #[test]
@@ -296,8 +339,21 @@ fn the_plugin_has_our_version_and_the_installers_hooks_and_yields_to_them() {
         output.out()
     };
     assert!(run().contains("4310"));
+    let settings = store.sandbox.home().join(".claude/settings.json");
+    for other in [
+        r#"{"permissions": {"allow": ["Bash(memory-recall:*)"]}}"#,
+        r#"{"x": "memory-capture --harness claude-code"}"#,
+    ] {
+        store.sandbox.write(&settings, other);
+        assert!(run().contains("4310"), "{other}");
+    }
+    for command in ["/x/memory-recall", "'/x y/memory-recall'", r#"\"/x y/memory-recall\""#] {
+        store.sandbox.write(&settings, format!("{{\"hooks\": \"{command} --harness claude-code\"}}"));
+        assert_eq!(run(), "", "{command}");
+    }
+    fs::remove_file(&settings).unwrap();
     store.out("memory-install-hooks", &["--harness", "claude-code"]);
-    assert_eq!(run(), "");
+    assert_eq!(run(), "", "what the installer writes");
     let events = |file: PathBuf| {
         let json: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
         let hooks = json["hooks"].as_object().unwrap().clone();
@@ -305,7 +361,7 @@ fn the_plugin_has_our_version_and_the_installers_hooks_and_yields_to_them() {
             hooks.into_iter().map(|(event, hooks)| (event, hooks[0]["hooks"][0]["timeout"].clone()));
         timeouts.collect::<Vec<_>>()
     };
-    let installed = events(store.sandbox.home().join(".claude/settings.json"));
+    let installed = events(settings);
     assert_eq!(events(plugin.join("hooks/claude-code.json")), installed);
 }
 

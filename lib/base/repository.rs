@@ -80,7 +80,19 @@ pub fn place_of(dir: &Path) -> Option<Repository> {
 /// Is it the same place? A directory on this machine includes what lies below it, unless that has a name that holds on others.
 pub fn includes(place: &str, other: &str) -> bool {
     let below = place.strip_prefix("local:").zip(other.strip_prefix("local:"));
-    place == other || below.is_some_and(|(place, other)| Path::new(other).starts_with(place))
+    let lies_below =
+        |(place, other): (&str, &str)| Path::new(other).starts_with(place) && !holds_everything(place);
+    place == other || below.is_some_and(lies_below)
+}
+
+/// The root, a home directory, and what these lie in: a session there is about no project, so it says nothing to those below.
+fn holds_everything(place: &str) -> bool {
+    match place.trim_matches('/').split('/').collect::<Vec<_>>()[..] {
+        [] | ["" | "home" | "Users" | "root" | "var"] | ["home" | "Users", _] | ["var", "root" | "home"] => {
+            true
+        }
+        _ => false,
+    }
 }
 
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.
@@ -179,6 +191,20 @@ mod tests {
             assert_eq!(name_of_url(url).as_deref(), Some("github.com/owner/repo"), "{url}");
         }
         assert_eq!(name_of_url("https://gitlab.com/a/b/c.git").as_deref(), Some("gitlab.com/a/b/c"));
+    }
+
+    #[test]
+    fn a_folder_includes_what_lies_below_it_unless_that_is_everything() {
+        assert!(
+            includes("local:/home/ada/notes", "local:/home/ada/notes/a/b")
+                && includes("local:/srv", "local:/srv/a")
+        );
+        assert!(includes("local:/home/ada", "local:/home/ada") && includes("local:/", "local:/"));
+        for everything in ["/", "/home", "/home/ada", "/Users/ada", "/root", "/var/home/"] {
+            let below = format!("local:{everything}/x").replace("//", "/");
+            assert!(!includes(&format!("local:{everything}"), &below), "{everything}");
+        }
+        assert!(!includes("local:/srv/a", "local:/srv/ab") && !includes("local:/srv", "github.com/o/r"));
     }
 
     #[test]

@@ -70,7 +70,11 @@ pub(super) static SPEC: Spec = Spec {
     },
     past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
     events: EVENTS,
-    install: Install::Settings(Settings { switches: DISABLE_ALL, ..Settings::GROUPS }),
+    install: Install::Settings(Settings {
+        switches: DISABLE_ALL,
+        plugins: Some("enabledPlugins"),
+        ..Settings::GROUPS
+    }),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     preset: Some(Preset::new(

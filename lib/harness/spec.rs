@@ -236,6 +236,8 @@ pub struct Settings {
     pub timeout: Option<&'static str>,
     /// What switches all its hooks off.
     pub switches: &'static [Switch],
+    /// The key that says which plugins are on. Ours has all hooks.
+    pub plugins: Option<&'static str>,
     /// Where the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a turn
     /// asks the model again and again.
     pub never_fails: bool,
@@ -255,6 +257,7 @@ impl Settings {
         command: "command",
         timeout: Some("timeout"),
         switches: &[],
+        plugins: None,
         never_fails: false,
     };
 }

@@ -57,7 +57,11 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
-    let tags = args.texts("tag").into_iter().map(|tag| wanted_tag("--tag", tag)).collect::<Result<_>>()?;
+    let tags = args
+        .texts("tag")
+        .into_iter()
+        .map(|tag| wanted_tag("option \"--tag\"", tag))
+        .collect::<Result<_>>()?;
     let store = Store::open(args, cx)?;
     let today = cx.env.today();
     let filter = Filter {

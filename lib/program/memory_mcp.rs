@@ -4,11 +4,13 @@
 //! gets an answer or an error, and the server goes on.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode};
+use crate::base::env::Env;
 use crate::base::error::{Error, Fault as Wrong, Result};
 use crate::base::json_rpc::{
     self, FAILED, Fault, MESSAGE_CAP, Message, NO_MESSAGE, NO_METHOD, VERSION, VERSIONS, WRONG_PARAMS,
 };
 use crate::base::json_schema::Schema;
+use crate::base::repository;
 use crate::base::stdin;
 use crate::base::text::{in_line, one_line, size};
 use crate::harness::HARNESSES;
@@ -16,6 +18,7 @@ use crate::harness::name::Harness;
 use crate::memory::capture::note::{NewText, harness_here, redact};
 use crate::memory::recall::{BYTES_A_TOKEN, fenced, without_markers};
 use crate::memory::section::note;
+use crate::memory::section::render::INTRODUCTION;
 use crate::program::memory_read;
 use crate::program::memory_recall::{NOTES, TOKENS};
 use crate::program::notes::{CONFIG, INSIDE, Store, current_repo, is_inside, parse_id, wanted_tag};
@@ -39,6 +42,9 @@ const TOOLS: &str = include_str!("memory_mcp.json");
 
 /// The resource with the section.
 const SECTION: &str = "memory://section";
+
+/// What the section begins with here.
+const TOOLS_INTRODUCTION: &str = "Notes from earlier sessions. To read one: the tool `read`, with its id. To find more: the tool `search`.";
 
 const INSTRUCTIONS: &str = "Notes that earlier sessions left for this repository, and a person's rules. Call recall at the \
     start of a task, search before you ask or explore, and capture when you learned what a later session should know. \
@@ -203,14 +209,24 @@ fn checked(tool: &Value, given: &Value) -> Result<()> {
     }
 }
 
-/// The repository that is asked about.
+/// The repository that is asked about: the one that a name or an address names, or the current one.
 fn repo(given: &Value, cx: &Context) -> Result<Option<String>> {
-    given["repo"].as_str().map_or_else(|| current_repo(&cx.env), |repo| Ok(Some(repo.to_owned())))
+    let Some(given) = given["repo"].as_str() else { return current_repo(&cx.env) };
+    if given.starts_with("local:/") {
+        return Ok(Some(given.to_owned()));
+    }
+    // A name is an address without its scheme.
+    let name = repository::name_of_url(given);
+    let name = name.or_else(|| repository::name_of_url(&format!("https://{given}")));
+    let wrong = || Error::usage(format!("repo: \"{}\" is not the name of a repository", shown(given)));
+    let hint = "write it as host/owner/name, or leave it out for the current one";
+    name.map(Some).ok_or_else(|| wrong().hint(hint))
 }
 
 fn recall(store: &Store, given: &Value, cx: &Context) -> Result<String> {
     let section = store.section(repo(given, cx)?.as_deref(), None, cx)?;
-    fenced(&without_markers(&section.text()))
+    // Who has this server may have no shell.
+    fenced(&without_markers(&section.text()).replacen(INTRODUCTION, TOOLS_INTRODUCTION, 1))
 }
 
 fn search(store: &Store, given: &Value, cx: &Context) -> Result<String> {
@@ -225,11 +241,31 @@ fn read(store: &Store, given: &Value, cx: &Context) -> Result<String> {
     let note = memory_read::read(store, &parse_id(given["id"].as_str().unwrap_or_default())?, cx)?;
     let (proposals, _) = store.service.notes().proposals()?;
     let waits = proposals.iter().any(|there| there.note.as_ref() == Some(&note.entry.meta().id));
-    let archived = if note.place == Place::Archive { "Archived: this may no longer hold.\n\n" } else { "" };
-    fenced(&format!("{archived}{}", note::block(&note, waits)))
+    let last_day = note.entry.meta().until.filter(|until| *until < cx.env.today());
+    let warning = match (note.place, last_day) {
+        (Place::Archive, _) => "Archived: this may no longer hold.\n\n".to_owned(),
+        (_, Some(until)) => format!("Its last day was {until}: this may no longer hold.\n\n"),
+        _ => String::new(),
+    };
+    fenced(&format!("{warning}{}", note::block(&note, waits)))
+}
+
+/// A graphical client starts its servers in the root or in the home directory. Nothing is learned about either.
+fn check_is_project(env: &Env) -> Result<()> {
+    let dir = env.current_dir()?;
+    let is_home = env.home().and_then(|home| home.canonicalize().ok()).is_some_and(|home| home == dir);
+    if (is_home || dir.parent().is_none()) && repository::of(&dir).is_none() {
+        let place = dir.display();
+        return Err(Error::refused(format!(
+            "the client started memory-mcp in \"{place}\", which is no project"
+        ))
+        .hint("set its working directory"));
+    }
+    Ok(())
 }
 
 fn capture(store: &Store, client: Harness, given: &Value, cx: &Context) -> Result<String> {
+    check_is_project(&cx.env)?;
     let text = |key: &str| given[key].as_str().unwrap_or_default().to_owned();
     let tags = given["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let tags = tags.map(|tag| wanted_tag("tags", tag)).collect::<Result<_>>()?;
@@ -254,6 +290,10 @@ mod tests {
         assert_eq!(names, ["recall", "search", "read", "capture"]);
         for tool in tools.as_array().unwrap() {
             Schema::new(tool["inputSchema"].clone()).unwrap();
+            // Some clients refuse a property without one.
+            for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
+                assert!(property["type"].is_string(), "{}: {name}", tool["name"]);
+            }
         }
     }
 }

@@ -124,9 +124,11 @@ fn until(word: &str) -> Result<Option<Date>> {
 
 fn tag(word: &str, patch: &mut Patch) -> Result<()> {
     match (word.strip_prefix('+'), word.strip_prefix('-')) {
-        (Some(word), _) => patch.add_tags.push(wanted_tag("--tag", word)?),
+        (Some(word), _) => patch.add_tags.push(wanted_tag("option \"--tag\"", word)?),
         // A note that a person edited may have a tag that is not valid.
-        (_, Some(word)) => patch.drop_tags.push(wanted_tag("--tag", word).unwrap_or(word.to_owned())),
+        (_, Some(word)) => {
+            patch.drop_tags.push(wanted_tag("option \"--tag\"", word).unwrap_or(word.to_owned()))
+        }
         (None, None) => {
             return Err(Error::usage(format!("option \"--tag\": \"{word}\" has no sign"))
                 .hint(format!("write +{word} to add it, -{word} to remove it")));

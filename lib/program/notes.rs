@@ -191,8 +191,9 @@ pub(super) fn is_inside(env: &Env) -> bool {
     env.os(OWN_RUN).is_some()
 }
 
-pub(super) fn wanted_tag(flag: &str, word: &str) -> Result<String> {
-    let wrong = || format!("option \"{flag}\": \"{}\" is not a tag", one_line(word, 80));
+/// `of`: what holds it, as in the message.
+pub(super) fn wanted_tag(of: &str, word: &str) -> Result<String> {
+    let wrong = || format!("{of}: \"{}\" is not a tag", one_line(word, 80));
     tag(word).ok_or_else(|| Error::usage(wrong()).hint(TAG_FORM))
 }
 

@@ -129,6 +129,9 @@ pub struct HarnessState {
     /// All hooks are there.
     #[serde(rename = "hooks")]
     pub(super) is_whole: bool,
+    /// The plugin has them.
+    #[serde(skip)]
+    pub(super) by_plugin: bool,
     /// Its hooks are switched off.
     #[serde(skip)]
     pub(super) is_off: bool,
@@ -143,6 +146,7 @@ impl HarnessState {
     /// What there is, and what to do.
     pub fn texts(&self) -> [String; 2] {
         let (hooks, mend) = match (self.is_off, self.is_whole) {
+            (false, true) if self.by_plugin => ("its hooks are installed by the plugin", "nothing to do"),
             (true, _) => ("its hooks are switched off", "see the warning"),
             (false, true) => ("its hooks are installed", "nothing to do"),
             (false, false) => ("hooks are missing", "memory-install-hooks"),

@@ -60,8 +60,9 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
         to.warning(Check::Hooks, &status.file, what, mend);
     }
-    let (harness, file, is_off) = (spec.name, status.file, status.off.is_some());
-    to.harnesses.push(HarnessState { harness, file, is_whole, is_off, last_capture, last_day });
+    let (harness, is_off, by_plugin) = (spec.name, status.off.is_some(), status.by_plugin);
+    let file = status.file;
+    to.harnesses.push(HarnessState { harness, file, is_whole, by_plugin, is_off, last_capture, last_day });
 }
 
 /// By harness, from the names of all queue entries that are still there, whatever became of them.

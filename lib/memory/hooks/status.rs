@@ -14,12 +14,17 @@ use crate::memory::hooks::settings::{commands, not_for, read};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// What the name of our plugin begins with, from whatever marketplace it is.
+const PLUGIN: &str = "agent-memory@";
+
 #[derive(Debug)]
 pub struct Status {
     /// The settings file, or the first file of ours.
     pub file: PathBuf,
     /// Our programs that no hook runs.
     pub missing: Vec<&'static str>,
+    /// Our plugin has hooks that the settings do not.
+    pub by_plugin: bool,
     /// Programs that our hooks run and that are not there.
     pub gone: Vec<String>,
     /// Why the program does not read its settings.
@@ -60,7 +65,14 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
                 constants.filter_map(|line| Some(line.strip_prefix("const ")?.split_once(" = \"")?.1));
             let programs = programs.filter_map(|rest| rest.strip_suffix('"'));
             let gone = programs.filter(|program| !exists(program, env)).map(str::to_owned).collect();
-            Ok(Some(Status { file: first.clone(), missing, gone, unreadable: None, off: None }))
+            Ok(Some(Status {
+                file: first.clone(),
+                missing,
+                by_plugin: false,
+                gone,
+                unreadable: None,
+                off: None,
+            }))
         }
         Install::Settings(form) => {
             let path = settings_file(&dir, form);
@@ -73,20 +85,32 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
                 let runs = found.iter().any(|(other, _)| other == program);
                 runs_in(spec, *program) && !runs && !mentions(&also, program.name())
             };
-            let missing = HookProgram::ALL.into_iter().filter(is_missing).map(HookProgram::name).collect();
+            let mut missing: Vec<_> =
+                HookProgram::ALL.into_iter().filter(is_missing).map(HookProgram::name).collect();
+            let by_plugin = !missing.is_empty() && form.plugins.is_some_and(|key| has_plugin(text, key));
+            if by_plugin {
+                missing.clear();
+            }
             let mut gone: Vec<_> = found.iter().filter_map(|(_, line)| program_of(line)).collect();
             gone.sort();
             gone.dedup();
             gone.retain(|program| !exists(program, env));
             let is_read = found.is_empty() || target.bytes.is_none();
             let unreadable = if is_read { None } else { not_for(text, form) };
-            let mut status = Status { file: path, missing, gone, unreadable, off: None };
+            let mut status = Status { file: path, missing, by_plugin, gone, unreadable, off: None };
             if status.captures() {
                 status.off = form.switches.iter().find_map(|switch| switched_off(&dir, switch));
             }
             Ok(Some(status))
         }
     }
+}
+
+/// Our plugin is on in the settings.
+fn has_plugin(text: &str, key: &str) -> bool {
+    let settings = read(text).unwrap_or_default();
+    let plugins = settings[key].as_object();
+    plugins.into_iter().flatten().any(|(name, is_on)| name.starts_with(PLUGIN) && *is_on == true)
 }
 
 fn switched_off(dir: &Path, switch: &Switch) -> Option<String> {

@@ -8,7 +8,7 @@ mod gather;
 mod here;
 pub mod note;
 pub mod projects;
-mod render;
+pub mod render;
 mod sanitize;
 pub mod splice;
 mod target;

@@ -6,7 +6,7 @@ use crate::memory::section::note::code_of;
 use crate::memory::section::splice::HEADING;
 use std::fmt::Write;
 
-const INTRODUCTION: &str = "Notes from earlier sessions. To read one: `memory read <id>` (a file's name ends with its id). To find more: `memory list --query \"WORDS\"`.";
+pub const INTRODUCTION: &str = "Notes from earlier sessions. To read one: `memory read <id>` (a file's name ends with its id). To find more: `memory list --query \"WORDS\"`.";
 
 /// What stands before the whole notes: those of the person, which are rules, and the others.
 const OWN: &str = "What you asked for";

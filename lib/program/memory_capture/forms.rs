@@ -85,7 +85,7 @@ fn what(args: &Args, harness: Option<Harness>, has_id: bool, has_word: bool) -> 
 fn tags(lists: &[&str]) -> Result<Vec<String>> {
     let mut tags = Vec::new();
     for word in lists.iter().flat_map(|list| list.split(',')).map(str::trim).filter(|word| !word.is_empty()) {
-        let tag = wanted_tag("--tags", word)?;
+        let tag = wanted_tag("option \"--tags\"", word)?;
         if !tags.contains(&tag) {
             tags.push(tag);
         }
