@@ -146,7 +146,7 @@ impl Health {
         let words = |(kind, trouble): (&TroubleKind, &Trouble)| {
             let count = |one, many| counted(trouble.count, one, many);
             match kind {
-                TroubleKind::Unread => count("session could not be read", "sessions could not be read"),
+                TroubleKind::Unread => count("session could not be filed", "sessions could not be filed"),
                 TroubleKind::Waiting => format!("the queue has not moved in {} runs", trouble.count),
                 TroubleKind::Commit => format!("the last {} commits failed", trouble.count),
                 TroubleKind::Unheard => {
