@@ -75,7 +75,7 @@ fn a_queue_that_does_not_move_and_sessions_that_fail_are_trouble_until_they_are_
     assert!(stuck.contains("broken"), "{stuck}");
     run("2026-02-28T17:00:00Z", &[]);
     run("2026-02-28T23:00:00Z", &[]);
-    assert_eq!(line(&sandbox), "memory: 1 session could not be read: memory doctor");
+    assert_eq!(line(&sandbox), "memory: 1 session could not be filed: memory doctor");
     sandbox.librarian(NOTE_EACH);
     assert_eq!(run("2026-02-28T23:10:00Z", &["--retry-failed"]), Some(0));
     assert_eq!((line(&sandbox), found(&sandbox, "queue")), (String::new(), String::new()));

@@ -19,7 +19,7 @@ pub use crate::base::file::open::{FileId, id, if_exists, open_regular, read};
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
-use crate::base::file::lock::lock_within;
+use crate::base::file::lock::{LOCK_WAIT, lock_within};
 use crate::base::file::open::{cannot, open_with};
 use crate::base::parallel;
 use crate::base::signal;
@@ -288,7 +288,17 @@ pub fn change_unsynced<T, E: From<io::Error>>(
     cap: u64,
     act: impl FnOnce(&[u8]) -> Result<(Vec<u8>, T), E>,
 ) -> Result<T, E> {
-    let locked = lock_for_change(path, true)?;
+    change_unsynced_within(path, cap, LOCK_WAIT, act)
+}
+
+/// The same. For the lock it waits so long at most.
+pub fn change_unsynced_within<T, E: From<io::Error>>(
+    path: &Path,
+    cap: u64,
+    wait: Duration,
+    act: impl FnOnce(&[u8]) -> Result<(Vec<u8>, T), E>,
+) -> Result<T, E> {
+    let locked = lock_within(path, true, 0o644, wait)?;
     let mut old = Vec::new();
     if let Some(file) = &locked {
         file.take(cap).read_to_end(&mut old)?;

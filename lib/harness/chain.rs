@@ -12,6 +12,7 @@ use std::path::Path;
 #[derive(Default)]
 struct Chain {
     links: Vec<Link>,
+    seen: HashSet<u64>,
     hasher: RandomState,
 }
 
@@ -51,7 +52,11 @@ impl Chain {
         }
         let parent = record.text("parentUuid")?.or(record.text("logicalParentUuid")?);
         let hash = |id: String| self.hasher.hash_one(id);
-        self.links.push(Link { id: hash(id), parent: parent.map(hash), is_prompt: is_prompt(record) });
+        let link = Link { id: hash(id), parent: parent.map(hash), is_prompt: is_prompt(record) };
+        // A record may be written twice.
+        if self.seen.insert(link.id) {
+            self.links.push(link);
+        }
         Ok(())
     }
 
@@ -88,7 +93,8 @@ impl Chain {
         // A branch that went on after the other one had begun is that of another window.
         let is_over = |branch: usize| {
             let other = before(branch).and_then(|up| next.get(&up));
-            other.is_some_and(|other| ends.get(&branch) < Some(other))
+            // Only another prompt takes one back: no summary, and no record that comes late.
+            other.is_some_and(|other| self.links[*other].is_prompt && ends.get(&branch) < Some(other))
         };
         let withdrawn = branches.iter().zip(&self.links).filter(|(branch, _)| branch.is_some_and(is_over));
         withdrawn.map(|(_, link)| link.id).collect()

@@ -228,6 +228,16 @@ fn a_prompt_that_was_taken_back_is_left_out_with_what_followed_it() {
         "the first one, too"
     );
     assert_eq!(texts("claude-code", &session(Some("gone"))), whole, "nobody knows what came before");
+    // No record that comes late, no summary and none that is there twice takes anything back.
+    let late = with(after("l", Some("a1"), "system", ""), "subtype", json!("turn_duration"));
+    let summary = with(after("s", Some("a1"), "user", "summary"), "isCompactSummary", json!(true));
+    let twice = session(Some("a2"))[2].clone();
+    for record in [late, summary, twice] {
+        let mut one = session(Some("a2"));
+        one.push(record);
+        let all = texts("claude-code", &one);
+        assert!(whole.iter().all(|text| all.iter().any(|its| its == text)), "{all:?}");
+    }
     // Two windows go on with one session.
     let mut two = session(Some("a1"));
     two.push(after("a4", Some("a2"), "assistant", "from the other window"));

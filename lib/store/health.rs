@@ -6,17 +6,20 @@
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
 use crate::base::text::{counted, one_line};
-use crate::store::ledger::{self, Versioned, from_json};
+use crate::store::ledger::{Versioned, from_json};
 use crate::store::place::Root;
 use crate::store::version::VERSION;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The largest file that is read, in bytes, and the longest reason, in characters.
 const CAP: u64 = 64 * 1024;
 const REASON: usize = 300;
+/// A hook waits no longer for the file's lock: its program waits for it.
+const WAIT: Duration = Duration::from_millis(50);
 /// A remote that was not reached for so long is trouble.
 const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
 
@@ -67,7 +70,8 @@ fn path(root: &Root) -> PathBuf {
 
 impl Health {
     pub fn load(root: &Root) -> Health {
-        ledger::load(&path(root)).unwrap_or_default()
+        let path = path(root);
+        file::read(&path, CAP).ok().and_then(|bytes| from_json(&bytes, &path, "").ok()).unwrap_or_default()
     }
 
     /// Changes what is kept. Nothing is written if nothing changes, if there is no store, or if a newer program wrote it.
@@ -82,7 +86,7 @@ impl Health {
         if !root.state().is_dir() && root.make().is_err() {
             return;
         }
-        let _ = file::change_unsynced(&path, CAP, |bytes| -> Result<_> {
+        let _ = file::change_unsynced_within(&path, CAP, WAIT, |bytes| -> Result<_> {
             let mut health: Health = match from_json(bytes, &path, "") {
                 Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
                 read => read.unwrap_or_default(),
@@ -142,7 +146,7 @@ impl Health {
         let words = |(kind, trouble): (&TroubleKind, &Trouble)| {
             let count = |one, many| counted(trouble.count, one, many);
             match kind {
-                TroubleKind::Unread => count("session could not be read", "sessions could not be read"),
+                TroubleKind::Unread => count("session could not be filed", "sessions could not be filed"),
                 TroubleKind::Waiting => format!("the queue has not moved in {} runs", trouble.count),
                 TroubleKind::Commit => format!("the last {} commits failed", trouble.count),
                 TroubleKind::Unheard => {

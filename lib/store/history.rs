@@ -46,6 +46,7 @@ pub fn record<'a>(
     env: &Env,
 ) -> Result<()> {
     if !storage.auto_commit {
+        Health::change(root, |health| health.end(TroubleKind::Commit));
         return Ok(());
     }
     let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();

@@ -79,14 +79,22 @@ impl KnownSessions {
     /// An error if the session of this entry is not queued again.
     pub(super) fn left_out(&self, entry: &QueueEntry) -> std::result::Result<(), LeftOut> {
         let Some(session) = entry.session() else { return Ok(()) };
-        let key = format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default());
-        if self.consumed.get(&key).is_some() {
-            return Err(LeftOut::Consumed);
-        }
+        let consumed = self.consumed.get(&key(entry)).map(|_| LeftOut::Consumed);
         let same = self.entries.get(&session_mark(&session)).into_iter().flatten().filter(|(path, _)| {
             matches!(read_at(path), Ok(Some(entry)) if entry.session().as_ref() == Some(&session))
         });
         // What waits will be read, whatever became of it before.
-        same.map(|(_, why)| *why).max_by_key(|why| *why == LeftOut::Waiting).map_or(Ok(()), Err)
+        let why = |why: &LeftOut| (*why == LeftOut::Waiting, *why == LeftOut::Failed);
+        same.map(|(_, why)| *why).chain(consumed).max_by_key(why).map_or(Ok(()), Err)
     }
+
+    /// The turn with this hash is the last one that was read of the session.
+    pub(super) fn was_read_to(&self, entry: &QueueEntry, turn: &str) -> bool {
+        self.consumed.get(&key(entry)).is_some_and(|session| session.last == turn)
+    }
+}
+
+/// The session's name in the ledger.
+fn key(entry: &QueueEntry) -> String {
+    format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default())
 }

@@ -15,6 +15,7 @@ use crate::harness::spec::{Home, PastSource, Spec, Stored};
 use crate::harness::turn::{Role, Turn};
 use crate::memory::capture::known::{KnownSessions, LeftOut};
 use crate::memory::capture::{context, note::redact};
+use crate::memory::hash::hash;
 use crate::store::batch::bears_an_id;
 use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
 use crate::store::journal::{Journal, QueuedEntry};
@@ -179,7 +180,7 @@ impl PastSearch<'_> {
         match &spec.past {
             PastSource::Files(home, patterns) => {
                 let files = patterns.iter().flat_map(|pattern| self.files(home, pattern));
-                files.map(|file| in_file(spec, &file, known, unreadable)).collect()
+                files.map(|file| self.in_file(spec, &file, known, unreadable)).collect()
             }
             PastSource::Copies(home, pattern, copied) => {
                 let files = self.files(home, pattern).into_iter();
@@ -230,39 +231,50 @@ impl PastSearch<'_> {
             Period::Between(since, until) => since < at && at <= until,
         }
     }
-}
 
-/// The session in a file.
-fn in_file(
-    spec: &Spec,
-    file: &SessionFile,
-    known: &KnownSessions,
-    unreadable: &mut Vec<String>,
-) -> SeenSession {
-    let of = |id: &str| {
-        let retrieval = Retrieval::in_file(Harness::of(spec), file.path.clone(), id.to_owned());
-        PastSession { retrieval, ..PastSession::by_id(spec, id, file.at, file.bytes) }
-    };
-    // Most sessions on a machine are known. Where the file's name tells that, it is not read.
-    known.left_out(&of(file.stem()).entry(file.at))?;
-    let (mut first, mut shown) = (None, 0);
-    let report = harness::read(&spec.format, &file.path, &mut |turn: Turn| {
-        let output = turn.output.map_or(0, |at| turn.text.len() - at);
-        let input = turn.brief.as_ref().map_or(turn.text.len() - output, String::len);
-        shown += input + output.min(SHOWN_OUTPUT) + AROUND_TURN;
-        if turn.role == Role::User && first.is_none() {
-            first = Some(turn.text);
+    /// The session in a file.
+    fn in_file(
+        &self,
+        spec: &Spec,
+        file: &SessionFile,
+        known: &KnownSessions,
+        unreadable: &mut Vec<String>,
+    ) -> SeenSession {
+        let of = |id: &str| {
+            let retrieval = Retrieval::in_file(Harness::of(spec), file.path.clone(), id.to_owned());
+            PastSession { retrieval, ..PastSession::by_id(spec, id, file.at, file.bytes) }
+        };
+        // Between two times, one that was consumed may have gone on after that.
+        let may_go_on = matches!(self.period, Period::Between(..));
+        // Most sessions on a machine are known. Where the file's name tells that, it is not read.
+        match known.left_out(&of(file.stem()).entry(file.at)) {
+            Err(LeftOut::Consumed) if may_go_on => {}
+            known => known?,
         }
-        Ok(())
-    });
-    let report = report.map_err(|error| {
-        unreadable.push(error.line());
-        LeftOut::Unreadable
-    })?;
-    let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none());
-    let session = PastSession { shown, ..of(id.unwrap_or(file.stem())) };
-    known.left_out(&session.entry(session.at))?;
-    persons(session, report.is_sub_agent, first, report.cwd, report.remote)
+        let (mut first, mut last, mut shown) = (None, String::new(), 0);
+        let report = harness::read(&spec.format, &file.path, &mut |turn: Turn| {
+            let output = turn.output.map_or(0, |at| turn.text.len() - at);
+            let input = turn.brief.as_ref().map_or(turn.text.len() - output, String::len);
+            last = turn.id;
+            shown += input + output.min(SHOWN_OUTPUT) + AROUND_TURN;
+            if turn.role == Role::User && first.is_none() {
+                first = Some(turn.text);
+            }
+            Ok(())
+        });
+        let report = report.map_err(|error| {
+            unreadable.push(error.line());
+            LeftOut::Unreadable
+        })?;
+        let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none());
+        let session = PastSession { shown, ..of(id.unwrap_or(file.stem())) };
+        let entry = session.entry(session.at);
+        match known.left_out(&entry) {
+            Err(LeftOut::Consumed) if may_go_on && !known.was_read_to(&entry, &hash(&last)) => {}
+            known => known?,
+        }
+        persons(session, report.is_sub_agent, first, report.cwd, report.remote)
+    }
 }
 
 /// A session that its program prints.

@@ -35,7 +35,9 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     let before = |span: SignedDuration| now.checked_sub(span).unwrap_or(now);
     let until = before(QUIET);
     let swept = Health::load(root).swept.filter(|at| *at <= now);
-    let since = swept.max(installed_at(env)).unwrap_or(until);
+    let installed = installed_at(env);
+    // Hooks that are put in again, by an update for instance, make no gap.
+    let since = swept.or(installed).unwrap_or(until);
     let period = Period::Between(since.max(before(LONGEST)), until);
     let search = PastSearch { period, harnesses: &harnesses, root, config, env };
     let past = if harnesses.is_empty() { PastSessions::default() } else { search.run()? };
@@ -48,12 +50,13 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
     let hooks_ran = [LeftOut::Consumed, LeftOut::Waiting].iter().any(|why| past.left_out.contains_key(why));
     Health::change(root, |health| {
-        // Without hooks nothing is missed.
-        health.swept = (!harnesses.is_empty()).then_some(until);
+        // Where hooks are switched off for a time, what ends in that time is not missed afterwards.
+        health.swept = (installed.is_some() || !harnesses.is_empty()).then_some(until);
         health.set(TroubleKind::HooksOff, off.len(), &off.join(", "), now);
         match count {
-            0 if hooks_ran => health.end(TroubleKind::Unheard),
+            0 if hooks_ran || harnesses.is_empty() => health.end(TroubleKind::Unheard),
             0 => {}
+            count if hooks_ran => health.set(TroubleKind::Unheard, count, &titles, now),
             count => health.add(TroubleKind::Unheard, count, &titles, now),
         }
     });

@@ -270,8 +270,11 @@ impl Gatherer<'_> {
     /// session shares with its kin.
     fn fresh(&self, turns: &[String], key: Option<&str>, parent: Option<&str>) -> BTreeSet<usize> {
         let Some(key) = key else { return (0..turns.len()).collect() };
-        let last = self.sessions.get(key).map(|session| session.last.as_str());
-        let read = last.and_then(|last| turns.iter().rposition(|turn| turn == last)).map_or(0, |at| at + 1);
+        // The last one may have been taken back since.
+        let known = self.sessions.get(key);
+        let is_read =
+            |turn: &String| known.is_some_and(|known| known.last == *turn || known.marks.contains(turn));
+        let read = turns.iter().rposition(is_read).map_or(0, |at| at + 1);
         let shared: BTreeSet<&str> =
             self.sessions.kin(key, parent).flat_map(|session| &session.marks).map(String::as_str).collect();
         (read..turns.len()).filter(|&index| !shared.contains(turns[index].as_str())).collect()

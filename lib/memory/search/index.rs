@@ -7,7 +7,7 @@ use crate::store::entry::{EntryId, pack};
 use crate::store::index::{KnownNote, LEAST, NoteCache, NoteView};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::topics::{NoteFile, Topics, read};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -96,7 +96,7 @@ impl<P: Persistence + Sync> Index<P> {
 }
 
 impl Index<Topics> {
-    /// The notes with these ids, wherever they are; `None` for one that is gone. The cache says where most of them are: to list
+    /// The notes with these ids, wherever they are; `None` for one that is gone, and without those that cannot be read. The cache says where most of them are: to list
     /// a large directory takes as long as to search it.
     pub fn notes<'a>(&self, ids: impl Iterator<Item = &'a EntryId>) -> Result<Vec<(EntryId, Option<Note>)>> {
         let mut notes: BTreeMap<EntryId, Option<Note>> = ids.map(|id| (id.clone(), None)).collect();
@@ -107,6 +107,7 @@ impl Index<Topics> {
                 *note = known.path().and_then(|path| own(&id, Place::Topics, &path));
             }
         }
+        let mut unreadable = BTreeSet::new();
         if notes.values().any(Option::is_none) {
             let files = self.notes.files(&[Place::Topics, Place::Archive])?;
             for file in (0..files.len()).map(|number| files.get(number)) {
@@ -115,9 +116,11 @@ impl Index<Topics> {
                     && let Some(note @ None) = notes.get_mut(&id)
                 {
                     *note = own(&id, file.place, &file.path());
+                    unreadable.insert(id);
                 }
             }
         }
+        notes.retain(|id, note| note.is_some() || !unreadable.contains(id));
         Ok(notes.into_iter().collect())
     }
 }
