@@ -24,6 +24,11 @@ impl Reporter {
         Reporter { prefix: "", warnings: true, verbose }
     }
 
+    /// For what another load has warned of already.
+    pub fn silent() -> Reporter {
+        Reporter { prefix: "", warnings: false, verbose: false }
+    }
+
     /// The reporter of a program whose errors are JSON, if `keeps`: stderr is one object then.
     pub fn keeping(verbose: bool, keeps: bool) -> Reporter {
         KEEPS.store(keeps, Relaxed);

@@ -1,10 +1,11 @@
 //! The sessions that no hook has queued: their program was killed, or did not run its hooks. They are found as past ones are,
 //! and queued as a hook would have done it.
 
+use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
-use crate::config::memory::MemoryConfig;
+use crate::config::memory::{self, MemoryConfig};
 use crate::harness::spec::{PastSource, Spec};
 use crate::memory::capture::known::LeftOut;
 use crate::memory::capture::past::{PastSearch, PastSessions, Period};
@@ -22,6 +23,12 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks. Returns how many.
 pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
+    // Hooks queue into the usual store. What they miss is none of another one's.
+    if memory::load(None, env, &Reporter::silent())
+        .is_ok_and(|usual| usual.storage.root != config.storage.root)
+    {
+        return Ok(0);
+    }
     let (now, mut off) = (env.now(), Vec::new());
     let mut harnesses = found(env);
     harnesses.retain(|spec| match status(spec, env) {
