@@ -174,8 +174,12 @@ fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
             && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_- ".contains(byte) || *byte >= 0x80)
     };
     // A line of code ends in `;` or `,`.
-    let is_code = b",;".contains(&sign)
-        && heads.iter().any(|head| head.trim_ascii().is_empty() || sign == b';' && head.contains(&b' '));
+    let is_empty = |head: &&[u8]| head.trim_ascii().is_empty();
+    let is_code = match sign {
+        b';' => heads.iter().any(|head| is_empty(head) || head.contains(&b' ')),
+        b',' => heads.len() < 3 && heads.last().is_some_and(is_empty),
+        _ => false,
+    };
     if heads.len() < 2 || is_code || !heads.iter().all(is_head) {
         return;
     }

@@ -81,7 +81,7 @@ pub(super) fn around(near: &mut Near) {
     let said = behind_speaker(next);
     let is_other = names_other(inner(&next[..next.len() - said.len()], b": "));
     // A list of constants goes on.
-    let ends_in_code = behind.trim_ascii_end().last().is_some_and(|byte| b",;{(".contains(byte));
+    let ends_in_code = behind.trim_ascii_end().last().is_some_and(|byte| b";{(".contains(byte));
     let is_alone = !ends_in_code && !said.trim_ascii().contains(&b' ') || behind.contains(&b'?');
     let ends =
         |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;<>()[]{}|=\\".contains(byte) || *byte >= 0xE2;
@@ -101,7 +101,10 @@ pub(super) fn around(near: &mut Near) {
         // `name(`, `name="`, and somebody who is mentioned.
         let is_name = match &near.bytes[place(near.bytes, token) + token.len()..] {
             [b'=', next, ..] => next.is_ascii_alphanumeric() || b"\"'".contains(next),
-            rest => rest.starts_with(b"(") || token[0] == b'@' || identifier(token),
+            rest => {
+                let is_mention = token[0] == b'@' && !strong(&token[1..]);
+                rest.starts_with(b"(") || is_mention || identifier(token)
+            }
         };
         if is_name {
             continue;
@@ -135,7 +138,8 @@ pub(super) fn around(near: &mut Near) {
         let is_mixed = |word: &&[u8]| {
             word.len() < 2 || word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic)
         };
-        if digits > 1 && same.iter().any(is_mixed) && text.iter().any(u8::is_ascii_alphabetic) {
+        let is_odd = same.len() >= 6 || same.iter().any(is_mixed);
+        if digits > 1 && is_odd && text.iter().any(u8::is_ascii_alphabetic) {
             near.push(text);
         }
     }
@@ -200,7 +204,7 @@ fn below(near: &mut Near, is_secret: impl Fn(&[u8]) -> bool) {
 
 /// "SECRET is the password", "use SECRET as the password of …"
 fn said_before(near: &mut Near) {
-    let ending = until(near.behind(), |byte| byte.is_ascii_punctuation() || byte == b' ');
+    let ending = until(near.behind(), |byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace());
     if near.word().last() != Some(&b' ')
         && !ending.is_empty()
         && ending.is_ascii()

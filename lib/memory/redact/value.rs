@@ -230,6 +230,7 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         [] => true,
         [b'$', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'{' | b'(' | b'_' | b'['),
         [b'&', next, ..] => next.is_ascii_alphabetic(),
+        [b'*', b'*', ..] => true,
         [b'%', .., last] => *last == b'%' || sample.len() == 2,
         [b'<', .., last] => *last == b'>',
         [b'{', inside @ .., last] => *last == b'}' && !random(inside),
@@ -264,7 +265,7 @@ fn fits(form: &[u8], value: &[u8]) -> bool {
     }
 }
 
-/// Is it a name of code: words that `_` joins, in which letters and digits change places seldom?
+/// Is it a name of code: words that `_` joins, in which letters and digits change places seldom, and none is random?
 pub(super) fn identifier(value: &[u8]) -> bool {
     let changes = |two: &&[u8]| {
         let both = (sort(two[0]), sort(two[1]));
@@ -273,13 +274,14 @@ pub(super) fn identifier(value: &[u8]) -> bool {
     value.contains(&b'_')
         && value.iter().all(|byte| WORD.has(*byte))
         && value.windows(2).filter(changes).count() * 4 <= value.len()
+        && !value.split(|byte| *byte == b'_').any(random)
 }
 
 /// The longest placeholder that is made of words.
 const WORDY: usize = 64;
 
 /// Signs of a template, of something left out, or of an address.
-const REFERENCES: &[&str] = &["...", "…", "xxxx", "XXXX", "**", "•••", "${", "{{", "#{", "<%", "://"];
+const REFERENCES: &[&str] = &["...", "…", "xxxx", "XXXX", "****", "•••", "${", "{{", "#{", "<%", "://"];
 
 /// `sk-xxxxxxxxxxxx`: a form with nothing in it.
 pub(super) fn blanked(value: &[u8]) -> bool {
@@ -316,8 +318,7 @@ fn of_words(value: &[u8], lists: &[&[&str]]) -> bool {
 
 /// Numbers in the names of types and methods.
 const SIZES: &[&[u8]] = &[
-    b"11", b"12", b"16", b"32", b"64", b"128", b"224", b"256", b"384", b"512", b"1024", b"2048", b"4096",
-    b"509", b"25519",
+    b"16", b"32", b"64", b"128", b"224", b"256", b"384", b"512", b"1024", b"2048", b"4096", b"509", b"25519",
 ];
 
 /// Can the letters be cut into words of the lists, without a rest?
