@@ -87,12 +87,10 @@ pub fn includes(place: &str, other: &str) -> bool {
 
 /// The root, a home directory, and what these lie in: a session there is about no project, so it says nothing to those below.
 fn holds_everything(place: &str) -> bool {
-    match place.trim_matches('/').split('/').collect::<Vec<_>>()[..] {
-        [] | ["" | "home" | "Users" | "root" | "var"] | ["home" | "Users", _] | ["var", "root" | "home"] => {
-            true
-        }
-        _ => false,
-    }
+    matches!(
+        place.trim_matches('/').split('/').collect::<Vec<_>>()[..],
+        ["" | "home" | "Users" | "root" | "var"] | ["home" | "Users", _] | ["var", "root" | "home"]
+    )
 }
 
 /// `.git` itself, or the target of a worktree's or submodule's `.git` file.

@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::text::one_line;
 use serde::Deserialize;
 use serde_json::Value;
-use std::io::ErrorKind::{NotADirectory, NotFound, TimedOut};
+use std::io::ErrorKind::TimedOut;
 use std::path::Path;
 
 /// What this program writes. It reads no greater one, and takes what has none for the first.
@@ -46,13 +46,13 @@ pub fn check_json(bytes: &[u8], path: &Path) -> Result<()> {
     }
 }
 
-/// The same of the store in this directory. What is no directory, or lies on a disk that does not answer, is no store to refuse.
+/// The same of the store in this directory. Where there is no such file, or its disk does not answer, nothing is refused.
 pub fn check(store: &Path) -> Result<()> {
     let path = store.join(PATH);
     match file::read(&path, CAP) {
         Ok(bytes) => check_bytes(&bytes, &format!("\"{}\"", path.display())),
-        Err(why) if matches!(why.kind(), NotFound | NotADirectory | TimedOut) => Ok(()),
-        Err(why) => Err(why.into()),
+        Err(why) if why.kind() != TimedOut && path.symlink_metadata().is_ok() => Err(why.into()),
+        Err(_) => Ok(()),
     }
 }
 
