@@ -64,11 +64,12 @@ def check(world, bins, expect):
 
 def inspect(home, prefix, bins, path, expect):
     """Every method, by the inspector, which checks each answer against the protocol's schemas."""
-    home.mkdir(exist_ok=True)
+    project = home / "project"
+    project.mkdir(parents=True)
     env = {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8"}
 
     def run(command):
-        done = subprocess.run([str(word) for word in command], cwd=home, env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([str(word) for word in command], cwd=project, env=env, capture_output=True, text=True, timeout=120)
         expect(done.returncode == 0, f"{command}: exit {done.returncode}, {done.stdout}{done.stderr}")
         return done.stdout
 
