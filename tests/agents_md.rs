@@ -307,7 +307,7 @@ fn without_notes_no_file_and_no_section_is_created() {
     store.sandbox.file("CLAUDE.md", "# Mine\n");
     put(&store, "AAAAAA", "For all", "", "x");
     let (code, out, err) = store.run(PROGRAM, &["--project"]);
-    assert_eq!((code, out.starts_with("unchanged\t")), (Some(0), true), "{out}");
+    assert_eq!((code, out.starts_with("missing\t")), (Some(0), true), "{out}");
     let (work, file) = (store.sandbox.work(), store.sandbox.work().join("AGENTS.md"));
     assert_eq!(
         err,

@@ -368,7 +368,7 @@ fn a_run_is_one_commit_with_the_sessions_in_its_trailer() {
         "{message}"
     );
     assert_eq!(git(&["status", "--porcelain", "topics", "archive"]), "");
-    assert_eq!(git(&["ls-files"]).lines().count(), 2);
+    assert_eq!(git(&["ls-files", "topics"]).lines().count(), 2);
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl DeadMount {
         let dir = fs::canonicalize(store.sandbox.home()).unwrap().join("dead");
         fs::create_dir(&dir).unwrap();
         let dead = DeadMount { store, dir };
-        let output = dead.run("memory-list", &[], "", false);
+        let output = dead.run("memory-list", &[], "", None);
         if output.code() != Some(0) {
             assert!(output.code() != Some(99), "{}", output.err());
             let _ =
@@ -44,7 +44,8 @@ impl DeadMount {
         self.store.config(&config.to_string());
     }
 
-    fn run(&self, program: &str, args: &[&str], stdin: &str, is_inside: bool) -> Output {
+    /// With `--inside` or `--read`, as `dead_mount.py` knows them.
+    fn run(&self, program: &str, args: &[&str], stdin: &str, how: Option<&str>) -> Output {
         let like = self.store.sandbox.std_command(program);
         let mut command = Command::new("unshare");
         command.args([
@@ -52,12 +53,7 @@ impl DeadMount {
             "python3",
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/dead_mount.py"),
         ]);
-        command
-            .arg(&self.dir)
-            .args(is_inside.then_some("--inside"))
-            .arg("--")
-            .arg(binary(program))
-            .args(args);
+        command.arg(&self.dir).args(how).arg("--").arg(binary(program)).args(args);
         command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let path = [std::env::var("PATH").unwrap_or_default(), crate::support::tools()].join(":");
         command.env("PATH", path).current_dir(self.store.sandbox.work());
@@ -112,9 +108,9 @@ fn ends(program: &str) -> usize {
         _ => &[&[]],
     };
     for args in uses {
-        for is_inside in [false, true] {
-            let output = dead.run(program, args, &hook.to_string(), is_inside);
-            assert!(output.code() != Some(99), "{program} {args:?} {is_inside}: {}", output.err());
+        for how in [None, Some("--inside")] {
+            let output = dead.run(program, args, &hook.to_string(), how);
+            assert!(output.code() != Some(99), "{program} {args:?} {how:?}: {}", output.err());
         }
     }
     2 * uses.len()
@@ -126,11 +122,11 @@ fn a_hook_queues_its_session_and_asks_no_target() {
     for (count, cwd, transcript) in [(1, "", "t.jsonl"), (2, "r", "u.jsonl")] {
         let hook = json!({"session_id": format!("s{count}"), "transcript_path": dead.dir.join(transcript),
             "cwd": dead.dir.join(cwd), "hook_event_name": "SessionEnd"});
-        let output = dead.run("memory-capture", &["--harness", "claude-code"], &hook.to_string(), false);
+        let output = dead.run("memory-capture", &["--harness", "claude-code"], &hook.to_string(), None);
         assert_eq!((output.code(), dead.queue()), (Some(0), count), "{}", output.err());
     }
     // Only targets are there: nothing is said of them, because nothing was asked.
-    let output = dead.run("memory-capture", &["--title", "T", "--body", "b"], "", false);
+    let output = dead.run("memory-capture", &["--title", "T", "--body", "b"], "", None);
     assert_eq!((output.code(), output.err().as_str(), dead.queue()), (Some(0), "", 3));
 }
 
@@ -141,7 +137,7 @@ fn consolidate_files_its_notes_says_what_does_not_answer_and_the_next_run_goes_o
     dead.configure(json!({"command": command}));
     for title in ["One", "Two"] {
         dead.store.out("memory-capture", &["--title", title, "--body", "b"]);
-        let output = dead.run("memory-consolidate", &[], "", false);
+        let output = dead.run("memory-consolidate", &[], "", None);
         assert_eq!(output.code(), Some(0), "{}", output.err());
         assert!(output.out().starts_with("1 entry processed, 1 kb entries written"), "{}", output.out());
         assert!(
@@ -163,7 +159,22 @@ fn a_session_is_given_its_notes_though_a_target_does_not_answer() {
     let Some(dead) = DeadMount::new("recall") else { return };
     let hook = json!({"session_id": "s", "transcript_path": "/t.jsonl", "cwd": dead.store.sandbox.work(),
         "hook_event_name": "SessionStart", "source": "startup"});
-    let output = dead.run("memory-recall", &["--harness", "claude-code"], &hook.to_string(), false);
+    let output = dead.run("memory-recall", &["--harness", "claude-code"], &hook.to_string(), None);
     assert_eq!(output.code(), Some(0), "{}", output.err());
     assert!(output.out().contains("Ports"), "{} {}", output.out(), output.err());
+}
+
+/// The settings could be read, from what the kernel remembers perhaps, and then the disk is gone.
+#[test]
+fn hooks_are_not_written_for_ever_and_those_of_other_harnesses_are() {
+    let Some(dead) = DeadMount::new("hooks") else { return };
+    let home = dead.store.sandbox.home();
+    fs::remove_file(home.join(".claude")).unwrap();
+    symlink(&dead.dir, home.join(".claude"));
+    fs::create_dir(home.join(".gemini")).unwrap();
+    let output = dead.run("memory-install-hooks", &[], "", Some("--read"));
+    assert_eq!(output.code(), Some(1), "{}{}", output.out(), output.err());
+    assert!(output.err().contains("settings.json\" does not answer"), "{}", output.err());
+    let written = fs::read_to_string(home.join(".gemini/settings.json")).unwrap();
+    assert!(written.contains("memory-capture"), "{written}");
 }

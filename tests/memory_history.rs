@@ -53,18 +53,22 @@ fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
     );
     // All differences are committed: the other note, and its counter.
     let files = git(&store, &["ls-files"]);
-    assert_eq!(files, "topics/two -- id__BBBBBB.md\ntopics/uno -- id__AAAAAA.md\n");
+    assert_eq!(
+        files,
+        ".agent-memory-version\n.gitignore\ntopics/two -- id__BBBBBB.md\ntopics/uno -- id__AAAAAA.md\n"
+    );
     store.out("memory-read", &["BBBBBB"]);
     store.out("memory-remove", &["AAAAAA", "BBBBBB"]);
     assert_eq!(messages(&store), ["archive: 2 notes", "update: Uno"]);
-    let files = git(&store, &["ls-files"]);
+    let files = git(&store, &["ls-files", "topics", "archive"]);
     assert_eq!(files, "archive/two -- id__BBBBBB.md\narchive/uno -- id__AAAAAA.md\n");
     assert_eq!(git(&store, &["show", "HEAD:archive/two -- id__BBBBBB.md"]), store.text("BBBBBB"));
     assert_eq!(value(&store.text("BBBBBB"), "used"), Some("2"));
     // Without the last note, git has no directory to commit.
     store.out("memory-remove", &["--purge", "AAAAAA"]);
     store.out("memory-remove", &["--purge", "BBBBBB"]);
-    assert_eq!((git(&store, &["ls-files"]).as_str(), messages(&store).len()), ("removed\n", 4));
+    let files = git(&store, &["ls-files"]);
+    assert_eq!((files.as_str(), messages(&store).len()), (".agent-memory-version\n.gitignore\nremoved\n", 4));
     assert!(!git(&store, &["log", "-1", "--format=%b"]).contains("Thread-Id"));
     let status = git(&store, &["status", "--porcelain", "--", "topics", "archive", "inbox", ".agent-memory"]);
     assert_eq!(status, "");

@@ -236,15 +236,26 @@ impl std::error::Error for Error {
 /// `cannot open file "x": No such file or directory`.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
-        let whole = error.to_string();
-        let text = whole.rsplit_once(" (os error ").map_or(&*whole, |(text, _)| text);
-        let named = text.strip_prefix("failed to ").and_then(|text| {
-            let (what, rest) = text.split_once(" `")?;
-            let (path, why) = rest.rsplit_once("`: ")?;
-            Some(format!("cannot {what} \"{path}\": {why}"))
-        });
-        Error::io(named.unwrap_or_else(|| text.to_owned())).because(error)
+        Error::io(told(&error)).because(error)
     }
+}
+
+/// The text for people.
+pub fn told(error: &std::io::Error) -> String {
+    let whole = error.to_string();
+    let text = whole.rsplit_once(" (os error ").map_or(&*whole, |(text, _)| text);
+    let named = text.strip_prefix("failed to ").and_then(|text| {
+        let (what, rest) = text.split_once(" `")?;
+        let (path, why) = rest.rsplit_once("`: ")?;
+        Some(format!("cannot {what} \"{path}\": {why}"))
+    });
+    named.unwrap_or_else(|| text.to_owned())
+}
+
+/// The same without what was tried and where, for a message that says so itself.
+pub fn reason(error: &std::io::Error) -> String {
+    let whole = told(error);
+    whole.rsplit_once("\": ").map_or(whole.as_str(), |(_, why)| why).to_owned()
 }
 
 impl From<lexopt::Error> for Error {

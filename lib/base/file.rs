@@ -14,7 +14,7 @@ pub use crate::base::file::lock::{
 };
 #[cfg(unix)]
 pub use crate::base::file::open::is_same;
-pub use crate::base::file::open::{FileId, id, if_exists, open_regular, read};
+pub use crate::base::file::open::{FileId, exists, id, if_exists, open_regular, read};
 #[cfg(unix)]
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 

@@ -2,7 +2,6 @@
 
 use crate::base::text::one_line;
 use serde_json::{Value, json};
-use std::io::{self, BufRead, Read};
 
 /// The version of the protocol that we speak, and those whose lists and calls are the same.
 pub const VERSION: &str = "2025-06-18";
@@ -81,28 +80,9 @@ pub fn answer(id: Value, outcome: Result<Value, Fault>) -> Value {
     }
 }
 
-/// The next line, at most a byte longer than a message may be: the rest of a longer one is skipped. `None` at the end.
-pub fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    input.by_ref().take(MESSAGE_CAP as u64 + 1).read_until(b'\n', &mut line)?;
-    if line.len() > MESSAGE_CAP && !line.ends_with(b"\n") {
-        input.skip_until(b'\n')?;
-    }
-    Ok(Some(line).filter(|line| !line.is_empty()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_that_is_too_long_ends_where_it_ends() {
-        let long = "x".repeat(MESSAGE_CAP + 9);
-        let mut input = io::Cursor::new(format!("{long}\nab\n\nc"));
-        let lines: Vec<_> = std::iter::from_fn(|| read_line(&mut input).unwrap()).collect();
-        assert_eq!(lines[0].len(), MESSAGE_CAP + 1);
-        assert_eq!(lines[1..], [b"ab\n".to_vec(), b"\n".to_vec(), b"c".to_vec()]);
-    }
 
     #[test]
     fn messages_are_told_apart() {

@@ -1,9 +1,9 @@
 //! Ids for notes that a model proposes, and the links between them.
 
-use crate::store::entry::EntryId;
+use crate::store::entry::{self, EntryId};
 use crate::store::proposal::ProposalId;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// An id that is in no use yet; from here on it is.
 pub(super) fn new_id(title: &str, created_at: i64, ids: &mut BTreeSet<EntryId>) -> EntryId {
@@ -66,6 +66,18 @@ pub(super) fn resolve_intra_batch_links(
         resolved.push_str(&without_dead(&marked));
     }
     (resolved, unknown)
+}
+
+/// The targets of a body's links that a reader would follow, each once, in order. Links in code do not count.
+pub fn links(body: &str) -> Vec<EntryId> {
+    let mut links = entry::links(body);
+    if !links.is_empty() && (body.contains('`') || body.contains("~~~")) {
+        let prose = lines(body).filter(|(_, is_code)| !is_code);
+        links = entry::links(&prose.flat_map(|(line, _)| line.split('`').step_by(2)).collect::<String>());
+    }
+    let mut seen = HashSet::new();
+    links.retain(|id| seen.insert(id.clone()));
+    links
 }
 
 /// The lines of a body, and whether each belongs to a code fence. Where a fence is not closed, all the rest does.
@@ -316,6 +328,22 @@ fn without_tail(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_in_code_do_not_count_and_others_count_once() {
+        for (body, expected) in [
+            ("[[id__AAAAAA]] [[id__BBBBBB]]\n[[id__AAAAAA]]", "AB"),
+            ("`[[id__AAAAAA]]` and [[id__BBBBBB]] `x` [[id__CCCCCC]]", "BC"),
+            ("```sh\n[[id__AAAAAA]]\n~~~\n[[id__BBBBBB]]\n```\n[[id__CCCCCC]]", "C"),
+            ("  ~~~\n[[id__AAAAAA]]\n  ~~~\n[[id__BBBBBB]]", "B"),
+            ("[[id__AAAAAA]]\n```\n[[id__BBBBBB]]", "A"),
+            ("[[id__AAAAAA|words]] [[id__nope]] [id__BBBBBB]", ""),
+            ("", ""),
+        ] {
+            let found: String = links(body).iter().filter_map(|id| id.as_str().chars().last()).collect();
+            assert_eq!(found, expected, "{body:?}");
+        }
+    }
 
     #[test]
     fn a_link_that_leads_nowhere_goes_with_the_words_that_carry_it() {

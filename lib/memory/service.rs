@@ -43,6 +43,19 @@ pub struct NewNote {
     pub sources: Vec<Source>,
 }
 
+impl NewNote {
+    /// Does this note in use say it already?
+    fn is_same(&self, note: &Note) -> bool {
+        let meta = note.entry.meta();
+        let repo = |sources: &[Source]| sources.first().and_then(|source| source.repo.clone());
+        note.place == Place::Topics
+            && (&meta.title, &meta.tags, meta.scope, meta.by)
+                == (&self.title, &self.tags, self.scope, Some(self.by))
+            && (self.scope == Scope::Global || repo(&meta.sources) == repo(&self.sources))
+            && note.entry.body() == whole_lines(&self.body).as_bytes()
+    }
+}
+
 /// A condition on notes. `None` and `false` match all.
 #[derive(Debug, Default, PartialEq)]
 pub struct Filter {
@@ -232,7 +245,8 @@ impl<P: Persistence> NoteService<P> {
         }
     }
 
-    /// Writes a new note, with status `captured`. What is hidden in a text that no person wrote is left out.
+    /// Writes a new note, with status `captured`. What is hidden in a text that no person wrote is left out. If a note in use
+    /// says the same for the same place, it stays as it is and is returned.
     pub fn capture(&self, mut new: NewNote) -> Result<Note> {
         if new.by != By::Person {
             for text in [&mut new.title, &mut new.summary, &mut new.body] {
@@ -240,7 +254,10 @@ impl<P: Persistence> NoteService<P> {
             }
         }
         let change = Change::of(self.notes())?;
-        let taken = change.notes.ids()?;
+        let (taken, same) = change.notes.ids_and(|note| new.is_same(note).then(|| note.clone()))?;
+        if let Some(note) = same.into_iter().flatten().next() {
+            return Ok(note);
+        }
         let now = self.now.as_millisecond();
         let id = EntryId::make(&new.title, now, |id| taken.contains(id));
         let meta = Meta {

@@ -66,9 +66,6 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
     let targets = args.paths("target");
-    if targets.iter().any(|target| target.as_os_str().is_empty()) {
-        return Err(Error::usage("option \"--target\" is empty"));
-    }
     let store = Store::open(args, cx)?;
     if !args.words().is_empty() {
         return print_notes(&store, cx).map(|()| ExitCode::SUCCESS);
@@ -103,7 +100,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     }
     // The user named these files, and expects to find them.
     for outcome in outcomes.iter().filter(|outcome| is_named && outcome.shown == NoteCounts::default()) {
-        if let Ok(Standing::Unchanged) = outcome.standing {
+        if let Ok(Standing::Unchanged | Standing::Missing) = outcome.standing {
             let whose =
                 outcome.repo.as_ref().map_or("global notes".to_owned(), |repo| format!("notes of {repo}"));
             let path = outcome.path.display();

@@ -18,6 +18,7 @@ use crate::harness::payload::Ended;
 use crate::harness::spec::Capture;
 use crate::memory::capture;
 use crate::memory::capture::note::{NewText, harness_here, redact};
+use crate::memory::links::links;
 use crate::memory::record::{NoteText, unproven};
 use crate::memory::section::Which;
 use crate::memory::service::NewNote;
@@ -28,8 +29,10 @@ use crate::program::notes::{
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::journal::{Journal, QueuedEntry};
+use crate::store::persistence::Persistence;
 use crate::store::place::Root;
 use crate::store::proposal::{Draft, Op, Proposal};
+use crate::store::topics::Topics;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -130,7 +133,12 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
         }
         (What::Entry, _) => {
             let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?;
-            let mut entry = QueueEntry::parse(&bytes.unwrap_or_default())?;
+            let bytes = bytes.unwrap_or_default();
+            if bytes.trim_ascii().is_empty() {
+                return Err(Error::usage("stdin is empty; a queue entry is expected there")
+                    .hint("its form is in memory(7), under QUEUE ENTRY"));
+            }
+            let mut entry = QueueEntry::parse(&bytes)?;
             entry.harness = harness_here(entry.harness, &cx.env);
             expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
             return queue(entry, false, args, cx);
@@ -180,8 +188,12 @@ fn session(retrieval: Retrieval, harness: Harness, cwd: Option<PathBuf>, env: &E
 fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> Result<()> {
     let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
     redact(&mut entry, &config.redact)?;
+    let root = Root::open(&config.storage.root)?;
+    if let Retrieval::Inline { body, .. } = &entry.retrieval {
+        warn_of_links(body, &root, cx);
+    }
     // It may be the one about the same session that waits already.
-    let (waiting, _) = Journal::at(&Root::open(&config.storage.root)?).put(&entry)?;
+    let (waiting, _) = Journal::at(&root).put(&entry)?;
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
 }
 
@@ -227,6 +239,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
     let store = Store::open(args, cx)?;
     redact(&mut entry, &store.config.redact)?;
     let Retrieval::Inline { title, body, tags, scope, thread_id } = entry.retrieval else { return Ok(()) };
+    warn_of_links(&body, &store.root, cx);
     let source = Source {
         harness: Some(entry.harness.to_string()),
         thread_id,
@@ -266,6 +279,14 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
     }
     store.refresh(Which::All, cx);
     print(&note, cx)
+}
+
+/// A link that leads nowhere is most often a typing error.
+fn warn_of_links(body: &str, root: &Root, cx: &Context) {
+    let notes = Topics::at(root);
+    for id in links(body).iter().filter(|id| matches!(notes.own(id), Ok(None))) {
+        cx.reporter.warn(&format!("its link [[{id}]] leads to no note; see the ids with: memory-list"));
+    }
 }
 
 fn body(args: &Args, cx: &Context) -> Result<String> {

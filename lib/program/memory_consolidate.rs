@@ -190,6 +190,8 @@ fn consolidate(
             warn_of_waiting(why, waiting, cx);
             Ok(())
         }
+        Some(failure @ Failure::NotStarted(_)) => Err(Error::api(failure.to_string())
+            .hint("install it, or correct llm.command; nothing is lost, and what waits is tried again")),
         Some(failure) => {
             Err(Error::api(failure.to_string()).hint("nothing is lost; what waits is tried again"))
         }

@@ -41,6 +41,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if cx.json {
         print_json(&outcomes, is_dry, cx)?;
     } else if is_dry {
+        if outcomes.is_empty() {
+            cx.say(&nothing_found());
+        }
         for outcome in &outcomes {
             cx.stdout.line(&format!("# {}", outcome.file.display()))?;
             cx.stdout.text(&outcome.lines)?;
@@ -72,8 +75,7 @@ pub(super) fn warn_of_store(programs: &Programs, cx: &Context) {
 
 pub(super) fn print(outcomes: &[HookOutcome], cx: &mut Context) -> Result<()> {
     if outcomes.is_empty() {
-        let names = cli::listed(NAMES.iter().copied());
-        return cx.stdout.line(&format!("no harness was found; name one with --harness: {names}"));
+        return cx.stdout.line(&nothing_found());
     }
     let (gap, width) = if cx.stdout.is_terminal() { ("  ", 11) } else { ("\t", 0) };
     for outcome in outcomes {
@@ -85,6 +87,10 @@ pub(super) fn print(outcomes: &[HookOutcome], cx: &mut Context) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn nothing_found() -> String {
+    format!("no harness was found; name one with --harness: {}", cli::listed(NAMES.iter().copied()))
 }
 
 fn word(done: &FileResult) -> &'static str {

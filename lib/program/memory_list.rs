@@ -1,7 +1,7 @@
 //! `memory-list`: list the notes by title, or search them.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, count, flag, one_of, value};
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::{counted, disarmed, one_line};
@@ -78,7 +78,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let dir = cx.env.current_dir().ok().filter(|_| is_narrow);
     let here = dir.and_then(|dir| repository::of(&dir)).map(|here| here.name);
     let view = ListedNotes { filter, here, elsewhere: AtomicUsize::new(0) };
-    let query = args.text("query");
+    let query = args.parsed("query", |words| match words.trim() {
+        "" => Err(Error::usage("option \"--query\" is empty").hint("without it, all notes are listed")),
+        _ => Ok(words),
+    })?;
     let place = if args.has("archived") { Place::Archive } else { Place::Topics };
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
     let rows = match query {

@@ -10,6 +10,7 @@ use crate::base::json_rpc::{
     self, FAILED, Fault, MESSAGE_CAP, Message, NO_MESSAGE, NO_METHOD, VERSION, VERSIONS, WRONG_PARAMS,
 };
 use crate::base::json_schema::Schema;
+use crate::base::lines::next_line;
 use crate::base::repository;
 use crate::base::stdin;
 use crate::base::text::{in_line, one_line, size};
@@ -21,7 +22,9 @@ use crate::memory::section::note;
 use crate::memory::section::render::INTRODUCTION;
 use crate::program::memory_read;
 use crate::program::memory_recall::{NOTES, TOKENS};
-use crate::program::notes::{CONFIG, INSIDE, Store, current_repo, is_inside, parse_id, wanted_tag};
+use crate::program::notes::{
+    CONFIG, INSIDE, Store, current_repo, is_inside, parse_id, repository_name, wanted_tag,
+};
 use crate::store::entry::Scope;
 use crate::store::journal::Journal;
 use crate::store::persistence::{Persistence, Place, warn_of};
@@ -61,10 +64,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     cx.watch_signals();
     let unreadable = |e| Error::io(format!("stdin cannot be read: {e}"));
-    let (mut input, mut client) = (io::stdin().lock(), Harness::MANUAL);
-    while let Some(line) = json_rpc::read_line(&mut input).map_err(unreadable)? {
+    let (mut input, mut line, mut client) = (io::stdin().lock(), Vec::new(), Harness::MANUAL);
+    loop {
+        let read = next_line(&mut input, &mut line, MESSAGE_CAP).map_err(unreadable)?;
+        if read.length == 0 {
+            break;
+        }
         let mut server = Server { args, cx, client: &mut client, store: None };
-        let Some(answer) = server.answer(&line) else { continue };
+        let Some(answer) = server.answer((!read.too_long).then_some(&line[..])) else { continue };
         let used = server.store;
         cx.stdout.json(&answer)?;
         cx.stdout.flush()?;
@@ -88,15 +95,13 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// The answer to a line; `None` if there is none.
-    fn answer(&mut self, line: &[u8]) -> Option<Value> {
-        if line.trim_ascii().is_empty() {
-            return None;
-        }
+    /// The answer to a line, which is `None` if it was too long; `None` if there is none.
+    fn answer(&mut self, line: Option<&[u8]>) -> Option<Value> {
         let too_long = || format!("a message of more than {}", size(MESSAGE_CAP as u64));
-        let message = match line.len() > MESSAGE_CAP {
-            true => Err(Fault::new(NO_MESSAGE, too_long())),
-            false => json_rpc::parse(line),
+        let message = match line {
+            None => Err(Fault::new(NO_MESSAGE, too_long())),
+            Some(line) if line.trim_ascii().is_empty() => return None,
+            Some(line) => json_rpc::parse(line),
         };
         match message {
             Ok(Message::Request { id, method, params }) => {
@@ -212,15 +217,9 @@ fn checked(tool: &Value, given: &Value) -> Result<()> {
 /// The repository that is asked about: the one that a name or an address names, or the current one.
 fn repo(given: &Value, cx: &Context) -> Result<Option<String>> {
     let Some(given) = given["repo"].as_str() else { return current_repo(&cx.env) };
-    if given.starts_with("local:/") {
-        return Ok(Some(given.to_owned()));
-    }
-    // A name is an address without its scheme.
-    let name = repository::name_of_url(given);
-    let name = name.or_else(|| repository::name_of_url(&format!("https://{given}")));
     let wrong = || Error::usage(format!("repo: \"{}\" is not the name of a repository", shown(given)));
     let hint = "write it as host/owner/name, or leave it out for the current one";
-    name.map(Some).ok_or_else(|| wrong().hint(hint))
+    repository_name(given).map(Some).ok_or_else(|| wrong().hint(hint))
 }
 
 fn recall(store: &Store, given: &Value, cx: &Context) -> Result<String> {

@@ -26,7 +26,8 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(usize::MAX),
     rules: &[
-        Rule::Apart("--from", &["WORDS", "--purge"], "notes go to the archive first"),
+        Rule::Apart("--from", &["WORDS"], "it finds the notes by itself"),
+        Rule::Apart("--from", &["--purge"], "notes go to the archive first"),
         Rule::Needs(
             &["--dry-run"],
             &["--from"],

@@ -14,6 +14,7 @@ use crate::program::person::{self, only_a_person};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
+use crate::store::topics::Topics;
 use serde::Serialize;
 use serde_json::json;
 use std::path::Path;
@@ -66,6 +67,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };
     let ended = if !decisions.is_empty() {
+        // A killed run may have made some of them.
+        Topics::at(&store.root).complete()?;
         let decisions = review.decisions(&decisions, cx)?;
         review.decide(&decisions, cx)
     } else {

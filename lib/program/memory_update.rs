@@ -57,6 +57,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let ids = ids(args, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
+    if let Some(Some(day)) = patch.until.filter(|day| day.is_some_and(|day| day < cx.env.today())) {
+        cx.reporter
+            .warn(&format!("option \"--until\": {day} is over, so no session is given the note any more"));
+    }
     let is_moved = patch.tier.is_some() || patch.status.is_some();
     let author = match patch.pinned {
         // They were asked above, or it is their shell.
@@ -160,8 +164,11 @@ fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<(
 
 /// The new body. An empty one is an error: a pipe that failed must not empty the note.
 fn body(from: &Path, reporter: &Reporter) -> Result<String> {
-    let text = read_text(from, BODY_CAP as u64, reporter)?;
-    let name = if from == Path::new("-") { "stdin".to_owned() } else { format!("\"{}\"", from.display()) };
+    let is_stdin = from == Path::new("-");
+    let next = "--body takes a file; to give the text itself, pipe it in: --body -";
+    let text = read_text(from, BODY_CAP as u64, reporter)
+        .map_err(|error| if is_stdin { error } else { error.hint(next) })?;
+    let name = if is_stdin { "stdin".to_owned() } else { format!("\"{}\"", from.display()) };
     if text.trim().is_empty() {
         return Err(Error::usage(format!("{name} holds no text; nothing is changed"))
             .hint("memory-remove takes a note out of use"));

@@ -365,8 +365,23 @@ impl Printed {
 pub(super) fn named_repo(args: &Args, cx: &Context) -> Result<Option<String>> {
     args.parsed("repo", |repo| match repo {
         "." => Ok(place_here(&cx.env)?.name),
-        repo => Ok(repo.to_owned()),
+        repo => repository_name(repo).ok_or_else(|| {
+            Error::usage(format!(
+                "option \"--repo\": \"{}\" is not the name of a repository",
+                one_line(repo, 80)
+            ))
+            .hint("write it as host/owner/name, local:/DIRECTORY, or . for the current one")
+        }),
     })
+}
+
+/// The name of the repository that a name or an address names.
+pub(super) fn repository_name(text: &str) -> Option<String> {
+    if text.starts_with("local:/") {
+        return Some(text.to_owned());
+    }
+    // A name is an address without its scheme.
+    repository::name_of_url(text).or_else(|| repository::name_of_url(&format!("https://{text}")))
 }
 
 /// The name of the place here; `None` if the current directory is gone.

@@ -1,7 +1,7 @@
 //! Files that go to the model as they are: images and PDFs, recognised by their first bytes.
 
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, reason};
 use crate::base::file;
 use crate::base::text::size;
 use crate::provider::message::{Attachment, PDF};
@@ -21,7 +21,7 @@ pub fn read(paths: &[&str], stdin: &mut Option<Vec<u8>>, env: &Env) -> Result<Ve
             "-" => stdin
                 .take()
                 .ok_or_else(|| failed("nothing is piped in, or it is attached already".to_owned()))?,
-            _ => file::read(&whole, CAP).map_err(|e| failed(e.to_string()).because(e))?,
+            _ => file::read(&whole, CAP).map_err(|e| failed(reason(&e)).because(e))?,
         };
         left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             failed(format!("the attached files have more than {} together", size(CAP)))

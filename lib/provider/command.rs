@@ -69,7 +69,11 @@ impl ShellCommand {
         })?;
         if let Some(failed) = finished.failure() {
             // It cannot say why: its service may be the reason.
-            return Err(CallError::outage(format!("command \"{word}\" {failed}")));
+            let mut error = CallError::outage(format!("command \"{word}\" {failed}"));
+            if matches!(finished.status.code(), Some(126 | 127)) {
+                error.hint = Some("install it, or correct its line in config.toml".to_owned());
+            }
+            return Err(error);
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());

@@ -4,9 +4,11 @@ use crate::base::file;
 use crate::base::text::lossy;
 use crate::memory::doctor::{Check, CheckContext, Finding};
 use crate::memory::sync::remote;
+use crate::schedule::crontab;
 use crate::schedule::installed::{self, InstalledTimer};
-use crate::schedule::scheduler::Scheduler;
+use crate::schedule::scheduler::{Scheduler, words};
 use crate::schedule::timer::TimedProgram;
+use crate::schedule::tool::{PATIENCE, Tools};
 use crate::store::place::Root;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
@@ -17,6 +19,7 @@ const GRACE: Duration = Duration::from_secs(48 * 3600);
 pub fn look(cx: &CheckContext) -> Vec<Finding> {
     let all = installed::all(&cx.config.schedule, cx.env);
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
+    findings.extend(TimedProgram::ALL.into_iter().filter_map(|program| calendar(program, cx)));
     findings.extend(all.iter().filter_map(|timer| sync(timer, cx)));
     for program in TimedProgram::ALL {
         let installed: Vec<&InstalledTimer> =
@@ -34,6 +37,20 @@ pub fn look(cx: &CheckContext) -> Vec<Finding> {
     }
     findings.extend(if all.is_empty() { by_hand(cx) } else { silence(cx, &all) });
     findings
+}
+
+/// A calendar that nothing here can run by.
+fn calendar(program: TimedProgram, cx: &CheckContext) -> Option<Finding> {
+    let when = program.when(&cx.config.schedule);
+    let text = when.only_systemds()?;
+    let tools = Tools { env: cx.env, patience: PATIENCE };
+    let asked = words(&["systemd-analyze", "calendar", text]);
+    if tools.must(&asked, b"").is_ok() {
+        return None;
+    }
+    let what = format!("{}: no scheduler here knows the calendar \"{text}\"", program.key());
+    let mend = "write it like Mon..Fri 07:00; see schedule in memory-configuration(7)";
+    Some(Finding::warning(Check::Schedule, &cx.config_file, what, mend))
 }
 
 fn faults(timer: &InstalledTimer) -> Vec<Finding> {
@@ -98,12 +115,13 @@ fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
     // If nothing ever ran, the timers may be a minute old.
     let at = last_run(cx.root)?;
     let when = TimedProgram::Consolidate.when(&cx.config.schedule);
+    let when = if timer.scheduler == Scheduler::Crontab { crontab::nearest(&when) } else { when };
     let interval = Duration::from_secs(when.longest_gap()?.saturating_mul(3600));
     let since = Duration::try_from(cx.env.now().duration_since(at)).unwrap_or_default();
     if since <= GRACE.max(interval.saturating_mul(3)) {
         return None;
     }
-    let what = format!("no run since {at}, although it is to run {when}");
+    let what = format!("no run since {at:.0}, although it is to run {when}");
     let mend = match timer.scheduler {
         Scheduler::Systemd => {
             "see: systemctl --user list-timers; journalctl --user -u agent-memory-consolidate"

@@ -22,7 +22,8 @@ pub fn contents(timers: &Timers) -> Result<(String, Vec<String>)> {
             let name = timer.program.name();
             remarks.push(format!("cron cannot express \"{}\": {name} will run {when}", timer.when));
         }
-        let _ = writeln!(block, "{} {}", times(timer.program, &when)?, command(timer, &timers.vars));
+        let times = times(timer.program, &when).map_err(|e| e.context(timer.program.key()))?;
+        let _ = writeln!(block, "{times} {}", command(timer, &timers.vars));
     }
     let _ = writeln!(block, "{END}");
     Ok((block, remarks))

@@ -31,6 +31,14 @@ impl TimedProgram {
         &self.name()["memory-".len()..]
     }
 
+    /// Of its calendar in the configuration.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            TimedProgram::Consolidate => "schedule.consolidate",
+            TimedProgram::Defrag => "schedule.defrag",
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             TimedProgram::Consolidate => "memory-consolidate",

@@ -99,7 +99,7 @@ pub fn scheduler(tools: &Tools) -> Result<Scheduler> {
     Err(Error::io(
         "no scheduler was found: systemd runs no manager for this user, and there is no crontab on PATH",
     )
-    .hint("install cron, or name one: --scheduler launchd|systemd|crontab"))
+    .hint("install cron, or name one: memory-install-cron --scheduler launchd|systemd|crontab"))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) fn files(
 
 fn times(scheduler: Scheduler, program: TimedProgram, when: &When) -> Result<String> {
     match scheduler {
-        Scheduler::Launchd => launchd::times(when),
+        Scheduler::Launchd => launchd::times(when).map_err(|e| e.context(program.key())),
         Scheduler::Systemd | Scheduler::Crontab => Ok(systemd::times(program, when)),
     }
 }

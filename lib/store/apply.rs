@@ -62,7 +62,7 @@ enum FileState {
 
 /// There is a change whose files are not all written.
 pub(super) fn is_begun(root: &Root) -> bool {
-    root.state().join(BEGUN).exists()
+    file::exists(&root.state().join(BEGUN)).unwrap_or(true)
 }
 
 /// The file of such a change, if there is one; an error if it cannot be carried on.
@@ -74,7 +74,7 @@ pub fn unfinished(root: &Root) -> Option<(PathBuf, Result<()>)> {
 /// The merge whose files are written and that no branch may have yet.
 pub(super) fn merged(root: &Root) -> Result<Option<BegunChange>> {
     let path = root.state().join(MERGED);
-    if path.exists() { load(&path).map(Some) } else { Ok(None) }
+    if file::exists(&path)? { load(&path).map(Some) } else { Ok(None) }
 }
 
 /// The branch has it.
@@ -149,13 +149,13 @@ pub fn overtaken(root: &Root, revisions: &[Revision]) -> Result<Option<PathBuf>>
 /// It could be neither written nor put back; the next who takes the lock tries again.
 pub(super) fn recover(root: &Root) -> Result<()> {
     let path = root.state().join(BEGUN);
-    if !path.exists() {
+    if !file::exists(&path)? {
         return Ok(());
     }
     let begun = load(&path)?;
     match carry_on(root, &begun) {
         // A file was edited in the moment in which the program was killed, or cannot be written: all else is as before.
-        Err(_) if !path.exists() => Ok(()),
+        Err(_) if matches!(file::exists(&path), Ok(false)) => Ok(()),
         done => done,
     }
 }

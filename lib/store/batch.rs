@@ -165,11 +165,10 @@ impl Batch {
 
     /// Where the batch is, or its `Progress` alone; `None`: a crash came before it was saved for the first time.
     pub fn load<T: DeserializeOwned>(&self) -> Result<Option<T>> {
-        if !self.file(STATE).exists() {
-            return Ok(None);
-        }
         let path = self.file(STATE);
-        from_json(&file::read(&path, CAP)?, &path, MEND).map(Some)
+        // One that cannot be looked at for a moment is there: its reply was paid for.
+        let bytes = file::if_exists(file::read(&path, CAP))?;
+        bytes.map(|bytes| from_json(&bytes, &path, MEND)).transpose()
     }
 
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {

@@ -11,7 +11,7 @@ use crate::store::entry::Source;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, old_locks};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::place::Root;
-use crate::store::{merge_commit, merge_driver, removed};
+use crate::store::{merge_commit, merge_driver, removed, version};
 use std::collections::BTreeSet;
 
 /// The longest line of a commit message's body, in characters.
@@ -21,7 +21,7 @@ const TRIES: usize = 5;
 /// Adds whatever differs below the paths that follow; what a `.gitignore` names, too.
 pub const ADD: [&str; 4] = ["add", "--all", "--force", "--"];
 /// What is kept in the history.
-pub const DIRS: [&str; 4] = ["topics", "archive", "proposals", removed::PATH];
+pub const DIRS: [&str; 6] = ["topics", "archive", "proposals", removed::PATH, ".gitignore", version::PATH];
 
 /// What the commit message and the commit hook are made from.
 pub struct Commit<'a> {

@@ -1,6 +1,6 @@
 //! The directories of a store, and how a new store is created.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, reason};
 use crate::base::file;
 use crate::store::version;
 use std::io;
@@ -75,7 +75,7 @@ impl Root {
             return Ok(());
         }
         let failed = |e: io::Error| {
-            Error::config(format!("the store \"{}\" cannot be created: {e}", self.0.display()))
+            Error::config(format!("the store \"{}\" cannot be created: {}", self.0.display(), reason(&e)))
                 .hint("set storage.root to a directory that you can write to; see: memory-config show")
         };
         if self.0.exists() && !self.0.is_dir() {

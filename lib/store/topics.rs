@@ -1,6 +1,6 @@
 //! All notes: one markdown file each. Every change is made under the store's lock, and replaces a file as a whole.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, told};
 use crate::base::file;
 use crate::base::parallel;
 use crate::store::apply;
@@ -116,7 +116,7 @@ fn each_name(dir: &Path, mut each: impl FnMut(&OsStr)) -> Result<()> {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => {
-            return Err(Error::config(format!("the store cannot be read: {e}"))
+            return Err(Error::config(format!("the store cannot be read: {}", told(&e)))
                 .hint("see which one is in use with: memory-config show"));
         }
     };

@@ -32,6 +32,14 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             ..CONSOLIDATE
         },
         Scenario {
+            name: "memory-consolidate: what a killed run has paid for",
+            make: paid_for,
+            reading_from: Some("/batches"),
+            sample: 40,
+            recovers: false,
+            ..CONSOLIDATE
+        },
+        Scenario {
             name: "memory-consolidate: without an LLM",
             make: || mixed(false, false),
             sample: 5,
@@ -48,6 +56,13 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             ..CONSOLIDATE
         },
         Scenario {
+            name: "memory-consolidate: named entries, all of them",
+            make: all_named,
+            sample: 20,
+            calls: Some((1, 1)),
+            ..CONSOLIDATE
+        },
+        Scenario {
             name: "memory-consolidate: what has failed for good",
             make: failed_for_good,
             sample: 20,
@@ -59,6 +74,16 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             // What was carried out is known no more; the usual run has nothing left to do then.
             then: &[&["--quiet"]],
             sample: 5,
+            calls: Some((0, 0)),
+            next_may_fail: true,
+            recovers: false,
+            ..CONSOLIDATE
+        },
+        Scenario {
+            name: "memory-consolidate: by hand, from stdin",
+            make: from_stdin,
+            then: &[&["--quiet"]],
+            sample: 20,
             calls: Some((0, 0)),
             next_may_fail: true,
             recovers: false,
@@ -172,6 +197,14 @@ pub(crate) fn mixed(has_llm: bool, auto_commit: bool) -> World {
     world
 }
 
+/// The run was killed while it filed its notes: the next one files them, and asks nothing.
+fn paid_for() -> World {
+    let world = mixed(true, false);
+    world.keep_as_template();
+    world.killed_at("/.processed/");
+    world
+}
+
 /// A session that takes two calls.
 fn two_parts() -> World {
     let world = fresh();
@@ -203,6 +236,13 @@ fn named() -> World {
     world
 }
 
+fn all_named() -> World {
+    let mut world = mixed(true, false);
+    world.arguments = words(&["--quiet", "-"]);
+    world.stdin = "q1\nq2\nq3\nq4\nq5\n".to_owned();
+    world
+}
+
 /// A session that failed three times, and was mended since.
 fn failed_for_good() -> World {
     let mut world = two_parts();
@@ -228,6 +268,13 @@ fn by_hand() -> World {
     let reply = fs::read_to_string(world.sandbox.work().join("reply-1.json")).unwrap();
     world.sandbox.file("answer.json", reply.replace("BATCH", batch));
     world.arguments = words(&["--quiet", "--apply", "answer.json"]);
+    world
+}
+
+fn from_stdin() -> World {
+    let mut world = by_hand();
+    world.stdin = fs::read_to_string(world.sandbox.work().join("answer.json")).unwrap();
+    world.arguments = words(&["--quiet", "--apply", "-"]);
     world
 }
 

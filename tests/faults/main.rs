@@ -3,7 +3,9 @@
 //!
 //! Not part of a plain `cargo test`: `cargo test --locked --test faults`. The longest scenarios try one in so many
 //! faults, and say so; with `FAULTS_SAMPLE=N` every scenario tries one in N, 1 being all. With `FAULTS=TEXT` only what
-//! holds that text is run: `FAULTS="memory-read: a count signal=KILL"`, or less of it.
+//! holds that text is run: `FAULTS="memory-read: a count signal=KILL"`, or less of it. With `FAULTS_KINDS=error=EINTR,…`
+//! these faults are tried instead of the usual ones, and with `FAULTS_THEN=error=ENOSPC` the run that recovers from a kill
+//! meets that, twice, instead of further kills.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -23,12 +25,14 @@ mod defrag;
 mod doctor;
 mod full;
 mod histories;
+mod hooks;
 mod invariants;
 mod late;
 mod notes;
 mod order;
 mod pairs;
 mod reference;
+mod review;
 mod scenario;
 mod strace;
 mod sync;
@@ -58,6 +62,8 @@ fn scenarios() -> Vec<Scenario> {
         doctor::scenarios(),
         axe::scenarios(),
         notes::scenarios(),
+        review::scenarios(),
+        hooks::scenarios(),
         capture::scenarios(),
         agents_md::scenarios(),
     ];

@@ -4,6 +4,7 @@ use crate::invariants::Trial;
 use crate::reference::Reference;
 use crate::strace::Point;
 use crate::support::world::World;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 const KILLED: &str = "signal=KILL";
@@ -69,7 +70,12 @@ impl Scenario {
     };
 
     pub(crate) fn faults(&self) -> impl Iterator<Item = &'static str> {
-        FAULTS.into_iter().chain(self.terminated.then_some(TERMINATED))
+        static KINDS: OnceLock<Vec<String>> = OnceLock::new();
+        let kinds = KINDS.get_or_init(|| match std::env::var("FAULTS_KINDS") {
+            Ok(kinds) => kinds.split(',').map(str::to_owned).collect(),
+            Err(_) => FAULTS.map(str::to_owned).to_vec(),
+        });
+        kinds.iter().map(String::as_str).chain(self.terminated.then_some(TERMINATED))
     }
 }
 
@@ -131,11 +137,13 @@ fn killed_while_recovering(
     first: usize,
 ) -> Result<(), String> {
     world.begin();
+    let second = std::env::var("FAULTS_THEN").unwrap_or_else(|_| KILLED.to_owned());
     let mut last = None;
     // A recovery makes other calls than the whole run: of some there are fewer, and then it runs to its end.
     for at in [first, (first * 7 + 3) % points.len(), (first * 13 + 5) % points.len()] {
         let (name, k) = &points[at];
-        let killed = world.disturbed(scenario.threads, &format!("{name}:{KILLED}:when={k}"))?;
+        let what = if last.is_none() { KILLED } else { &second };
+        let killed = world.disturbed(scenario.threads, &format!("{name}:{what}:when={k}"))?;
         if killed.is_killed() || last.is_none() {
             last = Some(killed);
         }

@@ -1,9 +1,10 @@
-# dead_mount.py DIR [--inside] -- COMMAND…: runs a command while DIR is a FUSE mount that never answers. With --inside the
-# command runs in it: the mount answers until the command has started. Exit code 77: no such mount can be made here.
+# dead_mount.py DIR [--inside | --read] -- COMMAND…: runs a command while DIR is a FUSE mount that never answers. With --inside
+# the command runs in it: the mount answers until the command has started. With --read it answers until something is to be
+# written. Exit code 77: no such mount can be made here.
 import ctypes, os, select, struct, subprocess, sys, threading
 
 at = sys.argv.index("--")
-mount, inside, command = sys.argv[1], "--inside" in sys.argv[:at], sys.argv[at + 1:]
+mount, inside, read, command = sys.argv[1], "--inside" in sys.argv[:at], "--read" in sys.argv[:at], sys.argv[at + 1:]
 libc = ctypes.CDLL(None, use_errno=True)
 try:
     fuse = os.open("/dev/fuse", os.O_RDWR)
@@ -31,12 +32,16 @@ def serve():
             error, answer = 0, struct.pack("<QII", 0, 0, 0) + attributes
         elif opcode == 1:
             error = -2
+        elif opcode in (8, 35, 51):
+            # To make a file. The kernel asks again in another way, and waits.
+            dead.set()
         os.write(fuse, struct.pack("<IiQ", 16 + len(answer), error, unique) + answer)
 
-if inside:
+if inside or read:
     threading.Thread(target=serve, daemon=True).start()
 child = subprocess.Popen(command, cwd=mount if inside else None)
-dead.set()
+if not read:
+    dead.set()
 try:
     code = child.wait(timeout=30)
 except subprocess.TimeoutExpired:

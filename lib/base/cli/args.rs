@@ -245,8 +245,12 @@ impl Flag {
 
     /// An error unless this may be its value.
     fn check(&self, spelled: &str, value: &OsStr) -> Result<()> {
-        if matches!(self.kind, FlagValue::Switch | FlagValue::Path) {
-            return Ok(());
+        match self.kind {
+            FlagValue::Path if value.is_empty() => {
+                return Err(Error::usage(format!("option \"{spelled}\" is empty")));
+            }
+            FlagValue::Switch | FlagValue::Path => return Ok(()),
+            _ => {}
         }
         let Some(text) = value.to_str() else {
             let text = value.to_string_lossy();

@@ -1,5 +1,6 @@
 //! Files are checked before they are opened, and read up to a cap.
 
+use crate::base::error::reason;
 use crate::base::text::size;
 use fs_err as fs;
 use std::io::{self, Read};
@@ -76,8 +77,13 @@ pub fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// Is it there? What cannot be looked at, as on a disk that fails for a moment, is an error, and not missing.
+pub fn exists(path: &Path) -> io::Result<bool> {
+    if_exists(fs::metadata(path)).map(|found| found.is_some())
+}
+
 pub(super) fn cannot(verb: &str, path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot {verb} \"{}\": {error}", path.display()))
+    io::Error::new(error.kind(), format!("cannot {verb} \"{}\": {}", path.display(), reason(error)))
 }
 
 /// Identifies a file, whatever its name.

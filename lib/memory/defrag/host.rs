@@ -1,6 +1,7 @@
 //! What the states of the machine do to a store of files: the notes, the history, AGENTS.md.
 
 use crate::base::error::Result;
+use crate::base::file;
 use crate::base::text::one_line;
 use crate::memory::defrag::applied::{Applied, applied, applied_name, carry_out};
 use crate::memory::defrag::corpus::{Corpus, id, read};
@@ -106,7 +107,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     fn apply(&mut self, work: &Work, plan: Plan, _: usize, run: &Run) -> Result<usize> {
         // Once it is written down what was done, nobody's later change of a note makes it undone.
         let (batch, name) = (run.batch()?, applied_name(work.next));
-        let done = if batch.file(&name).exists() {
+        let done = if file::exists(&batch.file(&name))? {
             let before: Applied = batch.read_json(&name)?;
             Plan { operations: before.made, proposals: Vec::new(), ..plan }
         } else {

@@ -18,7 +18,7 @@ pub struct CheckContext<'a> {
     pub root: &'a Root,
     pub env: &'a Env,
     /// What a finding about a setting names: the configuration file, or the store if there is none.
-    pub(super) config_file: PathBuf,
+    pub config_file: PathBuf,
     /// A configuration file in the current directory that is not trusted.
     pub(super) untrusted: Option<PathBuf>,
     pub(super) redactor: Redactor,

@@ -89,6 +89,9 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     for finding in &mut findings {
         finding.clean(&cx.redactor);
     }
+    // Of a store that is no directory, one finding says all.
+    let root = cx.root.path();
+    findings.retain(|finding| finding.file == root || !finding.file.starts_with(root) || root.is_dir());
     findings.sort();
     findings.dedup();
     let notes = checked.notes.iter().filter(|note| note.place == Place::Topics).count();

@@ -1,6 +1,7 @@
 //! The store itself: its directory, what lies in it, what waits in it, and what went wrong with it.
 
 use crate::base::command_line::quoted;
+use crate::base::error::{reason, told};
 use crate::base::file;
 use crate::base::text::counted;
 use crate::memory::checkouts::new_checkouts;
@@ -42,12 +43,12 @@ pub(super) fn directory(cx: &CheckContext, to: &mut Diagnosis) {
         Ok(metadata) if !metadata.is_dir() => return wrong(root, "the store is not a directory"),
         Ok(_) => {}
         Err(e) if e.kind() == ErrorKind::NotFound && !root.is_symlink() => return,
-        Err(e) => return wrong(root, &format!("the store cannot be read: {e}")),
+        Err(e) => return wrong(root, &format!("the store cannot be read: {}", reason(&e))),
     }
     for dir in [cx.root.inbox(), cx.root.state()] {
         // Errors of the notes' directories are reported where these are read.
         match fs_err::read_dir(&dir) {
-            Err(e) if e.kind() != ErrorKind::NotFound => wrong(&dir, &e.to_string()),
+            Err(e) if e.kind() != ErrorKind::NotFound => wrong(&dir, &told(&e)),
             _ => {}
         }
     }

@@ -43,7 +43,7 @@ pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Diagnosis) {
                 let what = "its section is out of date";
                 to.warning(Check::Target, &outcome.path, what, "memory-agents-md updates it");
             }
-            Ok(Standing::Made | Standing::Written | Standing::Unchanged) => {}
+            Ok(Standing::Made | Standing::Written | Standing::Unchanged | Standing::Missing) => {}
             Err(error) => {
                 let mend = error.next_step().unwrap_or("correct it, or remove it from agentsMd.targets");
                 to.error(Check::Target, &outcome.path, error.message(), mend);

@@ -9,14 +9,14 @@ use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
 use crate::base::text::strays;
 use crate::config::memory::Redact;
 use crate::memory::doctor::context::CheckContext;
-use crate::memory::links::lines;
+use crate::memory::links::links;
 use crate::memory::record::{Danger, dangers};
-use crate::store::entry::{self, EntryId, Meta};
+use crate::store::entry::{EntryId, Meta};
 use crate::store::index::{CacheFormat, NoteCache};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub(super) struct TextFacts {
@@ -74,18 +74,6 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The targets of a body's links that a reader would follow, each once, in order. Links in code do not count.
-fn links(body: &str) -> Vec<EntryId> {
-    let mut links = entry::links(body);
-    if !links.is_empty() && (body.contains('`') || body.contains("~~~")) {
-        let prose = lines(body).filter(|(_, is_code)| !is_code);
-        links = entry::links(&prose.flat_map(|(line, _)| line.split('`').step_by(2)).collect::<String>());
-    }
-    let mut seen = HashSet::new();
-    links.retain(|id| seen.insert(id.clone()));
-    links
-}
-
 /// What is known of the notes without secrets and dangers.
 pub(super) fn open_cache(root: &Root, redact: &Redact) -> NoteCache {
     // Where it is not known what decides, no other run decides the same.
@@ -102,25 +90,4 @@ fn rules(redact: &Redact) -> Option<u64> {
     put_number(&mut bytes, u64::from(redact.enabled));
     redact.patterns.iter().for_each(|pattern| put_bytes(&mut bytes, pattern.as_bytes()));
     Some(checksum(&bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_in_code_do_not_count_and_others_count_once() {
-        for (body, expected) in [
-            ("[[id__AAAAAA]] [[id__BBBBBB]]\n[[id__AAAAAA]]", "AB"),
-            ("`[[id__AAAAAA]]` and [[id__BBBBBB]] `x` [[id__CCCCCC]]", "BC"),
-            ("```sh\n[[id__AAAAAA]]\n~~~\n[[id__BBBBBB]]\n```\n[[id__CCCCCC]]", "C"),
-            ("  ~~~\n[[id__AAAAAA]]\n  ~~~\n[[id__BBBBBB]]", "B"),
-            ("[[id__AAAAAA]]\n```\n[[id__BBBBBB]]", "A"),
-            ("[[id__AAAAAA|words]] [[id__nope]] [id__BBBBBB]", ""),
-            ("", ""),
-        ] {
-            let found: String = links(body).iter().filter_map(|id| id.as_str().chars().last()).collect();
-            assert_eq!(found, expected, "{body:?}");
-        }
-    }
 }

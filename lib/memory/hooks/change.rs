@@ -21,12 +21,17 @@ pub enum FileResult {
 }
 
 /// A file as it is now.
+#[derive(Clone)]
 pub(super) struct SettingsFile {
     /// Where the bytes are: a symlink stays, and what it leads to is changed.
     pub(super) path: PathBuf,
     /// `None` if it does not exist.
     pub(super) bytes: Option<Vec<u8>>,
     bom: bool,
+    /// Why the user may not change it.
+    read_only: Option<String>,
+    /// The directories that would be made with it, the outermost first.
+    pub(super) missing_dirs: Vec<PathBuf>,
 }
 
 impl SettingsFile {
@@ -50,7 +55,8 @@ impl SettingsFile {
         };
         let bytes = file::if_exists(file::read(&real, CAP))?;
         let bom = bytes.as_ref().is_some_and(|bytes| bytes.starts_with(BOM.to_string().as_bytes()));
-        Ok(SettingsFile { path: real, bytes, bom })
+        let (read_only, missing_dirs) = (read_only(&real), missing_dirs(&real));
+        Ok(SettingsFile { path: real, bytes, bom, read_only, missing_dirs })
     }
 
     /// The text without a byte order mark.
@@ -80,21 +86,19 @@ impl SettingsFile {
     /// Why it must not be changed.
     pub(super) fn protected(&self, env: &Env) -> Option<String> {
         if is_in_nix_store(&self.path, env) {
-            return Some("belongs to Nix".to_owned());
+            Some("belongs to Nix".to_owned())
+        } else {
+            self.read_only.clone()
         }
-        let dir = self.path.ancestors().skip(1).find(|dir| dir.is_dir())?;
-        let is_read_only = |path: &Path| match path.metadata() {
-            Ok(metadata) => metadata.permissions().readonly() || !may_write(path),
-            Err(_) => false,
-        };
-        if is_read_only(&self.path) {
-            return Some("is read-only".to_owned());
-        }
-        is_read_only(dir).then(|| format!("is in a directory that is read-only: \"{}\"", dir.display()))
     }
 
     /// Replaces, creates or removes it, unless somebody has changed it since it was read: `false`.
-    pub(super) fn write(&self, text: Option<&str>) -> Result<bool> {
+    pub(super) fn write(&self, text: Option<String>) -> Result<bool> {
+        let file = self.clone();
+        reach::writing(&self.path, move |_| file.write_now(text.as_deref()))?
+    }
+
+    fn write_now(&self, text: Option<&str>) -> Result<bool> {
         let is_same = || file::if_exists(file::read(&self.path, CAP)).map(|bytes| bytes == self.bytes);
         if !is_same()? {
             return Ok(false);
@@ -128,17 +132,31 @@ impl SettingsFile {
     /// Removes the copies of it that a killed run of ours has left: those with our hooks, and what would become `text`.
     pub(super) fn sweep(&self, text: Option<&str>) {
         let new = text.map(|text| self.with_bom(text)).unwrap_or_default();
-        let has_hooks = |bytes: &[u8]| memchr::memmem::find(bytes, b"memory-capture").is_some();
-        file::sweep_aged(&self.path, file::LEFT_BEHIND, |bytes| new.starts_with(bytes) || has_hooks(bytes));
+        let is_ours = move |bytes: &[u8]| {
+            new.starts_with(bytes) || memchr::memmem::find(bytes, b"memory-capture").is_some()
+        };
+        // What does not answer is told when the file is written.
+        let _ = reach::writing(&self.path, |path| file::sweep_aged(path, file::LEFT_BEHIND, is_ours));
     }
+}
 
-    /// The directories that would be made with it, the outermost first.
-    pub(super) fn missing_dirs(&self) -> Vec<PathBuf> {
-        let missing = self.path.ancestors().skip(1).take_while(|dir| !dir.exists());
-        let mut missing: Vec<_> = missing.map(Path::to_path_buf).collect();
-        missing.reverse();
-        missing
+fn read_only(path: &Path) -> Option<String> {
+    let dir = path.ancestors().skip(1).find(|dir| dir.is_dir())?;
+    let is_read_only = |path: &Path| match path.metadata() {
+        Ok(metadata) => metadata.permissions().readonly() || !may_write(path),
+        Err(_) => false,
+    };
+    if is_read_only(path) {
+        return Some("is read-only".to_owned());
     }
+    is_read_only(dir).then(|| format!("is in a directory that is read-only: \"{}\"", dir.display()))
+}
+
+fn missing_dirs(path: &Path) -> Vec<PathBuf> {
+    let missing = path.ancestors().skip(1).take_while(|dir| !dir.exists());
+    let mut missing: Vec<_> = missing.map(Path::to_path_buf).collect();
+    missing.reverse();
+    missing
 }
 
 #[cfg(unix)]

@@ -3,8 +3,8 @@
 use crate::base::command_line::quoted;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::lookup::beside;
+use crate::base::{file, reach};
 use crate::harness::files::matching;
 use crate::harness::spec::{HookEvent, Install, OwnFile, Settings, Spec, When};
 use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
@@ -87,7 +87,8 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Se
 pub(super) fn settings_file(dir: &Path, form: &Settings) -> PathBuf {
     let usual = dir.join(form.file);
     let has_ours = |path: &PathBuf| {
-        file::read(path, CAP).is_ok_and(|bytes| {
+        let bytes = reach::within(path, |path| file::read(path, CAP)).and_then(|read| read);
+        bytes.is_ok_and(|bytes| {
             let text = String::from_utf8_lossy(&bytes);
             HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
         })
@@ -100,8 +101,10 @@ pub(super) fn settings_file(dir: &Path, form: &Settings) -> PathBuf {
 /// Where a file of ours is, or goes.
 pub(super) fn own_path(dir: &Path, own: &OwnFile) -> PathBuf {
     let dirs: Vec<PathBuf> = own.dirs.iter().map(|name| dir.join(name)).collect();
-    let place = dirs.iter().find(|dir| dir.join(own.name).exists());
-    let place = place.or_else(|| dirs.iter().find(|dir| dir.is_dir())).or(dirs.first());
+    // What does not answer may be the place, and is refused by whoever reads it.
+    let may_be = |path: &Path, is: fn(&Path) -> bool| reach::within(path, is).unwrap_or(true);
+    let place = dirs.iter().find(|dir| may_be(&dir.join(own.name), Path::exists));
+    let place = place.or_else(|| dirs.iter().find(|dir| may_be(dir, Path::is_dir))).or(dirs.first());
     place.map_or_else(|| dir.to_path_buf(), Clone::clone).join(own.name)
 }
 

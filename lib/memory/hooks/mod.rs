@@ -19,6 +19,7 @@ pub use crate::memory::hooks::record::installed_at;
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::reach;
 use crate::harness::spec::{Install, Settings, Spec};
 use crate::harness::{HARNESSES, known};
 use crate::memory::hooks::change::SettingsFile;
@@ -141,7 +142,7 @@ pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<HookOutco
             outcomes.push(HookOutcome { harness, file, result, lines: String::new(), unreadable: None });
         }
     }
-    let dirs = homes(harnesses, env).map(|(_, dir)| dir.canonicalize().unwrap_or(dir));
+    let dirs = homes(harnesses, env).map(|(_, dir)| reach::real(&dir).unwrap_or(dir));
     record.tidy(&dirs.collect::<Vec<_>>())?;
     Ok(outcomes)
 }
@@ -187,8 +188,8 @@ fn change(
             let before = Before::of(text, new, form, old.as_ref())?;
             record.set_before(&file.path, Some(before))?;
         }
-        record.add_dirs(if new.is_some() { file.missing_dirs() } else { Vec::new() })?;
-        let written = if differs { file.write(new.as_deref()) } else { Ok(true) };
+        record.add_dirs(if new.is_some() { file.missing_dirs.clone() } else { Vec::new() })?;
+        let written = if differs { file.write(new.clone()) } else { Ok(true) };
         // It may have failed after the file had its new text: the record is of what the file says.
         let is_written = match &written {
             Ok(is_written) => *is_written,

@@ -3,7 +3,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::file;
+use crate::base::{file, reach};
 use crate::memory::hooks::settings::Before;
 use crate::store::version::{VERSION, check_json};
 use fs_err as fs;
@@ -46,6 +46,7 @@ impl HooksRecord {
         file::make_private_dir(&dir)?;
         let lock = file::lock_for_change(&dir.join("hooks.lock"), true)?;
         let path = dir.join(FILE);
+        file::sweep(&path);
         let bytes = file::if_exists(file::read(&path, CAP))?.unwrap_or_else(|| b"{}".to_vec());
         check_json(&bytes, &path)?;
         let mut record = serde_json::from_slice::<HooksRecord>(&bytes).map_err(|e| {
@@ -85,7 +86,8 @@ impl HooksRecord {
         for dir in dirs {
             // A directory with something in it is not removed.
             let is_left = homes.iter().any(|home| dir.starts_with(home));
-            if fs::remove_dir(&dir).is_ok() || !dir.exists() || is_left {
+            let is_gone = reach::writing(&dir, |dir| fs::remove_dir(dir).is_ok() || !dir.exists());
+            if is_gone.unwrap_or(false) || is_left {
                 self.dirs.remove(&dir);
             }
         }

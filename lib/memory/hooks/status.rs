@@ -5,6 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::lookup::on_path;
 use crate::base::{file, reach};
+use crate::harness::files::matching;
 use crate::harness::spec::{Install, Spec, Switch};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
@@ -127,9 +128,8 @@ fn switched_off(dir: &Path, switch: &Switch) -> Option<String> {
 
 /// A plugin that the person wrote, and that runs one of our programs.
 fn has_own(dir: &Path) -> bool {
-    let entries = fs_err::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
-    let mut texts = entries.filter_map(|entry| text(&entry.path()));
-    texts.any(|text| mentions(&text, HookProgram::Capture.name()))
+    let files = matching(dir.to_path_buf(), "*");
+    files.iter().filter_map(|file| text(file)).any(|text| mentions(&text, HookProgram::Capture.name()))
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -181,10 +181,10 @@ impl Run<'_> {
     /// Is the reply in this file of the batch? A crash may have left it whole, with nobody to take note of its end.
     pub(super) fn is_there(&self, batch: &Batch, name: &str) -> Result<bool> {
         let (path, unfinished) = (batch.file(name), unfinished(batch, name));
-        if path.exists() {
+        if file::exists(&path)? {
             return Ok(true);
         }
-        if !unfinished.exists() {
+        if !file::exists(&unfinished)? {
             return Ok(false);
         }
         self.await_orphan(&unfinished)?;

@@ -456,7 +456,7 @@ impl<'a, H: Host> Runner<'a, H> {
             Kind::Run => {
                 let is_there = |name: &str| match asks {
                     true => self.run.is_there(batch, name),
-                    false => Ok(batch.file(name).exists()),
+                    false => Ok(file::exists(&batch.file(name))?),
                 };
                 let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
                     Ok(has_reply) => has_reply.unwrap_or(false),
@@ -489,7 +489,9 @@ impl<'a, H: Host> Runner<'a, H> {
     /// Is there a reply to the question that the batch under way waits for?
     fn has_reply(&self) -> Result<bool> {
         let batch = self.run.batch()?;
-        Ok(self.progress.awaits.as_deref().is_some_and(|name| batch.file(name).exists()))
+        // One that was written whole by a run that could not give it its name was paid for, too.
+        let reply = self.progress.awaits.as_deref().map(|name| self.run.is_there(batch, name));
+        Ok(reply.transpose()?.unwrap_or(false))
     }
 
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.

@@ -318,7 +318,8 @@ fn of_words(value: &[u8], lists: &[&[&str]]) -> bool {
 
 /// Numbers in the names of types and methods.
 const SIZES: &[&[u8]] = &[
-    b"16", b"32", b"64", b"128", b"224", b"256", b"384", b"512", b"1024", b"2048", b"4096", b"509", b"25519",
+    b"16", b"32", b"64", b"128", b"224", b"256", b"384", b"512", b"1024", b"2048", b"4096", b"509", b"1305",
+    b"25519",
 ];
 
 /// Can the letters be cut into words of the lists, without a rest?

@@ -25,8 +25,10 @@ pub enum Standing {
     /// The file did not exist and was created.
     Made,
     Written,
-    /// The section is up to date, or there is nothing to put into a new file.
+    /// The section is up to date.
     Unchanged,
+    /// There is no such file, and nothing to put into it.
+    Missing,
     /// The section is out of date. Only a check returns this.
     Stale,
 }
@@ -37,6 +39,7 @@ impl Standing {
             Standing::Made => "made",
             Standing::Written => "written",
             Standing::Unchanged => "unchanged",
+            Standing::Missing => "missing",
             Standing::Stale => "stale",
         }
     }
@@ -74,7 +77,11 @@ impl File {
 
     /// Unless `may_add`, a file without a section stays as it is, and none is made.
     pub(super) fn check(&self, section: &str, may_add: bool) -> Result<Standing> {
-        Ok(if self.change(section, may_add)?.is_some() { Standing::Stale } else { Standing::Unchanged })
+        let Some(change) = self.change(section, may_add)? else { return Ok(self.at_rest()) };
+        if change.old.is_none() {
+            self.missing_dir()?;
+        }
+        Ok(Standing::Stale)
     }
 
     pub(super) fn refresh(&self, section: &str, may_add: bool) -> Result<Standing> {
@@ -88,7 +95,7 @@ impl File {
         });
         for _ in 0..TRIES {
             let (standing, done) = match self.change(section, may_add)? {
-                None => return Ok(Standing::Unchanged),
+                None => return Ok(self.at_rest()),
                 Some(Change { old: None, new }) => (Standing::Made, self.make(&new)?),
                 Some(_) => (Standing::Written, self.replace(section, may_add)?),
             };
@@ -97,6 +104,12 @@ impl File {
             }
         }
         Err(self.error("another program keeps changing it").hint("try again"))
+    }
+
+    /// Where nothing is to be done.
+    fn at_rest(&self) -> Standing {
+        let exists = reach::within(&self.real, Path::exists).unwrap_or(true);
+        if exists { Standing::Unchanged } else { Standing::Missing }
     }
 
     fn change(&self, section: &str, may_add: bool) -> Result<Option<Change>> {
@@ -119,7 +132,7 @@ impl File {
 
     /// `false` if another program has created it meanwhile.
     fn make(&self, bytes: &[u8]) -> Result<bool> {
-        self.make_dir()?;
+        self.missing_dir()?.map_or(Ok(()), file::make_dir)?;
         let is_missing = |beside: &AtomicWriteFile| {
             // The sync is slow enough for another program to create the file.
             beside.sync_all()?;
@@ -132,14 +145,15 @@ impl File {
         file::install_if(&self.real, bytes, MODE, is_missing).map_err(Error::from)
     }
 
-    /// Creates one missing directory, like that of a program which has not run yet. More are probably a typing error.
-    fn make_dir(&self) -> Result<()> {
-        let Some(dir) = self.real.parent().filter(|dir| !dir.exists()) else { return Ok(()) };
+    /// The directory that is made with the file, like that of a program which has not run yet. If more are missing, it is
+    /// probably a typing error.
+    fn missing_dir(&self) -> Result<Option<&Path>> {
+        let Some(dir) = self.real.parent().filter(|dir| !dir.exists()) else { return Ok(None) };
         match dir.parent() {
             Some(above) if !above.is_dir() => Err(self
                 .error(&format!("there is no directory \"{}\"", above.display()))
                 .hint("make it, or correct the path")),
-            _ => file::make_dir(dir).map_err(Error::from),
+            _ => Ok(Some(dir)),
         }
     }
 

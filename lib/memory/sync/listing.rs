@@ -2,8 +2,6 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{hex, one_line};
-use crate::store::history::DIRS;
-use crate::store::version;
 use std::collections::BTreeMap;
 
 /// The most files of a store, of all kinds.
@@ -15,9 +13,6 @@ const FILE_CAP: u64 = 32 << 20;
 const TOTAL_CAP: u64 = 1 << 30;
 const PATH_CAP: usize = 1_000;
 const NAME_CAP: usize = 255;
-/// What is synced.
-pub(super) const SYNCED: [&str; DIRS.len() + 2] =
-    [DIRS[0], DIRS[1], DIRS[2], DIRS[3], ".gitignore", version::PATH];
 /// What belongs to each machine alone.
 const OWN: [&str; 2] = ["inbox", ".agent-memory"];
 /// Names that begin like git's own directory and are harmless.

@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::sync::listing::{Listing, SYNCED, TreeEntry, check_count, check_sizes, entries, refused};
+use crate::memory::sync::listing::{Listing, TreeEntry, check_count, check_sizes, entries, refused};
 use crate::memory::sync::side::Files;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, command, is_object, unusable};
 use crate::store::history;
@@ -219,7 +219,7 @@ pub(super) fn tree_of_files(root: &Root, env: &Env, ours: Option<&str>) -> Resul
     let git = Git::new(root, env)?.with(TIMEOUT, vec![("GIT_INDEX_FILE", index.clone().into_os_string())]);
     let made = || -> Result<String> {
         git.run(&["read-tree", ours.unwrap_or("--empty")])?;
-        let changed = history::changed(&git, &SYNCED)?;
+        let changed = history::changed(&git, &history::DIRS)?;
         if !changed.is_empty() {
             git.run(&[&history::ADD, &changed[..], &NO_TEMPORARY_FILES].concat())?;
         }

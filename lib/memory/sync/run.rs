@@ -5,7 +5,6 @@ use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
 use crate::memory::sync::copies::{self, TakenIn};
 use crate::memory::sync::given_back::given_back;
-use crate::memory::sync::listing::SYNCED;
 use crate::memory::sync::merger::{Computed, EXCHANGE, Merger, differing, paths};
 use crate::memory::sync::objects::{self, Commits};
 use crate::memory::sync::remote::{self, Push, Remote, Unsynced};
@@ -276,7 +275,7 @@ impl SyncRun<'_> {
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
         let commit =
             Commit { hook: commit_hook, message, body: Vec::new(), thread_ids: Vec::new(), count: 1 };
-        history::commit_locked(root, &commit, Git::new(root, env)?, &SYNCED)
+        history::commit_locked(root, &commit, Git::new(root, env)?, &history::DIRS)
             .map_err(|why| why.context("what this machine has changed cannot be committed"))
     }
 

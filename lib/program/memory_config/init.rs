@@ -9,6 +9,7 @@ use crate::base::stderr::line;
 use crate::config::memory::search::{named, users_own};
 use crate::config::memory::starter::starter;
 use crate::harness::spec::Spec;
+use crate::memory::hooks::status::status;
 use crate::memory::hooks::{self, FileResult, HookOutcome, HookProgram, Programs, runs_in};
 use crate::program::notes::{can_ask, is_agreed};
 use crate::program::person::{self, only_a_person};
@@ -44,18 +45,17 @@ pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let question = format!("install hooks for {}? [Y/n] ", names.join(", "));
     let has_hooks = !homes.is_empty() && (is_sure || is_asked && is_agreed(&question, true, cx)?);
-    let mut ended = if has_hooks { install_hooks(&homes, cx) } else { Ok(()) };
+    let hooked = if has_hooks { install_hooks(&homes, cx) } else { Ok(()) };
     let question = "install timers for consolidation and defrag? [y/N] ";
     let has_timers = timers || is_asked && is_agreed(question, false, cx)?;
-    if has_timers {
-        let installed = memory_install_cron::set_up(None, false, args.path("config"), cx);
-        ended = ended.and(installed);
-    }
-    if ended.is_ok() {
-        let set = SetUp { homes: &homes, has_hooks, has_timers, has_llm, config: args.path("config") };
-        report(&set, &cx.env);
-    }
-    ended
+    let timed = match has_timers {
+        true => memory_install_cron::set_up(None, false, args.path("config"), cx),
+        false => Ok(()),
+    };
+    // What could not be done is still to do.
+    let has_timers = has_timers && timed.is_ok();
+    report(&SetUp { homes: &homes, has_timers, has_llm, config: args.path("config") }, &cx.env);
+    hooked.and(timed)
 }
 
 /// Writes the file unless it is there. Returns whether there is an LLM command, as far as it is known.
@@ -125,7 +125,6 @@ fn say(outcome: &HookOutcome) {
 /// What was set up.
 struct SetUp<'a> {
     homes: &'a [&'static Spec],
-    has_hooks: bool,
     has_timers: bool,
     has_llm: bool,
     config: Option<&'a Path>,
@@ -133,30 +132,28 @@ struct SetUp<'a> {
 
 /// What the next session will see, and what is still to do.
 fn report(set: &SetUp, env: &Env) {
-    let (with, without): (Vec<&Spec>, Vec<&Spec>) =
-        set.homes.iter().partition(|home| runs_in(home, HookProgram::Recall));
+    let has_hooks =
+        |home: &&&'static Spec| matches!(status(home, env), Ok(Some(status)) if status.captures());
+    let (hooked, bare): (Vec<&Spec>, Vec<&Spec>) = set.homes.iter().partition(has_hooks);
+    let is_told = |home: &&Spec| runs_in(home, HookProgram::Recall);
+    let (with, without): (Vec<&Spec>, Vec<&Spec>) = hooked.into_iter().partition(is_told);
     let titles_of = |homes: &[&Spec]| homes.iter().map(|home| home.title).collect::<Vec<_>>().join(", ");
-    if set.has_hooks {
-        if !with.is_empty() {
-            line(&format!(
-                "the next session of {} starts with the notes of its repository, and each prompt brings those that answer \
-                 it; its end queues it",
-                titles_of(&with)
-            ));
+    for (homes, what) in [
+        (
+            &with,
+            "starts with the notes of its repository, and each prompt brings those that answer it; its end queues it",
+        ),
+        (&without, "is queued at its end"),
+        (&bare, "reads the global notes in its AGENTS.md target; nothing queues it"),
+    ] {
+        if !homes.is_empty() {
+            line(&format!("the next session of {} {what}", titles_of(homes)));
         }
-        if !without.is_empty() {
-            line(&format!("the next session of {} is queued at its end", titles_of(&without)));
-        }
-    } else if !set.homes.is_empty() {
-        line(&format!(
-            "the next session of {} reads the global notes in its AGENTS.md target; nothing queues it",
-            titles_of(&Vec::from_iter(set.homes.iter().copied()))
-        ));
     }
     let mut to_do = Vec::new();
     if set.homes.is_empty() {
         to_do.push("start a coding agent once, then run memory-install-hooks".to_owned());
-    } else if !set.has_hooks {
+    } else if !bare.is_empty() {
         to_do.push("memory-install-hooks queues sessions and gives notes to the next".to_owned());
     }
     if !set.has_llm {

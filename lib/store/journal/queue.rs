@@ -153,7 +153,7 @@ pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, UnreadableEntry> {
     let read = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY));
     match read.and_then(|bytes| QueueEntry::parse(&bytes)) {
         Ok(entry) => Ok(Some(entry)),
-        Err(_) if !path.exists() => Ok(None),
+        Err(_) if matches!(file::exists(path), Ok(false)) => Ok(None),
         Err(error) => Err(UnreadableEntry { path: path.to_path_buf(), error }),
     }
 }
