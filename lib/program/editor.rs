@@ -59,6 +59,6 @@ pub(super) fn signal_of(status: ExitStatus) -> Option<i32> {
 }
 
 #[cfg(not(unix))]
-fn signal_of(_: ExitStatus) -> Option<i32> {
+pub(super) fn signal_of(_: ExitStatus) -> Option<i32> {
     None
 }
