@@ -2,7 +2,7 @@
 # messages and C's __FILE__ would show them. Sets `rust_paths` and `c_paths`.
 
 rust_paths='' c_paths=''
-for renamed in "${CARGO_HOME:-$HOME/.cargo}=/cargo" "${CARGO_TARGET_DIR:-$PWD/target}=/target" "$PWD=/axe"; do
+for renamed in "${CARGO_HOME:-$HOME/.cargo}=/cargo" "$(rustc --print sysroot)=/rust" "${CARGO_TARGET_DIR:-$PWD/target}=/target" "$PWD=/axe"; do
     case $renamed in *[[:space:]]*)
         echo "build: a directory with a space in its name: \"${renamed%=*}\"; build elsewhere" >&2
         exit 1
