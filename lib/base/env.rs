@@ -158,14 +158,11 @@ impl Env {
 }
 
 /// The number of this user, as the system's own commands want it.
-#[cfg(unix)]
 pub fn user_id() -> String {
-    rustix::process::getuid().as_raw().to_string()
-}
-
-#[cfg(not(unix))]
-pub fn user_id() -> String {
-    String::new()
+    #[cfg(unix)]
+    return rustix::process::getuid().as_raw().to_string();
+    #[cfg(not(unix))]
+    return String::new();
 }
 
 fn nowhere(what: &str) -> Error {

@@ -443,7 +443,7 @@ pub fn take_back(dir: &Path) -> io::Result<()> {
     kept
 }
 
-/// Who may read and write a file.
+/// Who may read and write a file, as the bits of its mode. Symlinks are not followed.
 #[cfg(unix)]
 pub fn mode(path: &Path) -> io::Result<u32> {
     use std::os::unix::fs::PermissionsExt;

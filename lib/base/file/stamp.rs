@@ -48,9 +48,8 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 /// A directory whose files are asked for their stamps by name. With ten thousand, whole paths take twice as long.
-#[cfg(unix)]
 #[derive(Debug)]
-pub struct Dir(fs_err::File);
+pub struct Dir(#[cfg(unix)] fs_err::File, #[cfg(not(unix))] std::path::PathBuf);
 
 #[cfg(unix)]
 impl Dir {
@@ -101,10 +100,6 @@ pub fn stamp(path: &Path) -> Option<Stamp> {
     let modified = nanoseconds(found.modified().ok()?);
     Some(Stamp { size: found.len(), modified, changed: modified, inode: 0, device: 0 })
 }
-
-#[cfg(not(unix))]
-#[derive(Debug)]
-pub struct Dir(std::path::PathBuf);
 
 #[cfg(not(unix))]
 impl Dir {
