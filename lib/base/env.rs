@@ -22,7 +22,10 @@ impl Env {
     }
 
     fn from_vars(vars: impl Iterator<Item = (OsString, OsString)>) -> Result<Env> {
-        let mut env = Env { vars: vars.collect(), pinned: None };
+        // Windows does not tell `Path` from `PATH`.
+        let named = |name: OsString| if cfg!(windows) { name.to_ascii_uppercase() } else { name };
+        let vars = vars.map(|(name, value)| (named(name), value)).collect();
+        let mut env = Env { vars, pinned: None };
         if let Some(text) = env.text("AXE_NOW") {
             let time = text.parse().map_err(|_| {
                 Error::config(format!("AXE_NOW is not an RFC 3339 time: \"{text}\""))
@@ -152,6 +155,14 @@ impl Env {
     fn below_home(&self, path: &str, what: &str) -> Result<PathBuf> {
         Ok(self.home().ok_or_else(|| nowhere(what))?.join(path))
     }
+}
+
+/// The number of this user, as the system's own commands want it.
+pub fn user_id() -> String {
+    #[cfg(unix)]
+    return rustix::process::getuid().as_raw().to_string();
+    #[cfg(not(unix))]
+    return String::new();
 }
 
 fn nowhere(what: &str) -> Error {

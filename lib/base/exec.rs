@@ -132,10 +132,15 @@ pub fn private_dir() -> io::Result<tempfile::TempDir> {
     tempfile::tempdir()
 }
 
-/// Elsewhere nothing says that a command has exited and that its pipe is empty.
+/// Elsewhere nothing says that a command has exited and that its pipe is empty, and no group holds what it started.
+#[cfg(not(unix))]
+fn unsupported() -> ExecError {
+    ExecError::NotStarted(io::Error::new(io::ErrorKind::Unsupported, "commands run on Unix only"))
+}
+
 #[cfg(not(unix))]
 pub fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
-    Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
+    Err(unsupported())
 }
 
 #[cfg(not(unix))]
@@ -144,7 +149,7 @@ pub enum Session {}
 #[cfg(not(unix))]
 impl Session {
     pub fn start(_invocation: Invocation) -> Result<Session, ExecError> {
-        Err(ExecError::NotStarted(io::ErrorKind::Unsupported.into()))
+        Err(unsupported())
     }
 
     pub fn send(&mut self, _line: &[u8]) {}
@@ -163,20 +168,22 @@ impl Session {
 }
 
 /// `exit N` or `signal N`, for messages.
-#[cfg(unix)]
 pub fn how_it_ended(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
+    match (status.code(), signal_of(status)) {
         (Some(code), _) => format!("exit {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => status.to_string(),
     }
 }
 
-/// `exit N`, for messages.
-#[cfg(not(unix))]
-pub fn how_it_ended(status: ExitStatus) -> String {
-    status.code().map_or_else(|| status.to_string(), |code| format!("exit {code}"))
+/// The signal that ended a program.
+pub fn signal_of(status: ExitStatus) -> Option<i32> {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let _ = status;
+    #[cfg(not(unix))]
+    None
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 mod leftovers;
 mod lock;
 mod open;
-#[cfg(unix)]
 mod stamp;
 
 pub use crate::base::file::leftovers::{
@@ -12,10 +11,7 @@ pub use crate::base::file::leftovers::{
 pub use crate::base::file::lock::{
     RunLock, hold, hold_until, holder, lock_for_change, open_settled, open_settled_within,
 };
-#[cfg(unix)]
-pub use crate::base::file::open::is_same;
-pub use crate::base::file::open::{FileId, exists, id, if_exists, open_regular, read};
-#[cfg(unix)]
+pub use crate::base::file::open::{FileId, exists, id, if_exists, is_same, open_regular, read};
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
 use crate::base::file::leftovers::{remove_twin, twin};
@@ -57,6 +53,12 @@ pub fn make_private(dir: &Path) -> io::Result<()> {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         done => done,
     }
+}
+
+/// Elsewhere a directory of the user's is closed to other users from the start.
+#[cfg(not(unix))]
+pub fn make_private(_dir: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
@@ -343,6 +345,11 @@ pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
     rename_unsynced(staged, path)
 }
 
+#[cfg(not(unix))]
+pub fn unstage(staged: &Path, path: &Path) -> io::Result<()> {
+    rename_unsynced(staged, path)
+}
+
 /// Renames a file. The caller syncs the directories.
 #[allow(clippy::disallowed_methods, reason = "the only writer of files")]
 pub fn rename_unsynced(from: &Path, to: &Path) -> io::Result<()> {
@@ -436,11 +443,17 @@ pub fn take_back(dir: &Path) -> io::Result<()> {
     kept
 }
 
-/// Who may read and write a file.
+/// Who may read and write a file, as the bits of its mode. Symlinks are not followed.
 #[cfg(unix)]
 pub fn mode(path: &Path) -> io::Result<u32> {
     use std::os::unix::fs::PermissionsExt;
     Ok(fs::symlink_metadata(path)?.permissions().mode() & 0o7777)
+}
+
+/// Elsewhere that is no number, and goes with the directory.
+#[cfg(not(unix))]
+pub fn mode(path: &Path) -> io::Result<u32> {
+    fs::symlink_metadata(path).map(|_| 0o600)
 }
 
 /// Removes such a file.

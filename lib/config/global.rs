@@ -3,6 +3,7 @@
 use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::secret::Secret;
 use crate::base::text::nearest;
 use crate::config::model::Model;
@@ -395,15 +396,8 @@ fn variable_part(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
 
-#[cfg(unix)]
 fn others_can_read(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs_err::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o044 != 0)
-}
-
-#[cfg(not(unix))]
-fn others_can_read(_path: &Path) -> bool {
-    false
+    path.canonicalize().and_then(|real| file::mode(&real)).is_ok_and(|mode| mode & 0o044 != 0)
 }
 
 #[cfg(test)]

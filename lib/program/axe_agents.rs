@@ -6,6 +6,7 @@ use crate::agent::tree::Scope;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, Words, flag, path};
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
+use crate::base::exec::signal_of;
 use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{disarmed, in_line, one_line};
@@ -201,7 +202,7 @@ fn edit(name: &AgentName, cx: &Context) -> Result<ExitCode> {
             .hint(format!("create it with: axe agents init {name}")));
     };
     let status = editor::edit(&path, &cx.env)?;
-    if let Some(signal) = editor::signal_of(status) {
+    if let Some(signal) = signal_of(status) {
         return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));
     }
     // Check the file while its author still has it in mind.

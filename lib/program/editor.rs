@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::exec::signal_of;
 use crate::base::lookup;
 use std::io::Write;
 use std::path::Path;
@@ -50,15 +51,4 @@ pub(super) fn page(text: &str, env: &Env) -> bool {
     // Whoever has read enough leaves before the end.
     let _ = pager.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
     pager.wait().is_ok_and(|status| status.success())
-}
-
-/// The signal that ended it.
-#[cfg(unix)]
-pub(super) fn signal_of(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-#[cfg(not(unix))]
-fn signal_of(_: ExitStatus) -> Option<i32> {
-    None
 }

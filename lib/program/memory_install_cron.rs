@@ -1,6 +1,7 @@
 //! `memory-install-cron`: let the machine's scheduler run the memory programs.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Flag, Reporter, Stdout, flag, one_of, path};
+use crate::base::env::user_id;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
 use crate::config::memory;
@@ -190,8 +191,7 @@ fn advise(
         }
     }
     if scheduler == Scheduler::Systemd && tools.has("loginctl") {
-        let uid = rustix::process::getuid().as_raw().to_string();
-        let answer = tools.must(&words(&["loginctl", "show-user", &uid, "--property=Linger"]), b"");
+        let answer = tools.must(&words(&["loginctl", "show-user", &user_id(), "--property=Linger"]), b"");
         if answer.is_ok_and(|answer| answer.trim_ascii() == b"Linger=no") {
             reporter.warn("the timers stop when you log out; to keep them running: loginctl enable-linger");
         }

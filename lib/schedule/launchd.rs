@@ -1,6 +1,6 @@
 //! launchd agents: a property list for each program, from `launchd/`.
 
-use crate::base::env::Env;
+use crate::base::env::{Env, user_id};
 use crate::base::error::{Error, Result};
 use crate::config::memory::search::absolute;
 use crate::schedule::calendar::{Calendar, expressible};
@@ -33,7 +33,7 @@ pub(super) fn log(program: TimedProgram, env: &Env) -> Result<PathBuf> {
 
 /// A user's agents, as launchctl names them.
 fn domain() -> String {
-    format!("gui/{}", rustix::process::getuid().as_raw())
+    format!("gui/{}", user_id())
 }
 
 /// An agent, as launchctl names it: `gui/UID/LABEL`.

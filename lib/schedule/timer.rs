@@ -221,6 +221,7 @@ mod tests {
     use super::*;
     use crate::base::env::pretend;
 
+    #[cfg(unix)]
     #[test]
     fn what_no_file_can_hold_is_named() {
         let error = plain("HOME", "/a\nb".as_ref()).unwrap_err();

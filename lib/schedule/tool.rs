@@ -1,7 +1,7 @@
 //! The schedulers' own programs: systemctl, launchctl, crontab, loginctl. Found on PATH, run under a deadline.
 
 use crate::base::deadline::Deadline;
-use crate::base::env::Env;
+use crate::base::env::{Env, user_id};
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Finished, Invocation};
 use crate::base::lookup::on_path;
@@ -80,7 +80,7 @@ impl Tools<'_> {
 
 /// `$XDG_RUNTIME_DIR`, or its usual path where `su` or cron has lost the variable.
 fn runtime_dir(env: &Env) -> PathBuf {
-    let usual = || PathBuf::from(format!("/run/user/{}", rustix::process::getuid().as_raw()));
+    let usual = || PathBuf::from(format!("/run/user/{}", user_id()));
     env.os("XDG_RUNTIME_DIR").map_or_else(usual, PathBuf::from)
 }
 

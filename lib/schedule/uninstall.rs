@@ -149,6 +149,7 @@ mod tests {
     use crate::base::env::pretend;
     use crate::schedule::tool::PATIENCE;
 
+    #[cfg(unix)]
     #[test]
     fn a_link_is_ours_whatever_its_parent_directories_are_called() {
         let dir = tempfile::tempdir().unwrap();

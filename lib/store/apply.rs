@@ -490,6 +490,7 @@ mod tests {
         assert_eq!((world.text("archive/a.md").as_deref(), world.files()), (Some("A"), 1));
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_merge_writes_nowhere_but_into_the_store() {
         let outside = tempfile::tempdir().unwrap();

@@ -87,6 +87,10 @@ pub fn main_or<T: Termination>(
             (stdout.line(&format!("{} {VERSION}", about.name)).map(|()| ExitCode::SUCCESS), stdout.flush())
         }
         Asked::Wrong(error) => (if_wrong(&args, error).map(T::report), Ok(())),
+        // Its timers, hooks, process groups and modes of files are those of Unix.
+        Asked::Run if cfg!(not(unix)) && about.name.starts_with("memory") => {
+            (Err(Error::usage("the memory programs run on Unix only").hint("on Windows, use WSL")), Ok(()))
+        }
         Asked::Run => match Env::read() {
             Err(error) => (Err(error), Ok(())),
             Ok(env) => {

@@ -129,12 +129,18 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other && one.2 == 1)
 }
 
+#[cfg(not(unix))]
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn one_file_may_have_two_names_but_no_second_link() {
         let dir = tempfile::tempdir().unwrap();

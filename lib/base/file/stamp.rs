@@ -42,14 +42,16 @@ impl Stamp {
     }
 }
 
+#[cfg(unix)]
 pub fn stamp(path: &Path) -> Option<Stamp> {
     Stamp::of(&rustix::fs::stat(path).ok()?)
 }
 
 /// A directory whose files are asked for their stamps by name. With ten thousand, whole paths take twice as long.
 #[derive(Debug)]
-pub struct Dir(fs_err::File);
+pub struct Dir(#[cfg(unix)] fs_err::File, #[cfg(not(unix))] std::path::PathBuf);
 
+#[cfg(unix)]
 impl Dir {
     pub fn open(path: &Path) -> io::Result<Dir> {
         fs_err::File::open(path).map(Dir)
@@ -65,6 +67,7 @@ impl Dir {
     }
 }
 
+#[cfg(unix)]
 impl Stamp {
     #[allow(clippy::unnecessary_cast, reason = "systems have other types for these numbers")]
     fn of(stat: &rustix::fs::Stat) -> Option<Stamp> {
@@ -79,18 +82,46 @@ impl Stamp {
     }
 }
 
+#[cfg(unix)]
 #[allow(clippy::unnecessary_cast, reason = "systems have other types for these numbers")]
 fn changed(stat: &rustix::fs::Stat) -> Option<i64> {
     in_nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64)
 }
 
+#[cfg(unix)]
 fn in_nanoseconds(seconds: i64, more: i64) -> Option<i64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(more)
 }
 
+/// Elsewhere the time of change and the numbers cannot be had: an edit whose time of modification was restored hides.
+#[cfg(not(unix))]
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let found = fs_err::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let modified = nanoseconds(found.modified().ok()?);
+    Some(Stamp { size: found.len(), modified, changed: modified, inode: 0, device: 0 })
+}
+
+#[cfg(not(unix))]
+impl Dir {
+    pub fn open(path: &Path) -> io::Result<Dir> {
+        fs_err::read_dir(path).map(|_| Dir(path.to_owned()))
+    }
+
+    pub fn changed(&self) -> Option<i64> {
+        Some(nanoseconds(fs_err::metadata(&self.0).ok()?.modified().ok()?))
+    }
+
+    pub fn stamp(&self, name: &OsStr) -> Option<Stamp> {
+        stamp(&self.0.join(name))
+    }
+}
+
 /// The name of a file, from the bytes that [`OsStr::as_encoded_bytes`] gave. `None` if there is no such name.
 pub fn name_of(bytes: &[u8]) -> Option<&OsStr> {
-    Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+    #[cfg(unix)]
+    return Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes));
+    #[cfg(not(unix))]
+    std::str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 /// A moment before files were read, to tell later which of them could have changed unnoticed.

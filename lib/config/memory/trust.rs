@@ -112,6 +112,7 @@ fn resolved(path: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn symlinks_are_resolved_and_undetermined_paths_refused() {
         let temporary = tempfile::tempdir().unwrap();

@@ -90,17 +90,10 @@ pub(super) fn change(cx: &CheckContext, to: &mut Diagnosis) {
 }
 
 /// Everybody can list the directory, and reach it.
-#[cfg(unix)]
 fn is_open_to_others(dir: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    let others = |dir: &Path| dir.metadata().map_or(0, |metadata| metadata.permissions().mode() & 0o7);
+    let others = |dir: &Path| file::mode(dir).map_or(0, |mode| mode & 0o7);
     let Ok(dir) = dir.canonicalize() else { return false };
     others(&dir) & 0o5 == 0o5 && dir.ancestors().skip(1).all(|above| others(above) & 0o1 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_open_to_others(_dir: &Path) -> bool {
-    false
 }
 
 /// The directories that programs write to, and the suffix of the files there.
