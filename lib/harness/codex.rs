@@ -86,6 +86,7 @@ pub(super) static SPEC: Spec = Spec {
     events: &[
         hook("SessionStart", When::Start, 5),
         hook("UserPromptSubmit", When::Prompt, 5),
+        hook("PreToolUse", When::Act, 5),
         hook("Stop", When::End, 10),
         hook("SessionEnd", When::End, 3),
         understood("PreCompact", When::End),
@@ -119,7 +120,11 @@ pub(super) static SPEC: Spec = Spec {
 const TOOLS: &[(ToolKind, &[&str])] = &[
     (
         ToolKind::Shell,
-        &["container.exec", "exec_command", "local_shell", "local_shell_call", "shell", "shell_command"],
+        // Hooks call it Bash.
+        &[
+            "Bash", "container.exec", "exec_command", "local_shell", "local_shell_call", "shell",
+            "shell_command",
+        ],
     ),
     (ToolKind::Running, &["write_stdin"]),
     (ToolKind::Read, &["read_file", "view_image"]),

@@ -34,6 +34,9 @@ pub struct Passage {
     /// Where a tool's output comes from.
     #[serde(default, skip_serializing_if = "Provenance::is_inside")]
     pub from: Provenance,
+    /// The files of the repository that a tool read or wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<String>,
 }
 
 /// What stands before every line of a tool's input and output.
@@ -99,8 +102,16 @@ impl Passage {
                 if output <= done { Some(0) } else { Some(output - done).filter(|output| *output < end) }
             });
             let text = rest[..end].to_owned();
-            let full = full.take();
-            parts.push(Passage { text, output, full, is_typed: false, is_part: true, ..self.clone() });
+            let (full, touched) = (full.take(), std::mem::take(&mut self.touched));
+            parts.push(Passage {
+                text,
+                output,
+                full,
+                touched,
+                is_typed: false,
+                is_part: true,
+                ..self.clone()
+            });
             done += end;
             rest = &rest[end..];
         }
@@ -110,6 +121,7 @@ impl Passage {
     /// Notes down who said it. Title and body of a captured note were written apart.
     pub(super) fn record(&self, record: &mut Record, is_shown: bool, is_note: bool) {
         let turn = is_shown.then_some(self.number);
+        record.touched.extend(self.touched.iter().cloned());
         // More was said than is shown, and quotes are taken from what is shown.
         if let Some((text, at)) = &self.full {
             let (input, output) = text.split_at(*at);

@@ -11,11 +11,13 @@ mod git;
 mod network;
 mod places;
 mod reports;
+mod runs;
 mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use places::Places;
+pub use places::{Places, normal};
+pub use runs::{Run, runs};
 
 use crate::base::text::one_line;
 use crate::harness::spec::{Format, ToolKind};
@@ -35,14 +37,14 @@ const HOST_CHARS: usize = 100;
 const DEPTH: usize = 4;
 
 /// The arguments that name files, and directories.
-const PATHS: &[&str] = &[
+pub const PATHS: &[&str] = &[
     "absolute_path", "dir", "dir_path", "directory", "file", "filePath", "file_path", "filename", "files",
     "include", "notebook_path", "path", "paths", "relative_workspace_path", "target_directories",
     "target_file",
 ];
 /// The argument that is a command, and the one that says where it runs.
-const COMMANDS: &[&str] = &["", "cmd", "command", "script"];
-const DIRECTORIES: &[&str] = &["cwd", "dir_path", "directory", "workdir", "working_directory"];
+pub const COMMANDS: &[&str] = &["", "cmd", "command", "script"];
+pub const DIRECTORIES: &[&str] = &["cwd", "dir_path", "directory", "workdir", "working_directory"];
 
 /// Where the output of a turn comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,6 +140,11 @@ impl Tracker {
             None if kind == ToolKind::Edit => Provenance::Written,
             None => Provenance::Inside,
         }
+    }
+
+    /// The files of the repository that turns have touched since the last call of this, by their paths from its top.
+    pub fn touched(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.shell.places.touched).into_iter().collect()
     }
 
     fn command(&mut self, call: &ToolCall) {

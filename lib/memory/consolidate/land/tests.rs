@@ -90,6 +90,7 @@ fn entry(title: &str, body: &str) -> Proposed {
     Proposed {
         label: None,
         update: None,
+        paths: Vec::new(),
         text: Text {
             title: title.to_owned(),
             summary: title.to_owned(),
