@@ -137,7 +137,11 @@ impl Judge<'_> {
         let by = self.known.record.by(&text.note(), None);
         let id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         let scope = if is_own { Scope::Global } else { Scope::Repo };
-        let draft = self.draft(text, scope, until, proposed);
+        let mut draft = self.draft(text, scope, until, proposed);
+        if is_own {
+            // They would be the model's word, too, and decide where the rule is shown.
+            draft.paths.clear();
+        }
         let outside = self.outside(by, proposed);
         let note = PlannedNote { outside, ..PlannedNote::new(id, draft, by, self.created_at()) };
         let widens = (is_for_all && !is_own).then(|| Reason {

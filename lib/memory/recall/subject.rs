@@ -154,3 +154,67 @@ fn plain_commands(line: &str) -> Vec<Vec<String>> {
     });
     pairs.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::recall::act::ActFile;
+
+    fn note(title: &str, body: &str) -> Subject {
+        let text = format!("---\nid: id__AAAAAA\ntitle: '{title}'\npaths: [db/**]\n---\n\n{body}\n");
+        Subject::of(&Entry::parse(text.into_bytes()).unwrap())
+    }
+
+    fn run(line: &str) -> Act {
+        let words = line.split(' ').map(str::to_owned).collect();
+        Act { commands: vec![words], ..Act::default() }
+    }
+
+    fn file(path: &str, is_read: bool) -> Act {
+        Act { files: vec![ActFile { path: path.to_owned(), is_read }], ..Act::default() }
+    }
+
+    #[test]
+    fn a_note_is_about_the_commands_that_it_names() {
+        for (title, body, line, fit) in [
+            ("`make test` hangs", "x", "make -j4 test", Some(Fit::Head)),
+            ("Make test hangs here", "x", "make test", Some(Fit::Head)),
+            ("`make test` hangs", "x", "make fmt", None),
+            ("Tests", "Run `cargo test --doc`.", "cargo test --doc -q", Some(Fit::Body)),
+            ("Tests", "Run `cargo test`.", "cargo test", None),
+            ("`cargo test` needs docker", "x", "cargo test -q", Some(Fit::Head)),
+            ("Use `pnpm`, never `npm`", "x", "npm install", Some(Fit::Head)),
+            ("Use `git` well", "x", "git status", None),
+            ("Deploy", "`./scripts/deploy.sh <host> --now`", "deploy.sh a --now", None),
+            ("Deploy", "```\n$ cd web && vite build --mode x\n```", "vite build --mode x", Some(Fit::Body)),
+            ("Make sure that it works", "x", "make works", None),
+        ] {
+            let note = note(title, body);
+            assert_eq!(note.fit(&run(line)), fit, "{title} {body}: {line}");
+            let is_known = run(line).keys().intersection(&note.keys()).next().is_some();
+            assert!(fit.is_none() || is_known, "{title} {body}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_note_is_about_the_files_that_it_names() {
+        let long = "many words ".repeat(200);
+        for (title, body, path, read, written) in [
+            ("src/db/pool.rs leaks", "x", "src/db/pool.rs", Some(Fit::Head), Some(Fit::Head)),
+            ("Leak", "See `db/pool.rs:12`.", "src/db/pool.rs", None, Some(Fit::Body)),
+            ("Leak", "See pool.rs.", "src/pool.rs", None, Some(Fit::Body)),
+            ("Leak", "See main.rs and Cargo.toml.", "src/main.rs", None, None),
+            ("Leak", "See a/pool.rs.", "src/db/pool.rs", None, None),
+            ("Leak", &format!("{long} src/a.rs"), "src/a.rs", None, None),
+            ("Leak", "x", "db/1.sql", Some(Fit::Paths), Some(Fit::Paths)),
+        ] {
+            let note = note(title, body);
+            for (is_read, fit) in [(true, read), (false, written)] {
+                let act = file(path, is_read);
+                assert_eq!(note.fit(&act), fit, "{title} {body}: {path} {is_read}");
+                let is_known = act.keys().intersection(&note.keys()).next().is_some();
+                assert!(fit.is_none_or(|fit| fit == Fit::Paths) || is_known, "{title} {body}: {path}");
+            }
+        }
+    }
+}
