@@ -42,13 +42,10 @@ pub struct Limit {
 }
 
 impl Limit {
-    fn of(&self, home: Option<&Path>) -> usize {
-        let text =
-            home.and_then(|home| reach::within(&home.join(self.file), |path| file::read(path, CAP)).ok());
-        let settings =
-            text.and_then(|bytes| String::from_utf8(bytes.ok()?).ok()?.parse::<toml::Table>().ok());
-        let set = settings.and_then(|settings| settings.get(self.key)?.as_integer());
-        set.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(self.usual)
+    fn of(&self, home: Option<&Path>) -> Option<usize> {
+        let bytes = reach::within(&home?.join(self.file), |path| file::read(path, CAP)).ok()?.ok()?;
+        let settings: toml::Table = toml::from_str(std::str::from_utf8(&bytes).ok()?).ok()?;
+        usize::try_from(settings.get(self.key)?.as_integer()?).ok()
     }
 }
 
@@ -142,7 +139,7 @@ impl ContextFiles {
         });
         let mut project = project.unwrap_or_default();
         if let Some(limit) = &self.limit {
-            cut(&mut project, limit.of(dir));
+            cut(&mut project, limit.of(dir).unwrap_or(limit.usual));
         }
         own.into_iter().chain(project).collect()
     }

@@ -126,37 +126,36 @@ fn until(word: &str) -> Result<Option<Date>> {
 }
 
 fn tag(word: &str, patch: &mut Patch) -> Result<()> {
-    match (word.strip_prefix('+'), word.strip_prefix('-')) {
-        (Some(word), _) => patch.add_tags.push(wanted_tag("option \"--tag\"", word)?),
+    match signed("--tag", word)? {
+        ('+', word) => patch.add_tags.push(wanted_tag("option \"--tag\"", word)?),
         // A note that a person edited may have a tag that is not valid.
-        (_, Some(word)) => {
-            patch.drop_tags.push(wanted_tag("option \"--tag\"", word).unwrap_or(word.to_owned()))
-        }
-        (None, None) => return Err(unsigned("--tag", word)),
+        (_, word) => patch.drop_tags.push(wanted_tag("option \"--tag\"", word).unwrap_or(word.to_owned())),
     }
     Ok(())
 }
 
 fn path(word: &str, patch: &mut Patch) -> Result<()> {
-    match (word.strip_prefix('+'), word.strip_prefix('-')) {
-        (Some(word), _) => match glob::fault(word) {
-            None => patch.add_paths.push(word.to_owned()),
+    match signed("--path", word)? {
+        ('+', glob) => match glob::fault(glob) {
+            None => patch.add_paths.push(glob.to_owned()),
             Some(fault) => {
-                let word = one_line(word, 80);
-                return Err(Error::usage(format!("option \"--path\": \"{word}\" {fault}"))
-                    .hint("write it like src/db/**, *.sql or tools/"));
+                let why = format!("option \"--path\": \"{}\" {fault}", one_line(glob, 80));
+                return Err(Error::usage(why).hint("write it like src/db/**, *.sql or tools/"));
             }
         },
-        (_, Some(word)) => patch.drop_paths.push(word.to_owned()),
-        (None, None) => return Err(unsigned("--path", word)),
+        (_, glob) => patch.drop_paths.push(glob.to_owned()),
     }
     Ok(())
 }
 
-fn unsigned(flag: &str, word: &str) -> Error {
-    let word = one_line(word, 80);
-    Error::usage(format!("option \"{flag}\": \"{word}\" has no sign"))
-        .hint(format!("write +{word} to add it, -{word} to remove it"))
+/// What is added (`+`), or removed (`-`).
+fn signed<'a>(flag: &str, word: &'a str) -> Result<(char, &'a str)> {
+    let signed = ['+', '-'].into_iter().find_map(|sign| Some((sign, word.strip_prefix(sign)?)));
+    signed.ok_or_else(|| {
+        let word = one_line(word, 80);
+        Error::usage(format!("option \"{flag}\": \"{word}\" has no sign"))
+            .hint(format!("write +{word} to add it, -{word} to remove it"))
+    })
 }
 
 fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What the file system says about a file: equal stamps, one content.
 
 use crate::base::packed::{Unpack, put_number, put_signed};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -58,16 +58,6 @@ impl Dir {
     /// When a name was last added, removed or given to another file, in nanoseconds since 1970.
     pub fn changed(&self) -> Option<i64> {
         changed(&rustix::fs::fstat(self.0.file()).ok()?)
-    }
-
-    /// The names in it, with the inodes that it has for them.
-    pub fn names(&self) -> io::Result<Vec<(OsString, u64)>> {
-        let entries = rustix::fs::Dir::read_from(self.0.file())?;
-        let named = |entry: rustix::fs::DirEntry| {
-            let name: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(entry.file_name().to_bytes());
-            (name.to_owned(), entry.ino())
-        };
-        Ok(entries.map(|entry| entry.map(named)).collect::<Result<_, _>>()?)
     }
 
     pub fn stamp(&self, name: &OsStr) -> Option<Stamp> {

@@ -102,16 +102,8 @@ impl Passage {
                 if output <= done { Some(0) } else { Some(output - done).filter(|output| *output < end) }
             });
             let text = rest[..end].to_owned();
-            let (full, touched) = (full.take(), std::mem::take(&mut self.touched));
-            parts.push(Passage {
-                text,
-                output,
-                full,
-                touched,
-                is_typed: false,
-                is_part: true,
-                ..self.clone()
-            });
+            let full = full.take();
+            parts.push(Passage { text, output, full, is_typed: false, is_part: true, ..self.clone() });
             done += end;
             rest = &rest[end..];
         }

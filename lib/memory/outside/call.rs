@@ -56,22 +56,6 @@ impl<'c> Call<'c> {
         Call { words: self.words.get(words..).unwrap_or_default(), ..self.clone() }
     }
 
-    /// Of a program that runs the command after it: the place of that among the words.
-    pub(super) fn behind_prefix(&self, valued: &[&str]) -> usize {
-        let mut at = 1;
-        while let Some(word) = self.words.get(at).map(|word| word.text.as_str()) {
-            match word {
-                "--" => {}
-                _ if word.starts_with('-') => at += usize::from(valued.contains(&word)),
-                _ if assignment(word).is_some() => {}
-                _ => break,
-            }
-            at += 1;
-        }
-        // How long, and which file to lock.
-        at + usize::from(["timeout", "flock", "chroot"].contains(&self.name.as_str()))
-    }
-
     /// The words after the program's name.
     pub(super) fn arguments(&self) -> impl Iterator<Item = &'c str> + use<'c> {
         self.words.iter().skip(1).map(|word| word.text.as_str())

@@ -4,7 +4,7 @@ use crate::memory::addresses::{host_of, hosts, is_loopback};
 use crate::memory::lists::List;
 use crate::memory::outside::call::{Call, LISTERS, QUIET, Source, hosts_or, is_cluster, is_silent};
 use crate::memory::outside::places::Places;
-use crate::memory::outside::shell::{self, Redirect, SimpleCommand, UNKNOWN, Word};
+use crate::memory::outside::shell::{self, Redirect, SimpleCommand, UNKNOWN, Word, assignment};
 use crate::memory::programs::{self, PREFIXES, SHELLS};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -173,17 +173,24 @@ impl Shell {
 
     /// `sudo`, `env`, `xargs` and the like: what stands behind it counts.
     fn prefixed(&mut self, call: &Call, valued: &[&str]) {
-        let at = call.behind_prefix(valued);
-        let options: Vec<&str> = call.arguments().take(at.saturating_sub(1)).collect();
-        let has = |names: [&str; 2]| options.iter().any(|word| names.contains(word));
-        // `command -v curl` only says where it is.
-        if call.name == "command" && has(["-v", "-V"]) {
-            return;
+        let mut at = 1;
+        while let Some(word) = call.words.get(at).map(|word| word.text.as_str()) {
+            match word {
+                // `command -v curl` only says where it is.
+                "-v" | "-V" if call.name == "command" => return,
+                "-S" | "--split-string" if call.name == "env" => {
+                    let line: Vec<&str> = call.arguments().skip(at).collect();
+                    return self.line(&line.join(" "), call.depth + 1);
+                }
+                "--" => {}
+                _ if word.starts_with('-') => at += usize::from(valued.contains(&word)),
+                _ if assignment(word).is_some() => {}
+                _ => break,
+            }
+            at += 1;
         }
-        if call.name == "env" && has(["-S", "--split-string"]) {
-            let line: Vec<&str> = call.arguments().skip(options.len()).collect();
-            return self.line(&line.join(" "), call.depth + 1);
-        }
+        // How long, and which file to lock.
+        at += usize::from(["timeout", "flock", "chroot"].contains(&call.name.as_str()));
         match call.words.get(at..).unwrap_or_default() {
             [line] if line.text.contains(' ') && ["watch", "parallel"].contains(&call.name.as_str()) => {
                 self.line(&line.text, call.depth + 1);

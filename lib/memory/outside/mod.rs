@@ -11,19 +11,17 @@ mod git;
 mod network;
 mod places;
 mod reports;
-mod runs;
 mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use places::{Places, normal};
-pub use runs::{Run, runs};
+pub use places::{Places, normal, same_depth};
 
 use crate::base::text::one_line;
 use crate::harness::spec::{Format, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::addresses::hosts;
-use crate::memory::outside::call::{Source, hosts_or};
+use crate::memory::outside::call::{Call, Source, hosts_or};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
 use serde::{Deserialize, Serialize};
@@ -71,6 +69,13 @@ impl Provenance {
     pub fn is_outside(&self) -> bool {
         matches!(self, Provenance::Outside(_))
     }
+}
+
+/// The words of the simple commands of a line, one after the other, without `VARIABLE=value` before them.
+pub fn commands(line: &str) -> Vec<Vec<String>> {
+    let parsed = shell::parse(line, None);
+    let calls = parsed.commands.iter().filter_map(|command| Call::new(command, &[], false, 0));
+    calls.map(|call| call.words.iter().map(|word| word.text.clone()).collect()).collect()
 }
 
 /// What is known of a session as it goes on.

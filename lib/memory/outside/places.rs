@@ -187,7 +187,7 @@ impl Places {
 }
 
 /// The directory above `start` that stands for the top of the repository.
-fn same_depth(start: &Path, top: &Path) -> PathBuf {
+pub fn same_depth(start: &Path, top: &Path) -> PathBuf {
     // A symbolic link may lead there: the last names are the same.
     let canonical = reach::real(start).unwrap_or_else(|| start.to_path_buf());
     let below = canonical.strip_prefix(top).map_or(0, |below| below.components().count());

@@ -3,13 +3,12 @@
 //! A note that is too long mentions much that it is not about: of that one its title and summary count, and its paths.
 
 use crate::base::glob;
-use crate::memory::outside::runs;
+use crate::memory::outside::commands;
 use crate::memory::programs::{MANAGERS, PACKAGE_RUNNERS};
-use crate::memory::recall::act::{Act, ActFile, command_key, file_key};
+use crate::memory::recall::act::{Act, ActFile, command_key, ends, file_key};
 use crate::memory::search::{code_of, is_common, is_common_command};
 use crate::store::entry::Entry;
 use std::collections::BTreeSet;
-use std::path::Path;
 
 /// The longest text that is about all that it names, in bytes.
 const SHORT: usize = 1200;
@@ -93,23 +92,18 @@ impl Names {
         let tokens = text.split(|c: char| !is_part(c));
         names.files.extend(tokens.filter_map(file).take(NAMES));
         let code = code_of(text).into_iter().take(NAMES);
-        let commands = code.flat_map(|code| runs(code.trim_start_matches(['$', ' ']), Path::new("/")));
-        let commands = commands.filter_map(|run| command(run.words));
+        let commands = code.flat_map(|code| commands(code.trim_start_matches(['$', ' '])));
+        let commands = commands.filter_map(command);
         names.commands.extend(commands.filter(|words| is_head || says_enough(words)));
         names
     }
 
     fn has(&self, act: &Act, counts: impl Fn(&ActFile) -> bool) -> bool {
-        let is_named = |file: &ActFile| {
-            let path = file.path.as_str();
-            let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
-            ends.chain([path]).any(|end| self.files.contains(end))
-        };
+        let is_named = |file: &ActFile| ends(&file.path).any(|end| self.files.contains(end));
         let is_run = |words: &Vec<String>| {
-            let is_same = |run: &&Vec<String>| {
-                run[0] == words[0] && words[1..].iter().all(|word| run[1..].contains(word))
-            };
-            act.commands.iter().any(|run| is_same(&run))
+            act.programs().any(|(program, rest)| {
+                program == words[0] && words[1..].iter().all(|word| rest.contains(word))
+            })
         };
         act.files.iter().filter(|file| counts(file)).any(is_named) || self.commands.iter().any(is_run)
     }
