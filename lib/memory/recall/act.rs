@@ -89,7 +89,8 @@ impl Act {
     /// The commands that it may run: each as the name of the program, and the words behind it.
     pub(super) fn programs(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.commands.iter().flat_map(|words| {
-            let program = |at: usize| (words[at].rsplit('/').next().unwrap_or_default(), &words[at + 1..]);
+            let program =
+                move |at: usize| (words[at].rsplit('/').next().unwrap_or_default(), &words[at + 1..]);
             (0..words.len().min(PROGRAMS)).map(program)
         })
     }
