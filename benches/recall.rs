@@ -9,6 +9,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const RECALL: &str = env!("CARGO_BIN_EXE_memory-recall");
+/// So many calls of tools of each kind.
+const CALLS: usize = 150;
 /// So many sessions hear all prompts.
 const SESSIONS: usize = 5;
 
@@ -75,4 +77,33 @@ fn store(shown: &str, count: u64, aim: u64) {
     time_row(&format!("  at a prompt, median of {}", prompts.len()), median(&mut prompts), unit, None);
     time_row("    99th percentile", percentile(&mut prompts, 99), unit, Some(aim));
     println!("    answered: {answers}");
+    acts(&home, shown, unit);
+}
+
+/// Calls of tools: most are about nothing that a note says, and some bring one.
+fn acts(home: &Home, shown: &str, unit: Duration) {
+    let call = |session: usize, command: &str| {
+        let more = format!(r#""tool_name":"Bash","tool_input":{{"command":"{command}"}}"#);
+        asked(home, &event("PreToolUse", session, home, &more))
+    };
+    let note = "---\nid: id__zzzzzz\ntitle: make test hangs\nscope: global\n---\n\nUse tools/rt.\n";
+    fs::write(notes::topics(home.path()).join("make-test id__zzzzzz.md"), note).unwrap();
+    let (first, _) = call(0, "true");
+    settle();
+    std::thread::sleep(SETTLED);
+    call(0, "true");
+    let (mut nothing, mut brought) = (Vec::new(), Vec::new());
+    for number in 0..CALLS {
+        let (taken, length) = call(number, &format!("cargo check --package p{number} 2>&1 | tail -{number}"));
+        assert_eq!(length, 0);
+        nothing.push(taken);
+        let (taken, length) = call(SESSIONS + number, "make -j4 test");
+        assert!(length > 100, "a note");
+        brought.push(taken);
+    }
+    time_row(&format!("  at a call after a new note, {shown} notes"), first, unit, None);
+    time_row("  at a call that no note is about, median", median(&mut nothing), unit, None);
+    time_row("    99th percentile", percentile(&mut nothing, 99), unit, Some(5));
+    time_row("  at a call that brings a note, median", median(&mut brought), unit, None);
+    time_row("    99th percentile", percentile(&mut brought, 99), unit, Some(15));
 }

@@ -97,6 +97,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
                 ("SessionStart", "memory-recall", json!(5)),
                 ("UserPromptSubmit", "memory-recall", json!(5)),
                 ("SubagentStart", "memory-recall", json!(5)),
+                ("PreToolUse", "memory-recall", json!(5)),
                 ("Stop", "memory-capture", json!(10)),
                 ("SessionEnd", "memory-capture", json!(10)),
             ],
@@ -106,6 +107,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("SessionStart", "memory-recall", json!(5)),
                 ("UserPromptSubmit", "memory-recall", json!(5)),
+                ("PreToolUse", "memory-recall", json!(5)),
                 ("Stop", "memory-capture", json!(10)),
                 ("Interrupt", "memory-capture", json!(3)),
                 ("SessionEnd", "memory-capture", json!(3)),
@@ -116,6 +118,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("sessionStart", "memory-recall", json!(5)),
                 ("userPromptSubmitted", "memory-recall", json!(5)),
+                ("preToolUse", "memory-recall", json!(5)),
                 ("preCompact", "memory-recall", json!(5)),
                 ("agentStop", "memory-capture", json!(10)),
                 ("sessionEnd", "memory-capture", json!(10)),
@@ -127,6 +130,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
             &[
                 ("SessionStart", "memory-recall", json!(5000)),
                 ("BeforeAgent", "memory-recall", json!(5000)),
+                ("AfterTool", "memory-recall", json!(5000)),
                 ("AfterAgent", "memory-capture", json!(10_000)),
                 ("SessionEnd", "memory-capture", json!(10_000)),
             ],
@@ -137,6 +141,7 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
                 ("SessionStart", "memory-recall", json!(5)),
                 ("UserPromptSubmit", "memory-recall", json!(5)),
                 ("SubagentStart", "memory-recall", json!(5)),
+                ("PostToolUse", "memory-recall", json!(5)),
                 ("Stop", "memory-capture", json!(10)),
                 ("SessionEnd", "memory-capture", json!(10)),
             ],

@@ -31,6 +31,7 @@ mod axe_rates;
 mod axe_run;
 mod axe_run_arguments;
 mod axe_runs;
+mod before_acts;
 mod budgets;
 mod capture_agents;
 mod capture_faults;

@@ -6,6 +6,9 @@ import subprocess
 from pathlib import Path
 
 
+LOOK = "cat web/app.txt"
+
+
 class Program:
     """One coding agent. `start` and `resume` are its arguments before the prompt."""
 
@@ -14,6 +17,7 @@ class Program:
     hooks = ()  # the files with our hooks
     start = resume = ()
     more_packages = ()
+    act = ()  # a tool with its arguments that shows web/app.txt, and the program's own before a prompt that may use it
     sub_agent = ()  # the tool that starts one, which one, and the arguments before a prompt that may use it
     preset = ""  # its LLM command, if there is one
     endless = ()  # errors after which it asks again until time is up
@@ -84,6 +88,7 @@ class ClaudeCode(Program):
     package, version = "@anthropic-ai/claude-code", "2.1.330"
     directory, hooks = ".claude", (".claude/settings.json",)
     start, resume = ("-p",), ("--continue", "-p")
+    act = ("Bash", {"command": LOOK, "description": "Look"}), "--allowedTools", "Bash", "-p"
     sub_agent = ("Agent", "general-purpose", "-p")
     preset = "claude"
 
@@ -110,6 +115,7 @@ class Codex(Program):
     # Hooks that nobody has trusted in the TUI are skipped otherwise.
     start = ("exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check")
     resume = ("exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "resume", "--last")
+    act = ("exec_command", {"cmd": LOOK}), *start
     preset = "codex"
 
     def arm(self, home):
@@ -147,6 +153,7 @@ class Gemini(Program):
     directory, hooks = ".gemini", (".gemini/settings.json",)
     start = ("--skip-trust", "-m", "gemini-2.5-flash", "-p")
     resume = ("--resume", "latest", *start)
+    act = ("run_shell_command", {"command": LOOK}), "--yolo", *start
     preset = "gemini"
 
     def arm(self, home):
@@ -170,6 +177,7 @@ class Opencode(Program):
     package, version = "opencode-ai", "1.18.33"
     directory, hooks = ".config/opencode", (".config/opencode/plugin/agent-memory.js",)
     start, resume = ("run",), ("run", "--continue")
+    act = ("bash", {"command": LOOK, "description": "Look"}), *start
     more_packages = (f"@opencode-ai/plugin@{version}",)
     preset, endless = "opencode", (429,)
 
@@ -215,6 +223,7 @@ class Copilot(Program):
     package, version = "@github/copilot", "1.0.102"
     directory, hooks = ".copilot", (".copilot/hooks/agent-memory.json",)
     start, resume = ("--allow-all-tools", "-p"), ("--continue", "--allow-all-tools", "-p")
+    act = ("bash", {"command": LOOK, "description": "Look"}), *start
 
     def configure(self, home, url):
         return {
@@ -239,6 +248,7 @@ class QwenCode(Program):
     package, version = "@qwen-code/qwen-code", "0.24.4"
     directory, hooks = ".qwen", (".qwen/settings.json",)
     start, resume = ("-p",), ("--continue", "-p")
+    act = ("run_shell_command", {"command": LOOK, "is_background": False}), "--yolo", "-p"
     sub_agent = ("agent", "looker", "--yolo", "-p")
 
     def configure(self, home, url):

@@ -60,6 +60,14 @@ export const AgentMemory = async ({ client, directory }) => {
         })
       } catch {}
     },
+    "tool.execute.after": async (input, output) => {
+      try {
+        if (subAgents.has(input.sessionID) || typeof output.output !== "string") return
+        const call = { tool_name: input.tool, tool_input: input.args ?? {} }
+        const text = await recall("PreToolUse", input.sessionID, directory, call)
+        if (text) output.output += `\n\n${text}`
+      } catch {}
+    },
     event: async ({ event }) => {
       try {
         const session = event.properties?.info

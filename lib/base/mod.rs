@@ -8,6 +8,7 @@ pub mod error;
 pub mod exec;
 pub mod fields;
 pub mod file;
+pub mod glob;
 pub mod http;
 pub mod json_rpc;
 pub mod json_schema;

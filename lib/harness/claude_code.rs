@@ -69,7 +69,7 @@ pub(super) static SPEC: Spec = Spec {
         may_print: true,
     },
     past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
-    events: EVENTS,
+    events: &[START, PROMPT, SUB_AGENT, hook("PreToolUse", When::Act, 5), STOP, SESSION_END, PRE_COMPACT],
     install: Install::Settings(Settings {
         switches: DISABLE_ALL,
         plugins: Some("enabledPlugins"),
@@ -84,15 +84,13 @@ pub(super) static SPEC: Spec = Spec {
     )),
 };
 
-pub(super) const EVENTS: &[HookEvent] = &[
-    hook("SessionStart", When::Start, 5),
-    hook("UserPromptSubmit", When::Prompt, 5),
-    hook("SubagentStart", When::SubAgent, 5),
-    hook("Stop", When::End, 10),
-    // Without one it gets 1.5 s.
-    hook("SessionEnd", When::End, 10),
-    understood("PreCompact", When::End),
-];
+pub(super) const START: HookEvent = hook("SessionStart", When::Start, 5);
+pub(super) const PROMPT: HookEvent = hook("UserPromptSubmit", When::Prompt, 5);
+pub(super) const SUB_AGENT: HookEvent = hook("SubagentStart", When::SubAgent, 5);
+pub(super) const STOP: HookEvent = hook("Stop", When::End, 10);
+// Without a timeout it gets 1.5 s.
+pub(super) const SESSION_END: HookEvent = hook("SessionEnd", When::End, 10);
+pub(super) const PRE_COMPACT: HookEvent = understood("PreCompact", When::End);
 
 const TOOLS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Shell, &["Bash", "PowerShell"]),

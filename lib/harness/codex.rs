@@ -9,7 +9,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content::{self, ContentPart};
-use crate::harness::context::ContextFiles;
+use crate::harness::context::{ContextFiles, Limit};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
@@ -59,7 +59,11 @@ pub(super) static SPEC: Spec = Spec {
     name: "codex",
     title: "Codex",
     home: HOME,
-    reads: ContextFiles { instead: Some("AGENTS.override.md"), ..ContextFiles::AGENTS },
+    reads: ContextFiles {
+        instead: Some("AGENTS.override.md"),
+        limit: Some(Limit { file: "config.toml", key: "project_doc_max_bytes", usual: 32 << 10 }),
+        ..ContextFiles::AGENTS
+    },
     // Which of these are set depends on the sandbox and on how it was installed.
     marks: &[
         "CODEX_THREAD_ID",
@@ -86,6 +90,7 @@ pub(super) static SPEC: Spec = Spec {
     events: &[
         hook("SessionStart", When::Start, 5),
         hook("UserPromptSubmit", When::Prompt, 5),
+        hook("PreToolUse", When::Act, 5),
         hook("Stop", When::End, 10),
         hook("SessionEnd", When::End, 3),
         understood("PreCompact", When::End),
@@ -119,7 +124,11 @@ pub(super) static SPEC: Spec = Spec {
 const TOOLS: &[(ToolKind, &[&str])] = &[
     (
         ToolKind::Shell,
-        &["container.exec", "exec_command", "local_shell", "local_shell_call", "shell", "shell_command"],
+        // Hooks call it Bash.
+        &[
+            "Bash", "container.exec", "exec_command", "local_shell", "local_shell_call", "shell",
+            "shell_command",
+        ],
     ),
     (ToolKind::Running, &["write_stdin"]),
     (ToolKind::Read, &["read_file", "view_image"]),

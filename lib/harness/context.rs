@@ -3,8 +3,10 @@
 //! All of it was seen in the requests of the real programs, see `.ci/real/arrangements.py`.
 
 use crate::base::env::Env;
+use crate::base::text::border;
 use crate::base::text::fences::{Fence, fence};
 use crate::base::{file, reach, repository};
+use crate::harness::recalled::{END, START};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,37 @@ pub struct ContextFiles {
     pub imports: Imports,
     /// Its settings may name other files.
     pub named: Option<NamedFiles>,
+    /// It cuts the project's off behind so many bytes in all, from the top of the repository on.
+    pub limit: Option<Limit>,
+}
+
+/// A number of bytes that a key of its settings, in TOML below its home, sets.
+pub struct Limit {
+    pub file: &'static str,
+    pub key: &'static str,
+    pub usual: usize,
+}
+
+impl Limit {
+    fn of(&self, home: Option<&Path>) -> Option<usize> {
+        let bytes = reach::within(&home?.join(self.file), |path| file::read(path, CAP)).ok()?.ok()?;
+        let settings: toml::Table = toml::from_str(std::str::from_utf8(&bytes).ok()?).ok()?;
+        usize::try_from(settings.get(self.key)?.as_integer()?).ok()
+    }
+}
+
+/// Keeps so many bytes of the texts, the last one first. A section that is cut ends there, so that what stands before the cut is
+/// known.
+fn cut(texts: &mut [String], mut left: usize) {
+    for text in texts.iter_mut().rev() {
+        if text.len() > left {
+            text.truncate(border(text, left));
+            if text.contains(START) && !text.contains(END) {
+                *text = format!("{}\n{END}\n", &text[..text.rfind('\n').unwrap_or_default()]);
+            }
+        }
+        left = left.saturating_sub(text.len());
+    }
 }
 
 /// Up to where it looks for them.
@@ -72,12 +105,13 @@ impl ContextFiles {
         above: Above::Repository,
         imports: Imports::Nothing,
         named: None,
+        limit: None,
     };
 
     /// What they say in a session in `cwd`, with what they import. `home` is the program's. What does not answer says nothing.
     pub fn texts(&'static self, home: Option<&Path>, env: &Env, cwd: &Path) -> Vec<String> {
         let users = env.home().map(Path::to_path_buf);
-        let names = self.names(home, cwd);
+        let (dir, names) = (home, self.names(home, cwd));
         let (of_home, users_home) = (names.clone(), users.clone());
         let own = home.and_then(|home| {
             let texts = reach::within(home, move |home| {
@@ -103,7 +137,11 @@ impl ContextFiles {
             self.find(&self.dirs(&cwd, top), &lists(self.project, names), &mut found);
             found.texts
         });
-        own.into_iter().chain(project.unwrap_or_default()).collect()
+        let mut project = project.unwrap_or_default();
+        if let Some(limit) = &self.limit {
+            cut(&mut project, limit.of(dir).unwrap_or(limit.usual));
+        }
+        own.into_iter().chain(project).collect()
     }
 
     /// The names that the program's settings have for its files, with its own if it reads these too.
@@ -231,4 +269,24 @@ fn imported(text: &str) -> Vec<&str> {
         }
     }
     paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_off_is_not_known_and_what_stands_before_is() {
+        let section = format!("{START}\n### A (id__AAAAAA)\n\none\n\n### B (id__BBBBBB)\n\ntwo\n{END}\n");
+        // As found: the nearest first. The farthest one has its bytes first.
+        let mut texts = [section.clone(), "top\n".to_owned()];
+        cut(&mut texts, section.len() + 4);
+        assert_eq!(texts, [section.clone(), "top\n".to_owned()]);
+        let two = section.find("two").unwrap();
+        cut(&mut texts, two + 4 + 1);
+        let kept = &section[..section.find("\ntwo").unwrap()];
+        assert_eq!(texts[0], format!("{kept}\n{END}\n"));
+        cut(&mut texts, 2);
+        assert_eq!(texts[1], "to");
+    }
 }

@@ -54,6 +54,7 @@ pub(super) static SPEC: Spec = Spec {
     events: &[
         hook("sessionStart", When::Start, 5),
         hook("userPromptSubmitted", When::Prompt, 5),
+        hook("preToolUse", When::Act, 5),
         hook("preCompact", When::Forgetting, 5),
         hook("agentStop", When::End, 10),
         hook("sessionEnd", When::End, 10),

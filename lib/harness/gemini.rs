@@ -87,6 +87,8 @@ pub(super) static SPEC: Spec = Spec {
     events: &[
         hook("SessionStart", When::Start, 5000),
         hook("BeforeAgent", When::Prompt, 5000),
+        // It does not pass on what it is told before a call.
+        hook("AfterTool", When::Act, 5000),
         hook("AfterAgent", When::End, 10_000),
         hook("SessionEnd", When::End, 10_000),
         understood("PreCompress", When::End),

@@ -16,7 +16,7 @@ use crate::harness::parts::Message;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
     Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
-    ToolKind, has,
+    ToolKind, When, has, understood,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -72,7 +72,7 @@ pub(super) static SPEC: Spec = Spec {
         "opencode.db",
         stored,
     ),
-    events: &[],
+    events: &[understood("PreToolUse", When::Act)],
     // It reads both directories.
     install: Install::Files(&[OwnFile {
         dirs: &["plugin", "plugins"],

@@ -5,6 +5,8 @@ use crate::base::error::{Error, Result};
 use crate::base::fields::{brief, kind};
 use crate::base::reach;
 use crate::base::text::one_line;
+use crate::harness::tool;
+use crate::harness::turn::ToolCall;
 use serde_json::{Map, Value};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,14 @@ impl Payload {
     pub fn sub_agent(&self) -> Result<Option<&str>> {
         let mut texts = ["agent_id", "agentId"].iter().map(|key| self.text(key));
         texts.find(|text| !matches!(text, Ok(None))).unwrap_or(Ok(None))
+    }
+
+    /// The call of a tool that a hook is about.
+    pub fn call(&self) -> Option<ToolCall> {
+        let name = ["tool_name", "toolName"].iter().find_map(|key| self.text(key).ok().flatten())?;
+        let input = ["tool_input", "toolArgs"].iter().find_map(|key| self.0.get(*key))?;
+        let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+        Some(tool::call(name, &input).call)
     }
 
     pub fn has(&self, key: &str) -> bool {

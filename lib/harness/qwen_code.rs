@@ -7,7 +7,7 @@
 
 use crate::base::error::Result;
 use crate::harness::chain::Withdrawn;
-use crate::harness::claude_code::EVENTS;
+use crate::harness::claude_code::{PRE_COMPACT, PROMPT, SESSION_END, START, STOP, SUB_AGENT};
 use crate::harness::content::ContentPart;
 use crate::harness::context::{Above, ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{matching, sessions_in};
@@ -18,7 +18,7 @@ use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
     Capture, DISABLE_ALL, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind,
-    has,
+    When, has, hook,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -60,7 +60,8 @@ pub(super) static SPEC: Spec = Spec {
         may_print: false,
     },
     past: PastSource::Files(RUNTIME, &["projects/*/chats/*.jsonl"]),
-    events: EVENTS,
+    // It does not pass on what it is told before a call.
+    events: &[START, PROMPT, SUB_AGENT, hook("PostToolUse", When::Act, 5), STOP, SESSION_END, PRE_COMPACT],
     install: Install::Settings(Settings { has_comments: true, switches: DISABLE_ALL, ..Settings::GROUPS }),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &[] },

@@ -199,6 +199,8 @@ pub enum When {
     Forgetting,
     /// A sub-agent begins its work.
     SubAgent,
+    /// A tool is called: what is given now reaches the model together with the result, in every program.
+    Act,
     /// The end of a turn, of a session, of a context that is about to be compacted.
     End,
 }
@@ -365,6 +367,11 @@ impl Spec {
         let fixed = patterns.iter().filter_map(|pattern| pattern.split('*').next());
         let dirs = fixed.filter_map(|below| reach::real(&home.dir(env)?.join(below)));
         reach::real(session).is_some_and(|session| dirs.into_iter().any(|dir| session.starts_with(dir)))
+    }
+
+    /// A hook of ours hears of the calls of tools.
+    pub fn hears_acts(&self) -> bool {
+        self.events.iter().any(|event| event.when == When::Act)
     }
 
     /// The events of hooks at which something has ended.

@@ -319,7 +319,8 @@ fn is_made(note: &Note, proposal: &Proposal) -> bool {
             is_accepted(meta)
                 && meta.title == one_line(&draft.title)
                 && meta.summary == one_line(&draft.summary)
-                && (&meta.tags, meta.scope, meta.until) == (&draft.tags, draft.scope, draft.until)
+                && (&meta.tags, &meta.paths) == (&draft.tags, &draft.paths)
+                && (meta.scope, meta.until) == (draft.scope, draft.until)
                 && note.entry.body() == whole_lines(&draft.body).as_bytes()
         }
     }
@@ -368,6 +369,7 @@ fn changed<P: Persistence>(
                 meta.title.clone_from(&draft.title);
                 meta.summary.clone_from(&draft.summary);
                 meta.tags.clone_from(&draft.tags);
+                meta.paths.clone_from(&draft.paths);
                 (meta.scope, meta.until) = (draft.scope, draft.until);
                 add_missing(&mut meta.sources, draft.sources.iter().cloned());
                 if meta.status == Status::Captured {
@@ -409,6 +411,9 @@ fn text_of(draft: &Draft) -> String {
     }
     if !draft.tags.is_empty() {
         text += &format!("tags: {}\n", draft.tags.join(" "));
+    }
+    if !draft.paths.is_empty() {
+        text += &format!("paths: {}\n", one_line(&draft.paths.join(" ")));
     }
     let repos = repos(&draft.sources);
     text += &match (draft.scope, repos.is_empty()) {

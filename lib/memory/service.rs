@@ -2,6 +2,7 @@
 //! a reader is shown in `section` and `recall`.
 
 use crate::base::error::{Error, Result};
+use crate::base::glob;
 use crate::base::repository;
 use crate::base::text::{visible, whole_lines};
 use crate::memory::pipeline::reply::Text;
@@ -98,6 +99,8 @@ pub struct Patch {
     pub body: Option<String>,
     pub add_tags: Vec<String>,
     pub drop_tags: Vec<String>,
+    pub add_paths: Vec<String>,
+    pub drop_paths: Vec<String>,
     pub status: Option<Status>,
     pub tier: Option<Tier>,
     pub scope: Option<Scope>,
@@ -346,6 +349,10 @@ impl<P: Persistence> NoteService<P> {
         if !is_changed {
             return Ok(Changed::Same(note));
         }
+        if entry.meta().paths.len() > note.entry.meta().paths.len().max(glob::MOST) {
+            return Err(Error::usage(format!("{id} would have more than {} paths", glob::MOST))
+                .hint("widen one of them, or remove one with --path -GLOB"));
+        }
         if let Author::Agent(session) = author {
             if let Some(kept) = note.entry.kept().filter(|_| entry.meta().tier != note.entry.meta().tier) {
                 let why = format!("how much is shown of {id} is a person's decision: {}", kept.reason());
@@ -389,7 +396,7 @@ impl<P: Persistence> NoteService<P> {
         entry.set_body(whole_lines(patch.body.as_ref().unwrap_or(&draft.body)).as_bytes());
         entry.update(|meta| {
             (meta.title, meta.summary, meta.tags) = (draft.title, draft.summary, draft.tags);
-            (meta.scope, meta.until) = (draft.scope, draft.until);
+            (meta.scope, meta.until, meta.paths) = (draft.scope, draft.until, draft.paths);
             patch.apply(meta);
         })?;
         Ok(Some(entry))
@@ -466,7 +473,7 @@ fn needs_a_person(note: &Note, entry: &Entry) -> Vec<String> {
     let (old, new) = (note.entry.meta(), entry.meta());
     let is_other = text_of(old) != text_of(new)
         || note.entry.body() != entry.body()
-        || (old.scope, old.until) != (new.scope, new.until);
+        || (old.scope, old.until, &old.paths) != (new.scope, new.until, &new.paths);
     if !is_other {
         return Vec::new();
     }
@@ -505,6 +512,8 @@ impl Patch {
         }
         meta.tags.retain(|tag| !self.drop_tags.contains(tag));
         add_missing(&mut meta.tags, self.add_tags.iter().cloned());
+        meta.paths.retain(|path| !self.drop_paths.contains(path));
+        add_missing(&mut meta.paths, self.add_paths.iter().cloned());
         meta.scope = self.scope.unwrap_or(meta.scope);
         meta.pinned = self.pinned.unwrap_or(meta.pinned);
         meta.until = self.until.unwrap_or(meta.until);

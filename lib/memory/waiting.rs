@@ -304,6 +304,7 @@ mod tests {
         let draft = Draft {
             title: title.to_owned(),
             summary: String::new(),
+            paths: Vec::new(),
             tags: Vec::new(),
             scope: Scope::Repo,
             until: None,

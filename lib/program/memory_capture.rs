@@ -257,8 +257,9 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
     let reasons: Vec<String> = reach.into_iter().chain(unproven).collect();
     let now = cx.env.now().as_millisecond();
     if waits_as_a_whole {
-        let (summary, sources) = (String::new(), vec![source.clone()]);
-        let draft = Draft { title: title.clone(), summary, tags, scope, until: None, body, sources };
+        let (summary, paths, sources) = (String::new(), Vec::new(), vec![source.clone()]);
+        let (name, until) = (title.clone(), None);
+        let draft = Draft { title: name, summary, tags, paths, scope, until, body, sources };
         let proposal = Proposal {
             entry: Some(draft),
             reasons,

@@ -178,6 +178,8 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
         Ok(true) => {
             if let Some(root) = &root {
                 recall::sweep(root);
+                // Then the first call of a tool does it.
+                let _ = recall::refresh(root);
                 Health::change(root, |health| health.end_after(TroubleKind::Recall, QUIET, cx.env.now()));
                 write_cache(root, config);
             }

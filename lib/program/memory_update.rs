@@ -1,7 +1,8 @@
 //! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, flag, path as file, value};
 use crate::base::error::{Error, Result};
+use crate::base::glob;
 use crate::base::text::{one_line, visible};
 use crate::config::memory::Redact;
 use crate::memory::redact::Redactor;
@@ -20,8 +21,9 @@ pub(super) const ABOUT: About = About {
     flags: &[
         value("title", "TITLE", "a new title; the file is renamed to match"),
         value("summary", "TEXT", "one line, shown where the note itself is not"),
-        path("body", "FILE", "a new text, from FILE or from stdin (-)"),
+        file("body", "FILE", "a new text, from FILE or from stdin (-)"),
         value("tag", "+T|-T", "add or remove a tag; repeatable"),
+        value("path", "+GLOB|-GLOB", "add or remove files that it is about; repeatable"),
         STATUS,
         TIER,
         SCOPE,
@@ -91,6 +93,7 @@ fn patch(args: &Args) -> Result<Patch> {
         match flag {
             "pin" | "unpin" => patch.pinned = Some(flag == "pin"),
             "tag" => tag(value, &mut patch)?,
+            "path" => path(value, &mut patch)?,
             _ => {}
         }
     }
@@ -127,18 +130,36 @@ fn until(word: &str) -> Result<Option<Date>> {
 }
 
 fn tag(word: &str, patch: &mut Patch) -> Result<()> {
-    match (word.strip_prefix('+'), word.strip_prefix('-')) {
-        (Some(word), _) => patch.add_tags.push(wanted_tag("option \"--tag\"", word)?),
+    match signed("--tag", word)? {
+        ('+', word) => patch.add_tags.push(wanted_tag("option \"--tag\"", word)?),
         // A note that a person edited may have a tag that is not valid.
-        (_, Some(word)) => {
-            patch.drop_tags.push(wanted_tag("option \"--tag\"", word).unwrap_or(word.to_owned()))
-        }
-        (None, None) => {
-            return Err(Error::usage(format!("option \"--tag\": \"{word}\" has no sign"))
-                .hint(format!("write +{word} to add it, -{word} to remove it")));
-        }
+        (_, word) => patch.drop_tags.push(wanted_tag("option \"--tag\"", word).unwrap_or(word.to_owned())),
     }
     Ok(())
+}
+
+fn path(word: &str, patch: &mut Patch) -> Result<()> {
+    match signed("--path", word)? {
+        ('+', glob) => match glob::fault(glob) {
+            None => patch.add_paths.push(glob.to_owned()),
+            Some(fault) => {
+                let why = format!("option \"--path\": \"{}\" {fault}", one_line(glob, 80));
+                return Err(Error::usage(why).hint("write it like src/db/**, *.sql or tools/"));
+            }
+        },
+        (_, glob) => patch.drop_paths.push(glob.to_owned()),
+    }
+    Ok(())
+}
+
+/// What is added (`+`), or removed (`-`).
+fn signed<'a>(flag: &str, word: &'a str) -> Result<(char, &'a str)> {
+    let signed = ['+', '-'].into_iter().find_map(|sign| Some((sign, word.strip_prefix(sign)?)));
+    signed.ok_or_else(|| {
+        let word = one_line(word, 80);
+        Error::usage(format!("option \"{flag}\": \"{word}\" has no sign"))
+            .hint(format!("write +{word} to add it, -{word} to remove it"))
+    })
 }
 
 fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<()> {
@@ -146,6 +167,8 @@ fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<(
     let whole = patch.add_tags.len();
     // A mark is no tag.
     patch.add_tags.retain(|tag| redactor.cleaned(tag) == *tag);
+    // Nor a path.
+    patch.add_paths.retain(|path| redactor.cleaned(path) == *path);
     if patch.add_tags.len() < whole {
         reporter.warn("option \"--tag\": a tag that looks like a secret is left out");
     }

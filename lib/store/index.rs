@@ -195,6 +195,12 @@ impl NoteCache {
         self.records.len()
     }
 
+    /// Since it was written, no name of a note in use was added, removed, or given to another file.
+    pub fn knows_all_names(&self) -> bool {
+        let changed = self.dirs[0].as_ref().and_then(Dir::changed);
+        self.file.is_some() && changed.is_some_and(|changed| changed < self.settled)
+    }
+
     /// The notes as they were, whether their files are the same or not.
     pub fn all(&self) -> impl Iterator<Item = KnownNote<'_>> {
         (0..self.records.len()).map(|index| KnownNote { cache: self, index })

@@ -129,6 +129,8 @@ pub struct Draft {
     pub summary: String,
     #[serde(default)]
     pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
     pub scope: Scope,
     pub until: Option<Date>,
     pub body: String,
@@ -150,15 +152,15 @@ pub struct Evidence {
 impl Draft {
     /// The note as it is.
     pub fn of(entry: &Entry) -> Draft {
-        let Meta { title, summary, tags, scope, until, sources, .. } = entry.meta().clone();
+        let Meta { title, summary, tags, paths, scope, until, sources, .. } = entry.meta().clone();
         let body = String::from_utf8_lossy(entry.body()).into_owned();
-        Draft { title, summary, tags, scope, until, body, sources }
+        Draft { title, summary, tags, paths, scope, until, body, sources }
     }
 
     /// What a new note with this text says of itself.
     pub fn meta(&self, id: EntryId) -> Meta {
-        let Draft { title, summary, tags, scope, until, sources, .. } = self.clone();
-        Meta { title, summary, tags, scope, until, sources, ..Meta::new(id) }
+        let Draft { title, summary, tags, paths, scope, until, sources, .. } = self.clone();
+        Meta { title, summary, tags, paths, scope, until, sources, ..Meta::new(id) }
     }
 
     /// They say the same. Where it was said does not matter.
@@ -316,6 +318,7 @@ mod tests {
             title: "Port".to_owned(),
             summary: String::new(),
             tags: Vec::new(),
+            paths: Vec::new(),
             scope: Scope::Repo,
             until: None,
             body: body.to_owned(),

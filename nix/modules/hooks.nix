@@ -47,6 +47,7 @@ let
       SessionEnd = group { } capture 10;
     };
   sub-agents = harness: { SubagentStart = group { } (commands harness).recall 5; };
+  acts = harness: event: { ${event} = group { } (commands harness).recall 5; };
 in
 {
   amp.configFiles = {
@@ -54,12 +55,13 @@ in
     "amp/skills/agent-memory/SKILL.md".text = builtins.readFile ../../examples/amp/SKILL.md;
   };
   claude-code.homeFiles.".claude/settings.json".settings.hooks =
-    claude "claude-code" // sub-agents "claude-code";
+    claude "claude-code" // sub-agents "claude-code" // acts "claude-code" "PreToolUse";
   codex.homeFiles.".codex/hooks.json".settings.hooks =
     let
       inherit (commands "codex") capture;
     in
     claude "codex"
+    // acts "codex" "PreToolUse"
     // {
       Interrupt = group { } capture 3;
       SessionEnd = group { } capture 3;
@@ -79,6 +81,7 @@ in
       hooks = {
         sessionStart = hook recall 5;
         userPromptSubmitted = hook recall 5;
+        preToolUse = hook recall 5;
         preCompact = hook recall 5;
         agentStop = hook capture 10;
         sessionEnd = hook capture 10;
@@ -104,11 +107,12 @@ in
     {
       SessionStart = group { name = "memory-recall"; } recall 5000;
       BeforeAgent = group { name = "memory-recall"; } recall 5000;
+      AfterTool = group { name = "memory-recall"; } recall 5000;
       AfterAgent = group { name = "memory-capture"; } capture 10000;
       SessionEnd = group { name = "memory-capture"; } capture 10000;
     };
   opencode.configFiles."opencode/plugin/agent-memory.js".text =
     plugin ../../examples/opencode/memory.js;
   qwen-code.homeFiles.".qwen/settings.json".settings.hooks =
-    claude "qwen-code" // sub-agents "qwen-code";
+    claude "qwen-code" // sub-agents "qwen-code" // acts "qwen-code" "PostToolUse";
 }

@@ -90,9 +90,12 @@ pub struct Sync {
 
 /// What the hooks of programs are given.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Recall {
     /// Sub-agents get the notes that match their task.
     pub subagents: bool,
+    /// A note that is about a file or a command comes with the call of a tool that concerns it.
+    pub before_acts: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -30,6 +30,7 @@ impl Judge<'_> {
             title: one_line(&clean(title)),
             summary: String::new(),
             tags: tags.clone(),
+            paths: Vec::new(),
             scope: if is_for_all { Scope::Global } else { Scope::Repo },
             until: None,
             body: clean(body),
@@ -82,7 +83,7 @@ impl Judge<'_> {
         add_missing(&mut text.tags, self.in_use(entry.text.tags.iter()));
         let scope = if captured.context.repo.is_some() { *scope } else { Scope::Global };
         let id = new_id(&text.title, created_at, &mut self.known.ids);
-        let draft = self.draft(text, scope, None, &entry.sources);
+        let draft = self.draft(text, scope, None, entry);
         Some(PlannedChange::Note(Box::new(PlannedNote::new(id, draft, By::Person, created_at))))
     }
 

@@ -176,7 +176,8 @@ impl Gatherer<'_> {
                 // The id of a document's part says how far it was read, which the reader must know.
                 let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
                 let from = tracker.of(&turn);
-                let (passage, cut) = self.shown(turn, from, &mut outputs);
+                let (shown, cut) = self.shown(turn, from, &mut outputs);
+                let passage = Passage { touched: tracker.touched(), ..shown };
                 writer.turn(passage, hash, cut).inspect_err(|_| is_unwritten = true)
             })
         });

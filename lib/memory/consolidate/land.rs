@@ -12,6 +12,7 @@
 //! `memory::outside` knows 3, `memory::record` knows 4 and 7. Besides, an update waits that cannot be made safely: it would
 //! lose facts, or the note is not as the model saw it.
 
+use crate::base::glob;
 use crate::base::text::{counted, one_line as brief, visible, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::pending::is_in_one_of;
@@ -111,7 +112,7 @@ impl Judge<'_> {
             // It was not even listed in the prompt.
             None => {
                 let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.flatten());
-                let draft = self.draft(text, scope, until, &proposed.sources);
+                let draft = self.draft(text, scope, until, proposed);
                 self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])
             }
         }
@@ -122,7 +123,7 @@ impl Judge<'_> {
         let until = proposed.until.flatten();
         let reasons = self.risks(proposed, &text, None);
         if !reasons.is_empty() {
-            let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, &proposed.sources);
+            let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, proposed);
             return self.waits(Op::Create, None, Some(draft), proposed, reasons);
         }
         let has_repo = self.sources(&proposed.sources).iter().any(|source| source.repo.is_some());
@@ -136,7 +137,11 @@ impl Judge<'_> {
         let by = self.known.record.by(&text.note(), None);
         let id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         let scope = if is_own { Scope::Global } else { Scope::Repo };
-        let draft = self.draft(text, scope, until, &proposed.sources);
+        let mut draft = self.draft(text, scope, until, proposed);
+        if is_own {
+            // They would be the model's word, too, and decide where the rule is shown.
+            draft.paths.clear();
+        }
         let outside = self.outside(by, proposed);
         let note = PlannedNote { outside, ..PlannedNote::new(id, draft, by, self.created_at()) };
         let widens = (is_for_all && !is_own).then(|| Reason {
@@ -152,10 +157,17 @@ impl Judge<'_> {
         let old = Text::of(&known.entry);
         let until = proposed.until.unwrap_or(meta.until);
         let scope = proposed.scope.unwrap_or(meta.scope);
+        let guarded = self.guarded(id, known);
+        // An update adds paths, but to a note of the person's own, and takes none away.
+        let mut paths = meta.paths.clone();
+        if guarded.is_none() {
+            add_missing(&mut paths, self.paths(proposed, &text.title));
+            paths.truncate(glob::MOST);
+        }
         let mut reasons: Vec<Reason> = self.standing(id, known, &old).into_iter().map(Reason::told).collect();
         reasons.extend(self.loss(proposed, &old, &text, id));
         reasons.extend(self.risks(proposed, &text, Some(&old)));
-        if let Some(whose) = self.guarded(id, known) {
+        if let Some(whose) = guarded {
             match self.why_not_own(proposed, &old, &text, until != meta.until) {
                 // A tag may be an order.
                 None => text.tags.clone_from(&meta.tags),
@@ -172,7 +184,7 @@ impl Judge<'_> {
             // An update adds tags and takes none away.
             let new = std::mem::replace(&mut text.tags, meta.tags.clone());
             add_missing(&mut text.tags, new);
-            let draft = self.draft(text, scope, until, &proposed.sources);
+            let draft = Draft { paths, ..self.draft(text, scope, until, proposed) };
             return self.waits(Op::Update, Some(id), Some(draft), proposed, reasons);
         }
         let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
@@ -183,7 +195,7 @@ impl Judge<'_> {
         let new_id = new_id(&text.title, self.created_at(), &mut self.known.ids);
         // What holds everywhere is not narrowed by a model.
         let scope = if widens || scope == Scope::Repo { meta.scope } else { scope };
-        let mut draft = self.draft(text, scope, until, &proposed.sources);
+        let mut draft = Draft { paths, ..self.draft(text, scope, until, proposed) };
         // What was said in one repository about another's note does not show it here.
         if !self.is_here(meta) {
             draft.sources.iter_mut().for_each(|source| (source.repo, source.cwd) = (None, None));
@@ -407,9 +419,32 @@ impl Judge<'_> {
     }
 
     /// The new text of a note, as it waits.
-    pub(super) fn draft(&self, text: Text, scope: Scope, until: Option<Date>, sources: &[String]) -> Draft {
+    pub(super) fn draft(
+        &mut self,
+        text: Text,
+        scope: Scope,
+        until: Option<Date>,
+        proposed: &Proposed,
+    ) -> Draft {
         let Text { title, summary, tags, body } = text;
-        Draft { title, summary, tags, scope, until, body, sources: self.sources(sources) }
+        let (paths, sources) = (self.paths(proposed, &title), self.sources(&proposed.sources));
+        Draft { title, summary, tags, paths, scope, until, body, sources }
+    }
+
+    /// The patterns that match a file which the sessions touched: a model may name any.
+    fn paths(&mut self, proposed: &Proposed, title: &str) -> Vec<String> {
+        let (mut paths, touched) = (Vec::new(), &self.known.record.touched);
+        for path in &proposed.paths {
+            let is_clean = self.redactor.cleaned(path) == *path;
+            match touched.iter().any(|file| glob::matches(path, file)) {
+                true if is_clean => add_missing(&mut paths, [path.clone()]),
+                _ => self.warnings.push(format!(
+                    "\"{title}\": no file of the session matches \"{}\", which is left out",
+                    brief(path, QUOTED)
+                )),
+            }
+        }
+        paths
     }
 
     fn proposal(&self, op: Op, note: Option<&EntryId>, entry: Option<Draft>) -> Proposal {

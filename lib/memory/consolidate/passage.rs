@@ -34,6 +34,9 @@ pub struct Passage {
     /// Where a tool's output comes from.
     #[serde(default, skip_serializing_if = "Provenance::is_inside")]
     pub from: Provenance,
+    /// The files of the repository that a tool read or wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touched: Vec<String>,
 }
 
 /// What stands before every line of a tool's input and output.
@@ -110,6 +113,7 @@ impl Passage {
     /// Notes down who said it. Title and body of a captured note were written apart.
     pub(super) fn record(&self, record: &mut Record, is_shown: bool, is_note: bool) {
         let turn = is_shown.then_some(self.number);
+        record.touched.extend(self.touched.iter().cloned());
         // More was said than is shown, and quotes are taken from what is shown.
         if let Some((text, at)) = &self.full {
             let (input, output) = text.split_at(*at);

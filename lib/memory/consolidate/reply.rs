@@ -2,6 +2,7 @@
 //! the faults go back to it once.
 
 use crate::base::fields::{Fields, brief, shown};
+use crate::base::glob;
 use crate::base::text::border;
 use crate::memory::pipeline::reply::{
     SUMMARY_CAP, Text, array, element, elements, few, fits, opened, or_empty,
@@ -40,6 +41,8 @@ pub(super) struct Proposed {
     /// What it replaces, as the model named it.
     pub(super) update: Option<String>,
     pub(super) text: Text,
+    /// Patterns of the files that it is about.
+    pub(super) paths: Vec<String>,
     /// `None`: as it is, of a new note `repo`.
     pub(super) scope: Option<Scope>,
     /// The last day on which it holds; `Some(None)`: without end. `None`: as it is.
@@ -155,10 +158,12 @@ fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<Stri
     let body = fields.text("body").filter(|body| fits(fields, "body", body, BODY_CAP));
     let until = until(fields);
     let gone = gone(fields);
+    let paths = listed(fields, "paths", warnings);
+    let paths = paths.iter().filter_map(Value::as_str).take(glob::MOST).map(str::to_owned).collect();
     let evidence = evidence(fields, warnings);
     let sources = sources(fields, shown);
     let text = Text { title: title?, summary: summary?, tags: tags?, body: body? };
-    Some(Proposed { label, update, text, scope: scope?, until, gone, evidence, sources })
+    Some(Proposed { label, update, text, paths, scope: scope?, until, gone, evidence, sources })
 }
 
 fn retired(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Retired> {

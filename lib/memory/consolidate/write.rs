@@ -235,6 +235,7 @@ fn updated(old: &Entry, note: &PlannedNote, draft: &Draft, at: i64) -> Result<En
         meta.title.clone_from(&draft.title);
         meta.summary.clone_from(&draft.summary);
         add_missing(&mut meta.tags, draft.tags.iter().cloned());
+        meta.paths.clone_from(&draft.paths);
         for source in &draft.sources {
             let place =
                 |source: &Source| (source.harness.clone(), source.thread_id.clone(), source.repo.clone());

@@ -1,6 +1,7 @@
 //! What becomes of a note's front matter.
 
 use crate::base::error::Result;
+use crate::base::glob;
 use crate::memory::pipeline::reply::Text;
 use crate::store::entry::{Entry, EntryId, Meta, Status, Tier, add_missing};
 
@@ -21,6 +22,8 @@ pub(super) fn fill(meta: &mut Meta, text: &Text, at: i64) {
 pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
     if is_said {
         add_missing(&mut meta.tags, other.tags.iter().cloned());
+        add_missing(&mut meta.paths, other.paths.iter().cloned());
+        meta.paths.truncate(glob::MOST);
         add_missing(&mut meta.outside, other.outside.iter().cloned());
         add_missing(&mut meta.sources, other.sources.iter().cloned());
     }
@@ -72,6 +75,7 @@ pub(super) fn part_of(old: &Meta, id: &EntryId, part: &Text, at: i64) -> Entry {
         until: old.until,
         status: old.status,
         tags: if part.tags.is_empty() { old.tags.clone() } else { Vec::new() },
+        paths: old.paths.clone(),
         sources: old.sources.clone(),
         outside: old.outside.clone(),
         created_at: at,

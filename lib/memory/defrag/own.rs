@@ -36,8 +36,9 @@ pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i
     let Some(first) = old.first().map(Entry::meta) else { return Vec::new() };
     let proposal = |op: Op, note: Option<&Entry>, text: Option<&Text>, reasons: &[String]| {
         let draft = text.cloned().map(|Text { title, summary, tags, body }| {
-            let (scope, until, sources) = (first.scope, first.until, sources.clone());
-            Draft { title, summary, tags, scope, until, body, sources }
+            let (paths, scope, until, sources) =
+                (first.paths.clone(), first.scope, first.until, sources.clone());
+            Draft { title, summary, tags, paths, scope, until, body, sources }
         });
         // The id is made from the title of the new text, or from the note's id.
         let note_id = note.map(|note| note.meta().id.clone());

@@ -41,6 +41,10 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         let what = format!("{title} has no hook that runs {}; {seen}", status.missing.join(" or "));
         to.warning(Check::Hooks, &status.file, what, mend.as_str());
     }
+    if let Some(event) = status.missing_act.filter(|_| cx.config.recall.before_acts) {
+        let what = format!("{title} has no hook at {event}: no note comes with the call of a tool");
+        to.warning(Check::Hooks, &status.file, what, mend.as_str());
+    }
     for program in &status.gone {
         let what = format!("the hooks of {title} run \"{program}\", which does not exist; {seen}");
         to.warning(Check::Hooks, &status.file, what, mend.as_str());

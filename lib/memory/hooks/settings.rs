@@ -217,13 +217,13 @@ fn found(top: &CstObject, form: &Settings) -> Vec<FoundHook> {
     found
 }
 
-/// The commands that run our programs, and which.
-pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(HookProgram, String)>> {
+/// The commands that run our programs: at which event, and which program.
+pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(String, HookProgram, String)>> {
     let found = parsed(text)?.object_value().map(|top| found(&top, form)).unwrap_or_default();
     let program = |runs| match runs {
         Runs::Ours(program) | Runs::Among(program) => program,
     };
-    Ok(found.into_iter().map(|found| (program(found.runs), found.line)).collect())
+    Ok(found.into_iter().map(|found| (found.event, program(found.runs), found.line)).collect())
 }
 
 /// All settings.

@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::lookup::on_path;
 use crate::base::{file, reach};
 use crate::harness::files::matching;
-use crate::harness::spec::{Install, Spec, Switch};
+use crate::harness::spec::{Install, Spec, Switch, When};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
 use crate::memory::hooks::in_file;
@@ -24,6 +24,8 @@ pub struct Status {
     pub file: PathBuf,
     /// Our programs that no hook runs.
     pub missing: Vec<&'static str>,
+    /// The event at which tools are called, if our other hooks are there and this one is not.
+    pub missing_act: Option<&'static str>,
     /// Our plugin has hooks that the settings do not.
     pub by_plugin: bool,
     /// Programs that our hooks run and that are not there.
@@ -69,6 +71,7 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
             Ok(Some(Status {
                 file: first.clone(),
                 missing,
+                missing_act: None,
                 by_plugin: false,
                 gone,
                 unreadable: None,
@@ -83,7 +86,7 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
             // A person may have put our programs into another file.
             let also = form.also.and_then(|name| self::text(&dir.join(name))).unwrap_or_default();
             let is_missing = |program: &HookProgram| {
-                let runs = found.iter().any(|(other, _)| other == program);
+                let runs = found.iter().any(|(_, other, _)| other == program);
                 runs_in(spec, *program) && !runs && !mentions(&also, program.name())
             };
             let mut missing: Vec<_> =
@@ -92,13 +95,19 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
             if by_plugin {
                 missing.clear();
             }
-            let mut gone: Vec<_> = found.iter().filter_map(|(_, line)| program_of(line)).collect();
+            let mut gone: Vec<_> = found.iter().filter_map(|(.., line)| program_of(line)).collect();
             gone.sort();
             gone.dedup();
             gone.retain(|program| !exists(program, env));
             let is_read = found.is_empty() || target.bytes.is_none();
             let unreadable = if is_read { None } else { not_for(text, form) };
-            let mut status = Status { file: path, missing, by_plugin, gone, unreadable, off: None };
+            let acts = spec.events.iter().find(|event| event.when == When::Act);
+            let is_heard =
+                |name: &str| found.iter().any(|(event, ..)| event == name) || mentions(&also, name);
+            let missing_act =
+                acts.map(|event| event.name).filter(|name| !found.is_empty() && !is_heard(name));
+            let (file, off) = (path, None);
+            let mut status = Status { file, missing, missing_act, by_plugin, gone, unreadable, off };
             if status.captures() {
                 status.off = form.switches.iter().find_map(|switch| switched_off(&dir, switch));
             }

@@ -196,7 +196,7 @@ fn a_persons_own_command_with_our_program_is_kept_and_not_doubled() {
     let with = with_hooks(Some(own), form, &hooks).unwrap();
     let value: serde_json::Value = serde_json::from_str(&with).unwrap();
     assert_eq!(value["hooks"]["Stop"].as_array().unwrap().len(), 1);
-    assert_eq!(value["hooks"].as_object().unwrap().len(), 5);
+    assert_eq!(value["hooks"].as_object().unwrap().len(), 6);
 }
 
 #[test]

@@ -15,13 +15,13 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use places::Places;
+pub use places::{Places, normal, same_depth};
 
 use crate::base::text::one_line;
 use crate::harness::spec::{Format, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::addresses::hosts;
-use crate::memory::outside::call::{Source, hosts_or};
+use crate::memory::outside::call::{Call, Source, hosts_or};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
 use serde::{Deserialize, Serialize};
@@ -35,14 +35,14 @@ const HOST_CHARS: usize = 100;
 const DEPTH: usize = 4;
 
 /// The arguments that name files, and directories.
-const PATHS: &[&str] = &[
+pub const PATHS: &[&str] = &[
     "absolute_path", "dir", "dir_path", "directory", "file", "filePath", "file_path", "filename", "files",
     "include", "notebook_path", "path", "paths", "relative_workspace_path", "target_directories",
     "target_file",
 ];
 /// The argument that is a command, and the one that says where it runs.
-const COMMANDS: &[&str] = &["", "cmd", "command", "script"];
-const DIRECTORIES: &[&str] = &["cwd", "dir_path", "directory", "workdir", "working_directory"];
+pub const COMMANDS: &[&str] = &["", "cmd", "command", "script"];
+pub const DIRECTORIES: &[&str] = &["cwd", "dir_path", "directory", "workdir", "working_directory"];
 
 /// Where the output of a turn comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,13 @@ impl Provenance {
     pub fn is_outside(&self) -> bool {
         matches!(self, Provenance::Outside(_))
     }
+}
+
+/// The words of the simple commands of a line, one after the other, without `VARIABLE=value` before them.
+pub fn commands(line: &str) -> Vec<Vec<String>> {
+    let parsed = shell::parse(line, None);
+    let calls = parsed.commands.iter().filter_map(|command| Call::new(command, &[], false, 0));
+    calls.map(|call| call.words.iter().map(|word| word.text.clone()).collect()).collect()
 }
 
 /// What is known of a session as it goes on.
@@ -138,6 +145,11 @@ impl Tracker {
             None if kind == ToolKind::Edit => Provenance::Written,
             None => Provenance::Inside,
         }
+    }
+
+    /// The files of the repository that turns have touched since the last call of this, by their paths from its top.
+    pub fn touched(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.shell.places.touched).into_iter().collect()
     }
 
     fn command(&mut self, call: &ToolCall) {

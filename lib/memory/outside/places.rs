@@ -2,11 +2,14 @@
 
 use crate::base::{reach, repository};
 use crate::memory::lists::List;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 /// The most worktrees.
 const WORKTREES: usize = 200;
+
+/// The most files that are remembered of one turn.
+const TOUCHED: usize = 500;
 
 /// No file of a repository lies deeper.
 pub(super) const DEEP: usize = 100;
@@ -29,6 +32,8 @@ pub struct Places {
     nested: HashMap<PathBuf, bool>,
     /// What commands brought from the network, and from where.
     brought: HashMap<PathBuf, Vec<String>>,
+    /// The files in it that were looked for, by their paths from the top.
+    pub(super) touched: BTreeSet<String>,
     /// Files beyond the repository that the session wrote itself, whole.
     written: HashSet<PathBuf>,
 }
@@ -69,6 +74,7 @@ impl Places {
             is_strange,
             nested: HashMap::new(),
             brought: HashMap::new(),
+            touched: BTreeSet::new(),
             written: HashSet::new(),
         }
     }
@@ -111,7 +117,11 @@ impl Places {
         if below.components().count() > DEEP {
             return Some(Vec::new());
         }
-        (is_dependency(below) || self.is_nested(&top, path)).then(Vec::new)
+        let is_outside = is_dependency(below) || self.is_nested(&top, path);
+        if !is_outside && self.touched.len() < TOUCHED {
+            self.touched.extend(below.to_str().map(str::to_owned));
+        }
+        is_outside.then(Vec::new)
     }
 
     /// Is there a checkout between the top of a worktree and this path?
@@ -177,7 +187,7 @@ impl Places {
 }
 
 /// The directory above `start` that stands for the top of the repository.
-fn same_depth(start: &Path, top: &Path) -> PathBuf {
+pub fn same_depth(start: &Path, top: &Path) -> PathBuf {
     // A symbolic link may lead there: the last names are the same.
     let canonical = reach::real(start).unwrap_or_else(|| start.to_path_buf());
     let below = canonical.strip_prefix(top).map_or(0, |below| below.components().count());
@@ -191,7 +201,7 @@ fn is_dependency(below: &Path) -> bool {
 }
 
 /// The path without `.` and `..`.
-fn normal(dir: &Path, path: &Path) -> PathBuf {
+pub fn normal(dir: &Path, path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in dir.join(path).components() {
         match part {

@@ -719,3 +719,20 @@ fn no_command_line_is_too_odd() {
         last_of(&[&format!("cat {}", piece.repeat(60_000 / piece.len()))]);
     }
 }
+
+#[test]
+fn the_files_of_the_repository_that_were_touched_are_known() {
+    let mut tracker = tracker("claude-code");
+    for turn in [
+        turn("Read", &[("file_path", "/w/r/src/a.rs")], ""),
+        turn("Write", &[("file_path", "/w/r/b.rs"), ("content", "x")], ""),
+        bash("cd src && cat c.rs ../d.txt"),
+        turn("Read", &[("file_path", "/w/r/node_modules/x/y.js")], ""),
+        turn("Read", &[("file_path", "/etc/hosts")], ""),
+        turn("WebFetch", &[("url", "https://a.example/src/e.rs")], ""),
+    ] {
+        tracker.of(&turn);
+    }
+    assert_eq!(tracker.touched(), ["b.rs", "d.txt", "src/a.rs", "src/c.rs"]);
+    assert!(tracker.touched().is_empty(), "since then, nothing");
+}

@@ -48,6 +48,12 @@ impl<P: Persistence + Sync> NoteService<P> {
     }
 }
 
+/// It holds in this place, and today.
+pub(super) fn is_here(meta: &Meta, repo: Option<&str>, today: Date) -> bool {
+    !meta.is_expired(today)
+        && (meta.scope == Scope::Global || repo.is_some_and(|repo| belongs_to(meta, repo)))
+}
+
 /// The notes of this place that match, the best first: those of the repository and those that hold everywhere. None that
 /// no longer holds.
 pub(super) fn matching<P: Persistence + Sync>(
@@ -57,10 +63,7 @@ pub(super) fn matching<P: Persistence + Sync>(
     today: Date,
     most: usize,
 ) -> Result<Findings> {
-    let is_here = |meta: &Meta| {
-        !meta.is_expired(today)
-            && (meta.scope == Scope::Global || repo.is_some_and(|repo| belongs_to(meta, repo)))
-    };
+    let is_here = |meta: &Meta| is_here(meta, repo, today);
     let mut findings = index.find(Place::Topics, query, Some(&is_here), most)?;
     let Findings { found, own, .. } = &mut findings;
     found.append(own);

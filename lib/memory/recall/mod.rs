@@ -1,14 +1,19 @@
 //! What a session should know: at its start the section for the place, at a prompt the notes that clearly answer it.
 //!
 //! *reader* understands the hooks of the programs that ask, and gives each the form that it takes. *hook* makes the answer to an event. *matching* finds notes and shows them, *clear* decides which answer a prompt, *session*
-//! remembers what a session was given.
+//! remembers what a session was given. *act* understands the call of a tool, *subject* what a note is about, and *subjects* knows
+//! which notes may be about the same.
 
+mod act;
 mod clear;
 mod hook;
 mod matching;
 mod reader;
 mod session;
+mod subject;
+mod subjects;
 
 pub use crate::memory::recall::hook::{Moment, answer, fenced, patience, probe, without_markers};
 pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
 pub use crate::memory::recall::session::sweep;
+pub use crate::memory::recall::subjects::refresh;

@@ -4,6 +4,7 @@ use crate::base::error::Result;
 use crate::harness::HARNESSES;
 use crate::harness::payload::Payload;
 use crate::harness::spec::{HookEvent, RecallForm, Spec, When};
+use crate::harness::turn::ToolCall;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub enum Event {
     Prompt(String),
     /// A sub-agent begins its work. The session's file says what that is, by its id.
     SubAgent(PathBuf, String),
+    /// A tool is called. In some programs it has just been called: in all of them the answer comes with its result.
+    Act(ToolCall),
     /// The program is about to forget what the session was given. There is no start after it.
     Compaction,
     /// Nothing to answer.
@@ -40,7 +43,9 @@ pub struct Heard {
     pub(super) event: Event,
     /// As the program calls the event.
     pub(super) name: String,
+    /// With the sub-agent's, if one of them calls a tool: each has its own history.
     pub(super) session: Option<String>,
+    pub(super) is_sub_agent: bool,
     pub(super) cwd: Option<PathBuf>,
 }
 
@@ -51,14 +56,15 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     let name = text("hook_event_name").unwrap_or_default().to_owned();
     // Hooks that were written for another program keep its names.
     let named = HARNESSES.iter().flat_map(|spec| spec.events).find(|event| event.name == name);
-    let is_sub_agent = ["agent_id", "agentId", "parentAgentId"].iter().any(|key| text(key).is_some());
+    let agent = ["agent_id", "agentId", "parentAgentId"].iter().find_map(|key| text(key));
     let when = match named {
-        Some(HookEvent { when: When::SubAgent, .. }) => Some(When::SubAgent),
+        Some(HookEvent { when: when @ (When::SubAgent | When::Act), .. }) => Some(*when),
         // Its prompt is the agent's, not a person's.
-        _ if is_sub_agent => None,
+        _ if agent.is_some() && !payload.has("toolName") => None,
         Some(event) => Some(event.when),
         None if !name.is_empty() => None,
         // Copilot CLI does not name its events.
+        None if payload.has("toolName") => (!payload.has("toolResult")).then_some(When::Act),
         None if payload.has("prompt") => Some(When::Prompt),
         None if payload.has("source") || payload.has("initialPrompt") => Some(When::Start),
         None => payload.has("trigger").then_some(When::Forgetting),
@@ -78,14 +84,16 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
             let whose = text("transcript_path").zip(text("agent_id"));
             whose.map_or(Event::Other, |(path, id)| Event::SubAgent(PathBuf::from(path), id.to_owned()))
         }
+        Some(When::Act) => payload.call().map_or(Event::Other, Event::Act),
         Some(When::Forgetting) => Event::Compaction,
         Some(When::End) | None => Event::Other,
     };
     let root = payload.first("workspace_roots").ok().flatten();
     let cwd = text("cwd").or(root).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
     let session = ["session_id", "sessionId", "conversation_id"].iter().find_map(|key| text(key));
-    let session = session.map(str::to_owned);
-    Ok(Heard { event, name, session, cwd })
+    let of_agent = agent.filter(|_| matches!(event, Event::Act(_))).map(|agent| format!("/{agent}"));
+    let session = session.map(|session| format!("{session}{}", of_agent.unwrap_or_default()));
+    Ok(Heard { event, name, session, is_sub_agent: agent.is_some(), cwd })
 }
 
 /// The answer in the form that the program takes.

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// The files of sessions that nobody has gone on with for so long are removed.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long one waits for another hook of the session that gives a note.
+const CLAIMED: Duration = Duration::from_millis(50);
 /// The largest file that is read, in bytes.
 const CAP: u64 = 1 << 20;
 
@@ -53,6 +55,17 @@ impl Session {
         Session { path, ..serde_json::from_slice(&bytes).unwrap_or(new) }
     }
 
+    /// Takes note of one that is about to be given. `false`: another hook of the session has just given it.
+    pub(super) fn claim(&self, root: &Root, id: &EntryId, told: &str) -> Result<bool> {
+        Session::make_dir(root)?;
+        file::change_unsynced_within(&self.path, CAP, CLAIMED, |bytes| {
+            let now: Session = serde_json::from_slice(bytes).unwrap_or_else(|_| self.clone());
+            let is_new = !now.notes.contains_key(id);
+            let notes = now.notes.into_iter().chain([(id.clone(), told.to_owned())]).collect();
+            Ok((format!("{}\n", serde_json::json!(Session { notes, ..now })).into_bytes(), is_new))
+        })
+    }
+
     /// Forgets what the program has forgotten.
     pub(super) fn forget(&mut self) {
         self.has_section = false;
@@ -61,12 +74,17 @@ impl Session {
         self.listed.clear();
     }
 
-    pub(super) fn save(&self, root: &Root) -> Result<()> {
+    fn make_dir(root: &Root) -> Result<()> {
         let dir = dir(root);
         if !dir.is_dir() {
             root.make()?;
             file::make_private_dir(&dir)?;
         }
+        Ok(())
+    }
+
+    pub(super) fn save(&self, root: &Root) -> Result<()> {
+        Session::make_dir(root)?;
         Ok(file::install_unsynced(&self.path, format!("{}\n", serde_json::json!(self)).as_bytes(), 0o600)?)
     }
 }

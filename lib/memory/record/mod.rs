@@ -28,7 +28,7 @@ use crate::memory::record::words::words_of;
 use crate::memory::search::is_common;
 use crate::store::entry::By;
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 
 /// Shorter keys are compared as whole words only: they stand in other words by chance.
@@ -134,6 +134,8 @@ pub struct Record {
     typed: Vec<TypedSentence>,
     /// What a quote may be taken from, by the number of its turn.
     shown: BTreeMap<usize, Vec<(Speaker, String)>>,
+    /// The files of the repository that tools have read or written, by their paths from its top.
+    pub touched: BTreeSet<String>,
     /// What the agent gave the tool whose output comes next.
     input: HashSet<u64>,
     /// Nothing of the session is from outside, so no run of words can be repeated.

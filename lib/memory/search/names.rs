@@ -81,6 +81,11 @@ impl Names {
     }
 }
 
+/// Do the sessions of most projects run these two words?
+pub fn is_common_command(two: &str) -> bool {
+    COMMON_COMMANDS.contains(&format!("|{two}|"))
+}
+
 /// Is it a name that every project has?
 pub fn is_common(name: &str) -> bool {
     COMMON.contains(&format!(" {} ", name.to_lowercase()))
@@ -177,7 +182,7 @@ fn has_word(text: &str, name: &str) -> bool {
 }
 
 /// What stands between backticks, and the lines of fences.
-fn code_of(text: &str) -> Vec<&str> {
+pub fn code_of(text: &str) -> Vec<&str> {
     let mut code = Vec::new();
     let mut is_fenced = false;
     for line in text.lines() {
@@ -205,7 +210,7 @@ fn command(code: &str) -> Option<String> {
         return None;
     }
     let two = format!("{program} {verb}");
-    match COMMON_COMMANDS.contains(&format!("|{two}|")) {
+    match is_common_command(&two) {
         true => Some(format!("{two} {}", words.next()?)),
         false => Some(two),
     }

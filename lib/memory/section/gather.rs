@@ -131,6 +131,8 @@ pub struct Candidate {
     waits: bool,
     /// It is only counted.
     is_cold: bool,
+    /// It is listed, and comes whole with the call of a tool that it is about.
+    is_listed: bool,
 }
 
 impl Candidate {
@@ -148,7 +150,7 @@ impl Candidate {
     /// The whole note, if there is room for it.
     fn block(&self, room: u64) -> Option<String> {
         // A note of which not even the body fits is not read.
-        if self.view.body.bytes.saturating_add(MARGIN) > room || self.bytes() > room {
+        if self.is_listed || self.view.body.bytes.saturating_add(MARGIN) > room || self.bytes() > room {
             return None;
         }
         Some(note::block(self.view.note()?, self.waits)).filter(|block| block.len() as u64 <= room)
@@ -236,7 +238,16 @@ impl Pool {
         let (rank, updated_at) = (meta.rank.unwrap_or_default(), meta.updated_at);
         let weight = Weight { group, is_hot, rank, uses, updated_at };
         let waits = self.with_changes.contains(&meta.id);
-        Candidate { view, audiences, weight, waits, is_cold: false }
+        Candidate { view, audiences, weight, waits, is_cold: false, is_listed: false }
+    }
+
+    /// Lists those that have paths and are not pinned, if their text has at most so many bytes: they come whole with the call of
+    /// a tool that they are about.
+    pub fn list_those_with_paths(&mut self, bytes: u64) {
+        for Candidate { view, is_listed, .. } in &mut self.candidates {
+            let text = note::heading(&view.meta, true).len() as u64 + view.body.bytes;
+            *is_listed = !view.meta.paths.is_empty() && !view.meta.pinned && text < bytes;
+        }
     }
 
     pub fn fill(&mut self, candidates: impl Iterator<Item = Candidate>) {

@@ -91,6 +91,7 @@ fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
         title: picked!(title),
         summary: picked!(summary),
         tags: joined_by!(tags, String::clone),
+        paths: joined_by!(paths, String::clone),
         status: picked!(status),
         tier: picked!(tier),
         scope: picked!(scope),

@@ -91,6 +91,8 @@ pub struct Meta {
     pub summary: String,
     /// As in the file, valid or not.
     pub tags: Vec<String>,
+    /// Globs of the files that it is about, from the top of the repository; see [`glob`](crate::base::glob).
+    pub paths: Vec<String>,
     pub status: Status,
     pub tier: Tier,
     pub scope: Scope,
@@ -130,6 +132,7 @@ impl Meta {
             title: String::new(),
             summary: String::new(),
             tags: Vec::new(),
+            paths: Vec::new(),
             status: Status::Captured,
             tier: Tier::Warm,
             scope: Scope::Global,
@@ -296,7 +299,7 @@ mod tests {
         assert_eq!(
             serde_json::to_string(&meta).unwrap(),
             concat!(
-                r#"{"id":"id__a1B2c3","title":"","summary":"","tags":[],"status":"captured","tier":"warm","#,
+                r#"{"id":"id__a1B2c3","title":"","summary":"","tags":[],"paths":[],"status":"captured","tier":"warm","#,
                 r#""scope":"global","pinned":false,"until":"2026-03-20","rank":null,"by":"tool","outside":[],"used":0,"#,
                 r#""last_used":"2026-02-13T14:30:00Z","createdAt":0,"updatedAt":0,"written":null,"#,
                 r#""sources":[{"threadId":"T-1","note":["3"]}],"aliases":[],"supersededBy":null}"#

@@ -11,7 +11,7 @@ pub fn pack(meta: &Meta) -> Option<Vec<u8>> {
     put_bytes(&mut to, meta.id.as_str().as_bytes());
     put_bytes(&mut to, meta.title.as_bytes());
     put_bytes(&mut to, meta.summary.as_bytes());
-    for list in [&meta.tags, &meta.outside] {
+    for list in [&meta.tags, &meta.paths, &meta.outside] {
         put_number(&mut to, list.len() as u64);
         list.iter().for_each(|item| put_bytes(&mut to, item.as_bytes()));
     }
@@ -52,6 +52,7 @@ pub fn unpack(bytes: &[u8]) -> Option<Meta> {
         title: from.text()?.to_owned(),
         summary: from.text()?.to_owned(),
         tags: from.list(|from| owned(from.text()?))?,
+        paths: from.list(|from| owned(from.text()?))?,
         outside: from.list(|from| owned(from.text()?))?,
         status: Status::parse(from.text()?)?,
         tier: Tier::parse(from.text()?)?,
@@ -119,7 +120,7 @@ mod tests {
     fn metadata_survives_packing() {
         for more in [
             "",
-            "summary: s\ntags: [topic__a, area__b]\nstatus: promoted\ntier: hot\nscope: repo\npinned: true\n",
+            "summary: s\ntags: [topic__a, area__b]\npaths: [src/db/**, \"*.sql\"]\nstatus: promoted\ntier: hot\nscope: repo\npinned: true\n",
             "used: 18446744073709551615\nlast_used: 2026-02-13T14:30:00.123456789Z\ncreatedAt: -1\nupdatedAt: 1771000000000\n",
             "until: 2026-03-20\nrank: 80\nby: tool\noutside: [a.example, b.example]\nwritten: 0a1b2c3d\n",
             "sources:\n  - {harness: codex, at: 2026-02-13T14:29:00Z, threadId: T-1, repo: github.com/o/r, cwd: /w}\n  - {cwd: /x}\n",

@@ -18,6 +18,8 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
         "title" => line(&written(&meta.title, Style::Block)),
         "summary" => line(&written(&meta.summary, Style::Block)),
         "tags" => line(&list(&meta.tags)),
+        "paths" if meta.paths.is_empty() => None,
+        "paths" => line(&list(&meta.paths)),
         "status" => line(meta.status.as_str()),
         "tier" => line(meta.tier.as_str()),
         "scope" => line(meta.scope.as_str()),

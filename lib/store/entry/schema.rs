@@ -14,9 +14,10 @@ use jiff::civil::Date;
 use std::borrow::Cow;
 
 /// Our keys, in the order in which we write them.
-pub(super) const KEYS: [&str; 20] = [
-    "id", "title", "summary", "tags", "status", "tier", "scope", "pinned", "until", "rank", "by", "outside",
-    "used", "last_used", "createdAt", "updatedAt", "written", "sources", "aliases", "supersededBy",
+pub(super) const KEYS: [&str; 21] = [
+    "id", "title", "summary", "tags", "paths", "status", "tier", "scope", "pinned", "until", "rank", "by",
+    "outside", "used", "last_used", "createdAt", "updatedAt", "written", "sources", "aliases",
+    "supersededBy",
 ];
 const TITLE: usize = 1;
 
@@ -53,6 +54,7 @@ fn take(meta: &mut Meta, key: &str, value: YamlValue) -> Result<()> {
         "summary" => meta.summary = string(value)?,
         _ if value.is_null() => {}
         "tags" => meta.tags = tags(value)?,
+        "paths" => meta.paths = items(value)?.into_iter().map(string).collect::<Result<_, _>>()?,
         "status" => meta.status = word(value, Status::parse, Status::WORDS)?,
         "tier" => meta.tier = word(value, Tier::parse, Tier::WORDS)?,
         "scope" => meta.scope = word(value, Scope::parse, Scope::WORDS)?,

@@ -90,6 +90,7 @@ fn entry(title: &str, body: &str) -> Proposed {
     Proposed {
         label: None,
         update: None,
+        paths: Vec::new(),
         text: Text {
             title: title.to_owned(),
             summary: title.to_owned(),
@@ -273,4 +274,28 @@ fn a_note_s_last_day_is_kept_changed_and_removed() {
         let [PlannedChange::Note(note)] = &decision.changes[..] else { panic!("it waits") };
         assert_eq!(note.draft.until, wanted);
     }
+}
+
+#[test]
+fn paths_are_those_that_the_session_touched_and_none_for_a_note_of_the_person_s_own() {
+    let paths_of = |note: Option<Entry>, proposed: Proposed| {
+        let mut scene = Scene::new(note);
+        scene.record.touched = BTreeSet::from(["src/db/pool.rs".to_owned(), "a.sql".to_owned()]);
+        let wanted = ["src/db/**", "web/**", "*.sql", "/etc/*", "**"].map(str::to_owned);
+        let mut judge = scene.judge();
+        let changes = judge.decide(&Proposed { paths: wanted.to_vec(), ..proposed }).changes;
+        let paths = changes.into_iter().find_map(|change| match change {
+            PlannedChange::Note(note) => Some(note.draft.paths),
+            PlannedChange::Propose(proposal) => proposal.entry.map(|draft| draft.paths),
+            _ => None,
+        });
+        (paths.unwrap_or_default().join(" "), judge.warnings.len())
+    };
+    let here = from(HERE);
+    assert_eq!(paths_of(None, entry("Ports", "They are open.")), ("src/db/** *.sql".to_owned(), 3));
+    let old = note(&format!("paths: [src/**]\n{here}"), "It is 4310.");
+    assert_eq!(paths_of(Some(old), update("It is 4320.", &["4310"])).0, "src/** src/db/** *.sql");
+    let pinned = note(&format!("pinned: true\npaths: [src/**]\n{here}"), "It is 4310.");
+    assert_eq!(paths_of(Some(pinned), update("It is 4320.", &["4310"])).0, "src/**");
+    assert_eq!(paths_of(None, global(entry(OWN, OWN))).0, "");
 }
