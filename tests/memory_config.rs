@@ -502,7 +502,9 @@ fn timers_are_installed_only_when_asked_for() {
 
 #[test]
 fn on_a_terminal_init_asks() {
-    for (typed, has_hooks) in [("\n\n", true), ("n\nn\n", false), ("maybe\ny\nn\n", true), ("\u{4}", false)] {
+    for (typed, has_hooks) in
+        [("\n\n\n", true), ("n\nn\n", false), ("maybe\ny\nn\nn\n", true), ("\u{4}", false)]
+    {
         let sandbox = Sandbox::new();
         fs::create_dir(sandbox.home().join(".claude")).unwrap();
         let mut terminal = Terminal::open();

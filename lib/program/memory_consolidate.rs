@@ -57,7 +57,7 @@ pub(super) const ABOUT: About = About {
 
 const NOTHING: &str = "nothing waits that may be asked about now";
 
-type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Preview<'a, Topics>>>;
+pub(super) type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Preview<'a, Topics>>>;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -84,24 +84,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if is_usual {
         queue_unheard(&opened, args.has("quiet"), cx);
     }
-    let run = opened.run();
     let topics = Topics::at(&opened.root);
-    let pipeline =
-        Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
-    let host = ConsolidateHost {
-        pipeline,
-        notes: Preview::over(&topics, run.is_dry()),
-        queue: Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once),
-        readings: Readings::default(),
-        max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
-        is_refreshed: false,
-        looked_up: None,
-        made: Made::default(),
-        planned: Vec::new(),
-    };
-    let mut runner = Runner::new(run, host);
+    let queue = Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once);
+    let mut runner = runner(&opened, mode, &topics, queue);
     match mode {
-        Mode::DryRun => dry_run(&mut runner, cx),
+        Mode::DryRun => {
+            let previewed = dry_run(&mut runner, cx)?;
+            if cx.json { Ok(()) } else { how_to_write(&previewed, cx) }
+        }
         Mode::Prompt => print_question(runner.prompt()?.as_ref(), NOTHING, cx),
         Mode::Run | Mode::Apply | Mode::Undo => {
             let done = consolidate(&mut runner, opened.reply.as_deref(), args.has("quiet"), cx);
@@ -113,14 +103,50 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
 }
 
+/// What takes these entries of the queue through the pipeline.
+pub(super) fn runner<'a>(
+    opened: &'a Opened,
+    mode: Mode,
+    topics: &'a Topics,
+    queue: Queue,
+) -> Consolidation<'a> {
+    let run = opened.run_as(mode);
+    let pipeline =
+        Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
+    let host = ConsolidateHost {
+        pipeline,
+        notes: Preview::over(topics, run.is_dry()),
+        queue,
+        readings: Readings::default(),
+        max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
+        is_refreshed: false,
+        looked_up: None,
+        made: Made::default(),
+        planned: Vec::new(),
+    };
+    Runner::new(run, host)
+}
+
 /// Sessions that were killed come first, so that this run has them. Trouble with them is not the run's.
 fn queue_unheard(opened: &Opened, is_quiet: bool, cx: &Context) {
     match sweep(&opened.config, &opened.root, &cx.env) {
-        Ok(0) => {}
-        Ok(_) if is_quiet => {}
-        Ok(count) => {
-            let sessions = counted(count, "session", "sessions");
-            cx.reporter.warn(&format!("{sessions} ended without a hook; queued now"));
+        Ok(swept) => {
+            if swept.sessions > 0 && !is_quiet {
+                let sessions = counted(swept.sessions, "session", "sessions");
+                cx.reporter.warn(&format!("{sessions} ended without a hook; queued now"));
+            }
+            if swept.memories > 0 && !is_quiet {
+                let files =
+                    counted(swept.memories, "file of a built-in memory", "files of built-in memories");
+                cx.reporter.warn(&format!("{files} changed; queued now"));
+            }
+            if swept.left > 0 {
+                cx.reporter.warn(&format!(
+                    "{} files of built-in memories changed at once and are not queued; to look at them: \
+                     memory-capture --past 30d --dry-run",
+                    swept.left
+                ));
+            }
         }
         Err(error) => cx.reporter.warn(&format!("sessions without a hook are not queued: {}", error.line())),
     }
@@ -149,7 +175,7 @@ fn note_health(runner: &Consolidation, done: &Result<()>) {
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
-fn consolidate(
+pub(super) fn consolidate(
     runner: &mut Consolidation,
     reply: Option<&str>,
     is_quiet: bool,
@@ -266,8 +292,8 @@ fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
     line
 }
 
-/// What a run would do, batch by batch, with the store left as it is.
-fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
+/// What a run would do, batch by batch, with the store left as it is. Returns the replies that were paid for.
+pub(super) fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<Vec<Previewed>> {
     let (ending, previewed) = runner.dry_run()?;
     let ConsolidateHost { planned, made: Made { warnings, .. }, .. } = &runner.host;
     let (stopped, failure) = match ending.failure() {
@@ -276,19 +302,19 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
         None => (None, None),
     };
     if let (Some(_), []) = (&failure, &planned[..]) {
-        return failure.map_or(Ok(()), Err);
+        return failure.map_or(Ok(previewed), Err);
     }
     if cx.json {
         cx.stdout.json(&preview(planned, warnings, &previewed, stopped))?;
     } else if !previewed.is_empty() || !planned.is_empty() {
-        show(planned, warnings, &previewed, cx)?;
+        show(planned, warnings, cx)?;
     } else if stopped.is_none() {
         cx.reporter.warn(NOTHING);
     }
     if let Some(why) = stopped {
         warn_of_waiting(why, waiting(runner.run.root)?.len(), cx);
     }
-    failure.map_or(Ok(()), Err)
+    failure.map_or(Ok(previewed), Err)
 }
 
 /// What a dry run found, as a program reads it.
@@ -318,12 +344,7 @@ fn preview(
 }
 
 /// The plan, for a person.
-fn show(
-    planned: &[PlannedChange],
-    warnings: &[String],
-    previewed: &[Previewed],
-    cx: &mut Context,
-) -> Result<()> {
+fn show(planned: &[PlannedChange], warnings: &[String], cx: &mut Context) -> Result<()> {
     if planned.is_empty() {
         cx.stdout.line("nothing would be written")?;
     }
@@ -332,10 +353,13 @@ fn show(
         cx.stdout.line(&what)?;
         more.iter().try_for_each(|line| cx.stdout.line(&format!("  {line}")))?;
     }
-    for warning in warnings {
-        cx.stdout.line(&format!("warning: {warning}"))?;
+    warnings.iter().try_for_each(|warning| cx.stdout.line(&format!("warning: {warning}")))
+}
+
+fn how_to_write(previewed: &[Previewed], cx: &mut Context) -> Result<()> {
+    if !previewed.is_empty() {
+        cx.stdout.line("")?;
     }
-    cx.stdout.line("")?;
     for Previewed { reply, parts } in previewed {
         let what = match parts {
             0 | 1 => "to write this".to_owned(),

@@ -21,13 +21,27 @@ const QUIET: SignedDuration = SignedDuration::from_mins(30);
 /// Older sessions are for `memory-capture --past`.
 const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks. Returns how many.
-pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
+/// More files of memories that change at once were copied or restored. A person has to say that they are wanted.
+const MANY: usize = 20;
+
+/// What has come into the queue.
+#[derive(Debug, Default)]
+pub struct Swept {
+    pub sessions: usize,
+    /// Files of the memories that programs keep by themselves.
+    pub memories: usize,
+    /// Those that were left where they are, because they were too many.
+    pub left: usize,
+}
+
+/// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks, and what is new in
+/// the memories of these programs.
+pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Swept> {
     // Hooks queue into the usual store. What they miss is none of another one's.
     if memory::load(None, env, &Reporter::silent())
         .is_ok_and(|usual| usual.storage.root != config.storage.root)
     {
-        return Ok(0);
+        return Ok(Swept::default());
     }
     let (now, mut off) = (env.now(), Vec::new());
     let mut harnesses = found(env);
@@ -35,7 +49,8 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
         Ok(Some(status)) => {
             off.extend(status.off.as_ref().map(|_| spec.title));
             // Who has switched them off wants nothing to be captured.
-            config.capture.sweep && status.captures() && status.off.is_none() && answers(spec, env)
+            let is_wanted = config.capture.sweep || config.capture.memories;
+            is_wanted && status.captures() && status.off.is_none() && answers(spec, env)
         }
         Ok(None) | Err(_) => false,
     });
@@ -46,7 +61,8 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     // Hooks that are put in again, by an update for instance, make no gap.
     let since = swept.or(installed).unwrap_or(until);
     let period = Period::Between(since.max(before(LONGEST)), until);
-    let search = PastSearch { period, harnesses: &harnesses, root, config, env };
+    let (has_sessions, has_memories) = (config.capture.sweep, false);
+    let search = PastSearch { period, harnesses: &harnesses, has_sessions, has_memories, root, config, env };
     let past = if harnesses.is_empty() { PastSessions::default() } else { search.run()? };
     let (mut count, mut titles) = (0, BTreeSet::new());
     past.queue(false, &search, |queued| {
@@ -54,6 +70,18 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
         titles.extend(queued.entry.harness.spec().map(|spec| spec.title));
         Ok(())
     })?;
+    let mut swept = Swept { sessions: count, ..Swept::default() };
+    if config.capture.memories {
+        let search = PastSearch { has_sessions: false, has_memories: true, ..search };
+        let new = search.run()?;
+        match new.sessions.len() {
+            many if many > MANY => swept.left = many,
+            _ => new.queue(false, &search, |_| {
+                swept.memories += 1;
+                Ok(())
+            })?,
+        }
+    }
     let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
     let hooks_ran = [LeftOut::Consumed, LeftOut::Waiting].iter().any(|why| past.left_out.contains_key(why));
     Health::change(root, |health| {
@@ -67,7 +95,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
             count => health.add(TroubleKind::Unheard, count, &titles, now),
         }
     });
-    Ok(count)
+    Ok(swept)
 }
 
 /// The places where it keeps its sessions are on no dead mount.
@@ -77,7 +105,10 @@ fn answers(spec: &Spec, env: &Env) -> bool {
         PastSource::Copies(home, pattern, _) => (home, std::slice::from_ref(pattern)),
         PastSource::Asked(home, sign, _) => (home, std::slice::from_ref(sign)),
     };
+    let memory = spec.memory.as_ref().map(|memory| (&memory.home, memory.files));
     let fixed = |pattern: &&'static str| pattern.split('*').next().unwrap_or_default();
-    let dir = home.dir(env);
-    dir.is_some_and(|dir| patterns.iter().all(|pattern| reach::answers(&dir.join(fixed(pattern)))))
+    [Some((home, patterns)), memory].into_iter().flatten().all(|(home, patterns)| {
+        let dir = home.dir(env);
+        dir.is_some_and(|dir| patterns.iter().all(|pattern| reach::answers(&dir.join(fixed(pattern)))))
+    })
 }

@@ -91,6 +91,16 @@ impl Section {
         self.own.iter().chain(&self.found).map(|(id, _)| id)
     }
 
+    /// Leaves out what the reader has in another place, by the text of a note, or what its line says. Returns the ids.
+    pub fn leave_out(&mut self, is_said: impl Fn(&str) -> bool) -> Vec<EntryId> {
+        let body = |text: &str| is_said(text.split_once('\n').map_or("", |(_, body)| body));
+        let line = |text: &str| is_said(text.split_once(".md: ").map_or("", |(_, line)| line));
+        let taken = self.own.extract_if(.., |(_, text)| body(text));
+        let mut taken: Vec<_> = taken.chain(self.found.extract_if(.., |(_, text)| body(text))).collect();
+        taken.extend(self.lines.extract_if(.., |(_, text)| line(text)));
+        taken.into_iter().map(|(id, _)| id).collect()
+    }
+
     /// Those of which it has a line.
     pub fn listed(&self) -> impl Iterator<Item = &EntryId> {
         self.lines.iter().map(|(id, _)| id)

@@ -78,13 +78,7 @@ pub enum Retrieval {
 }
 
 const METHODS: [&str; 8] = [
-    "amp-thread",
-    "opencode-session",
-    "read-command",
-    "transcript",
-    "cursor-session",
-    "file",
-    "memory-file",
+    "amp-thread", "opencode-session", "read-command", "transcript", "cursor-session", "file", "memory-file",
     "inline",
 ];
 
