@@ -94,12 +94,14 @@ fn text(path: &Path) -> Option<String> {
 
 /// The name of a project's directory in `projects`.
 fn name_of(project: &Path) -> Option<String> {
-    let name: String = project.to_str()?.chars().map(plain).collect();
+    let name = plain(project.to_str()?);
     (name.len() <= LONGEST).then_some(name)
 }
 
-fn plain(c: char) -> char {
-    if c.is_ascii_alphanumeric() { c } else { '-' }
+/// Every unit of UTF-16 that is no letter or digit of ASCII becomes a `-`.
+fn plain(text: &str) -> String {
+    let unit = |unit: u16| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from);
+    text.encode_utf16().map(unit).collect()
 }
 
 /// The directory below `root` whose path has this name in `projects`. `None` if there is none, or more than one.
@@ -111,7 +113,7 @@ fn directory_of(root: &Path, name: &str) -> Option<PathBuf> {
 
 fn descend(dir: &Path, rest: &str, found: &mut BTreeSet<PathBuf>) {
     for path in entries(dir) {
-        let own: String = path.file_name().unwrap_or_default().to_string_lossy().chars().map(plain).collect();
+        let own = plain(&path.file_name().unwrap_or_default().to_string_lossy());
         match rest.strip_prefix(&own) {
             Some("") if path.is_dir() => found.extend(path.canonicalize().ok()),
             Some(rest) if rest.starts_with('-') && path.is_dir() => descend(&path, &rest[1..], found),

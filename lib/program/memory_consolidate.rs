@@ -88,10 +88,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let queue = Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once);
     let mut runner = runner(&opened, mode, &topics, queue);
     match mode {
-        Mode::DryRun => {
-            let previewed = dry_run(&mut runner, cx)?;
-            if cx.json { Ok(()) } else { how_to_write(&previewed, cx) }
-        }
+        Mode::DryRun => dry_run(&mut runner, how_to_write, cx),
         Mode::Prompt => print_question(runner.prompt()?.as_ref(), NOTHING, cx),
         Mode::Run | Mode::Apply | Mode::Undo => {
             let done = consolidate(&mut runner, opened.reply.as_deref(), args.has("quiet"), cx);
@@ -292,8 +289,12 @@ fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
     line
 }
 
-/// What a run would do, batch by batch, with the store left as it is. Returns the replies that were paid for.
-pub(super) fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<Vec<Previewed>> {
+/// What a run would do, batch by batch, with the store left as it is; and what a person does next.
+pub(super) fn dry_run(
+    runner: &mut Consolidation,
+    next: fn(&[Previewed], &mut Context) -> Result<()>,
+    cx: &mut Context,
+) -> Result<()> {
     let (ending, previewed) = runner.dry_run()?;
     let ConsolidateHost { planned, made: Made { warnings, .. }, .. } = &runner.host;
     let (stopped, failure) = match ending.failure() {
@@ -302,19 +303,20 @@ pub(super) fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<Ve
         None => (None, None),
     };
     if let (Some(_), []) = (&failure, &planned[..]) {
-        return failure.map_or(Ok(previewed), Err);
+        return failure.map_or(Ok(()), Err);
     }
     if cx.json {
         cx.stdout.json(&preview(planned, warnings, &previewed, stopped))?;
     } else if !previewed.is_empty() || !planned.is_empty() {
         show(planned, warnings, cx)?;
+        next(&previewed, cx)?;
     } else if stopped.is_none() {
         cx.reporter.warn(NOTHING);
     }
     if let Some(why) = stopped {
         warn_of_waiting(why, waiting(runner.run.root)?.len(), cx);
     }
-    failure.map_or(Ok(previewed), Err)
+    failure.map_or(Ok(()), Err)
 }
 
 /// What a dry run found, as a program reads it.
@@ -357,9 +359,7 @@ fn show(planned: &[PlannedChange], warnings: &[String], cx: &mut Context) -> Res
 }
 
 fn how_to_write(previewed: &[Previewed], cx: &mut Context) -> Result<()> {
-    if !previewed.is_empty() {
-        cx.stdout.line("")?;
-    }
+    cx.stdout.line("")?;
     for Previewed { reply, parts } in previewed {
         let what = match parts {
             0 | 1 => "to write this".to_owned(),

@@ -27,10 +27,11 @@ use std::path::{Path, PathBuf};
 pub(super) const ABOUT: About = About {
     name: "memory-import",
     caption: "make notes of files that agents read",
-    usage: &["memory-import [--dry-run | --yes] [--json] FILE..."],
+    usage: &["memory-import [--dry-run | --yes] [--json] [--quiet] FILE..."],
     flags: &[
         flag("dry-run", "ask the LLM, show the plan, write nothing"),
         flag("yes", "write the notes without asking"),
+        flag("quiet", "print no progress and no summary"),
         flag("json", "print the plan, or with --yes the result, as one JSON object"),
         CONFIG,
     ],
@@ -47,7 +48,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     only_a_person(person::IMPORT, cx)?;
-    let files = args.words().iter().map(|word| entry_of(Path::new(word), &cx.env));
+    let files = args.files().into_iter().map(|path| entry_of(path, &cx.env));
     let entries = files.collect::<Result<Vec<_>>>()?;
     let Some(opened) = open(args, Mode::DryRun, Batches::of_queue, cx)? else {
         return Err(Error::busy("nothing is imported").hint("run this again when the other run is done"));
@@ -85,7 +86,7 @@ fn import(opened: &Opened, ids: &BTreeSet<String>, args: &Args, cx: &mut Context
     let queue = || Queue::new(usize::MAX, Some(ids.clone()), true);
     if !args.has("yes") {
         let mut plan = runner(opened, Mode::DryRun, &topics, queue());
-        dry_run(&mut plan, cx)?;
+        dry_run(&mut plan, |_, _| Ok(()), cx)?;
         if plan.host.planned.is_empty() || args.has("dry-run") {
             return Ok(());
         }
@@ -98,7 +99,7 @@ fn import(opened: &Opened, ids: &BTreeSet<String>, args: &Args, cx: &mut Context
             return Ok(());
         }
     }
-    consolidate(&mut runner(opened, Mode::Run, &topics, queue()), None, false, cx)
+    consolidate(&mut runner(opened, Mode::Run, &topics, queue()), None, args.has("quiet"), cx)
 }
 
 /// A file with its queue entry.
@@ -116,24 +117,25 @@ fn entry_of(path: &Path, env: &Env) -> Result<(PathBuf, QueueEntry)> {
         }
         Some(_) => {}
     }
-    let (harness, context) = origin(&real, env);
+    let (harness, context, real) = origin(real, env);
     let retrieval = Retrieval::MemoryFile { path: real.clone() };
     let entry = QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context };
     entry.check()?;
     Ok((real, entry))
 }
 
-/// Who wrote the file, and where it holds.
-fn origin(real: &Path, env: &Env) -> (Harness, entry::Context) {
-    if let Some((spec, memory)) = whose(real, env) {
-        return (Harness::of(spec), context_of(memory, real, env));
+/// Who wrote the file, where it holds, and its path there.
+fn origin(real: PathBuf, env: &Env) -> (Harness, entry::Context, PathBuf) {
+    if let Some((spec, memory, path)) = whose(&real, env) {
+        return (Harness::of(spec), context_of(memory, &path, env), path);
     }
-    let dir = real.parent().unwrap_or(real);
+    let dir = real.parent().unwrap_or(&real);
     let is_agents = real.file_name().is_some_and(|name| name == "MEMORY.md");
     let harness = if is_agents { Harness::AGENT } else { Harness::MANUAL };
     // The person's own file is about no project.
     let homes =
         HARNESSES.iter().filter_map(|spec| spec.home.dir(env)).chain(env.home().map(Path::to_path_buf));
     let is_own = !is_agents && homes.filter_map(|home| reach::real(&home)).any(|home| home == dir);
-    (harness, if is_own { entry::Context::default() } else { capture::context(Some(dir.to_path_buf())) })
+    let context = if is_own { entry::Context::default() } else { capture::context(Some(dir.to_path_buf())) };
+    (harness, context, real)
 }

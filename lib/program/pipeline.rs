@@ -94,7 +94,7 @@ pub(super) fn open(
     let redactor = Redactor::of(&config.redact)?;
     let root = Root::open(&config.storage.root)?;
     // Read to its end before anything is locked: a model may still be writing it.
-    let from = args.path("apply");
+    let from = if mode == Mode::Apply { args.path("apply") } else { None };
     let reply = from.map(|from| reply(from, &config, &cx.reporter)).transpose()?;
     root.make()?;
     let patience = if matches!(mode, Mode::Run | Mode::DryRun) { Duration::ZERO } else { PATIENCE };

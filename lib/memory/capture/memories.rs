@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::reach;
 use crate::harness::memory_file::MEMORY_FILE;
 use crate::harness::spec::{BuiltInMemory, Spec};
 use crate::harness::turn::Turn;
@@ -10,7 +11,7 @@ use crate::memory::capture::context;
 use crate::memory::hash::hash;
 use crate::store::journal::entry::{Context, QueueEntry};
 use crate::store::ledger::Sessions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many bytes of such a file no model has been shown.
 pub fn unread(entry: &QueueEntry, file: &Path, sessions: &Sessions) -> Result<usize> {
@@ -35,8 +36,11 @@ pub fn context_of(memory: &BuiltInMemory, file: &Path, env: &Env) -> Context {
     Context { cwd: Some(dir.to_path_buf()), repo, past: false }
 }
 
-/// The program whose own memory the file belongs to.
-pub fn whose(file: &Path, env: &Env) -> Option<(&'static Spec, &'static BuiltInMemory)> {
-    let memories = HARNESSES.iter().filter_map(|spec| Some((*spec, spec.memory.as_ref()?)));
-    memories.into_iter().find(|(_, memory)| built_in::files(memory, env).iter().any(|known| known == file))
+/// The program whose own memory this file is of, and the file's path there. Symlinks of `file` are resolved.
+pub fn whose(file: &Path, env: &Env) -> Option<(&'static Spec, &'static BuiltInMemory, PathBuf)> {
+    HARNESSES.iter().find_map(|spec| {
+        let memory = spec.memory.as_ref()?;
+        let is_it = |known: &PathBuf| reach::real(known).as_deref() == Some(file);
+        Some((*spec, memory, built_in::files(memory, env).into_iter().find(is_it)?))
+    })
 }

@@ -71,7 +71,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Swept> {
         Ok(())
     })?;
     let mut swept = Swept { sessions: count, ..Swept::default() };
-    if config.capture.memories {
+    if config.capture.memories && !harnesses.is_empty() {
         let search = PastSearch { has_sessions: false, has_memories: true, ..search };
         let new = search.run()?;
         match new.sessions.len() {

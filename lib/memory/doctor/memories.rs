@@ -107,7 +107,7 @@ fn contradictions(facts: &NoteFacts, remembered: &Sentences, cx: &CheckContext, 
 fn said(note: &Note) -> Vec<Vec<String>> {
     let body = String::from_utf8_lossy(note.entry.body());
     let meta = note.entry.meta();
-    [&meta.title, &meta.summary, &*body].into_iter().flat_map(worded).collect()
+    [meta.title.as_str(), meta.summary.as_str(), &*body].into_iter().flat_map(worded).collect()
 }
 
 fn is_about(meta: &Meta, found: &RememberedSentence, cx: &CheckContext) -> bool {

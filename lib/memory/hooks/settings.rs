@@ -76,8 +76,8 @@ pub(super) fn with_value(text: Option<&str>, set: &SetValue) -> Result<String> {
             inner.object_value().ok_or_else(|| wrong(inner.value(), &format!("\"{name}\""), "an object"))?;
     }
     match member(&object, last) {
-        Some(known) => known.set_value(set.value.into()),
-        None => drop(object.append(last, set.value.into())),
+        Some(known) => known.set_value(CstInputValue::Bool(set.value)),
+        None => drop(object.append(last, CstInputValue::Bool(set.value))),
     }
     Ok(root.to_string())
 }
@@ -88,7 +88,7 @@ fn take_back(top: &CstObject, old: Option<&CstObject>, set: &SetValue) {
         return;
     };
     match old.and_then(|old| flag(&self::setting(old, &set.key)?)) {
-        Some(before) => setting.set_value(before.into()),
+        Some(before) => setting.set_value(CstInputValue::Bool(before)),
         None => setting.remove(),
     }
     for end in (1..set.key.len()).rev() {

@@ -163,7 +163,8 @@ impl<'a> Hook<'a> {
 
     fn has_text_of(&self, note: &Note) -> bool {
         let body = String::from_utf8_lossy(note.entry.body());
-        self.is_remembered(if body.trim().is_empty() { &note.entry.meta().summary } else { &body })
+        let text: &str = if body.trim().is_empty() { &note.entry.meta().summary } else { &body };
+        self.is_remembered(text)
     }
 
     /// The section, or for a session that has it what is new.

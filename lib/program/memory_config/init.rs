@@ -114,7 +114,7 @@ fn install_hooks(homes: &[&'static Spec], cx: &Context) -> Result<()> {
 }
 
 /// Programs that keep a memory of their own say everything twice.
-fn offer_one_memory(homes: &[&'static Spec], cx: &Context) -> Result<()> {
+fn offer_one_memory(homes: &[&'static Spec], cx: &mut Context) -> Result<()> {
     let homes = hooks::with_memory(homes, &cx.env);
     let titles: Vec<_> = homes.iter().map(|home| home.title).collect();
     let question = format!(
