@@ -105,7 +105,7 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     // Only what is new in a file is new.
     remember(&sandbox, &index, 170, "# Memory\n\n- The proxy has port 8080.\n- The server has port 4310.\n");
     let err = consolidate(&sandbox, 16);
-    assert!(err.contains("1 file of a built-in memory changed"), "{err}");
+    assert!(err.contains("1 file of built-in memories changed"), "{err}");
     let prompt = sandbox.prompts()[1].clone();
     let (earlier, new) = prompt.split_once("=== new turns").unwrap();
     assert!(new.contains("8080") && !new.contains("4310") && earlier.contains("4310"), "{prompt}");

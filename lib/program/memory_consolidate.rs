@@ -127,24 +127,8 @@ pub(super) fn runner<'a>(
 /// Sessions that were killed come first, so that this run has them. Trouble with them is not the run's.
 fn queue_unheard(opened: &Opened, is_quiet: bool, cx: &Context) {
     match sweep(&opened.config, &opened.root, &cx.env) {
-        Ok(swept) => {
-            if swept.sessions > 0 && !is_quiet {
-                let sessions = counted(swept.sessions, "session", "sessions");
-                cx.reporter.warn(&format!("{sessions} ended without a hook; queued now"));
-            }
-            if swept.memories > 0 && !is_quiet {
-                let files =
-                    counted(swept.memories, "file of a built-in memory", "files of built-in memories");
-                cx.reporter.warn(&format!("{files} changed; queued now"));
-            }
-            if swept.left > 0 {
-                cx.reporter.warn(&format!(
-                    "{} files of built-in memories changed at once and are not queued; to look at them: \
-                     memory-capture --past 30d --dry-run",
-                    swept.left
-                ));
-            }
-        }
+        Ok(_) if is_quiet => {}
+        Ok(told) => told.iter().for_each(|told| cx.reporter.warn(told)),
         Err(error) => cx.reporter.warn(&format!("sessions without a hook are not queued: {}", error.line())),
     }
 }

@@ -5,6 +5,7 @@ use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
+use crate::base::text::counted;
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::spec::{PastSource, Spec};
 use crate::memory::capture::known::LeftOut;
@@ -24,24 +25,14 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// More files of memories that change at once were copied or restored. A person has to say that they are wanted.
 const MANY: usize = 20;
 
-/// What has come into the queue.
-#[derive(Debug, Default)]
-pub struct Swept {
-    pub sessions: usize,
-    /// Files of the memories that programs keep by themselves.
-    pub memories: usize,
-    /// Those that were left where they are, because they were too many.
-    pub left: usize,
-}
-
 /// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks, and what is new in
-/// the memories of these programs.
-pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Swept> {
+/// the memories of these programs. Returns what the person should know of it.
+pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Vec<String>> {
     // Hooks queue into the usual store. What they miss is none of another one's.
     if memory::load(None, env, &Reporter::silent())
         .is_ok_and(|usual| usual.storage.root != config.storage.root)
     {
-        return Ok(Swept::default());
+        return Ok(Vec::new());
     }
     let (now, mut off) = (env.now(), Vec::new());
     let mut harnesses = found(env);
@@ -70,16 +61,22 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Swept> {
         titles.extend(queued.entry.harness.spec().map(|spec| spec.title));
         Ok(())
     })?;
-    let mut swept = Swept { sessions: count, ..Swept::default() };
+    let sessions = counted(count, "session", "sessions");
+    let mut told: Vec<String> =
+        (count > 0).then(|| format!("{sessions} ended without a hook; queued now")).into_iter().collect();
     if config.capture.memories && !harnesses.is_empty() {
         let search = PastSearch { has_sessions: false, has_memories: true, ..search };
         let new = search.run()?;
+        let files = counted(new.sessions.len(), "file of built-in memories", "files of built-in memories");
         match new.sessions.len() {
-            many if many > MANY => swept.left = many,
-            _ => new.queue(false, &search, |_| {
-                swept.memories += 1;
-                Ok(())
-            })?,
+            0 => {}
+            count if count <= MANY => {
+                new.queue(false, &search, |_| Ok(()))?;
+                told.push(format!("{files} changed; queued now"));
+            }
+            _ => told.push(format!(
+                "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
+            )),
         }
     }
     let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
@@ -95,7 +92,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Swept> {
             count => health.add(TroubleKind::Unheard, count, &titles, now),
         }
     });
-    Ok(swept)
+    Ok(told)
 }
 
 /// The places where it keeps its sessions are on no dead mount.
