@@ -126,7 +126,7 @@ pub(super) fn runner<'a>(
 
 /// Sessions that were killed come first, so that this run has them. Trouble with them is not the run's.
 fn queue_unheard(opened: &Opened, is_quiet: bool, cx: &Context) {
-    match sweep(&opened.config, &opened.root, &cx.env) {
+    match sweep(&opened.config, &opened.root, &cx.env, &cx.reporter) {
         Ok(_) if is_quiet => {}
         Ok(told) => told.iter().for_each(|told| cx.reporter.warn(told)),
         Err(error) => cx.reporter.warn(&format!("sessions without a hook are not queued: {}", error.line())),

@@ -27,7 +27,7 @@ const MANY: usize = 20;
 
 /// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks, and what is new in
 /// the memories of these programs. Returns what the person should know of it.
-pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Vec<String>> {
+pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter) -> Result<Vec<String>> {
     // Hooks queue into the usual store. What they miss is none of another one's.
     if memory::load(None, env, &Reporter::silent())
         .is_ok_and(|usual| usual.storage.root != config.storage.root)
@@ -74,7 +74,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<Vec<String
                 new.queue(false, &search, |_| Ok(()))?;
                 told.push(format!("{files} changed; queued now"));
             }
-            _ => told.push(format!(
+            _ => reporter.warn(&format!(
                 "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
             )),
         }
