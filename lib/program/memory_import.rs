@@ -6,7 +6,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::{file, reach, stderr};
+use crate::base::{file, reach};
 use crate::harness::memory_file::CAP;
 use crate::harness::{HARNESSES, name::Harness};
 use crate::memory::capture;
@@ -21,6 +21,7 @@ use crate::store::journal::Journal;
 use crate::store::journal::entry::{self, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use crate::store::topics::Topics;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +63,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     if new.is_empty() {
-        return Ok(());
+        let nothing = json!({"processed": 0, "written": 0, "notes": [], "proposals": []});
+        return if cx.json { cx.stdout.json(&nothing) } else { Ok(()) };
     }
     let journal = Journal::at(&opened.root);
     let (mut ids, mut ours) = (BTreeSet::new(), Vec::new());
@@ -90,12 +92,8 @@ fn import(opened: &Opened, ids: &BTreeSet<String>, args: &Args, cx: &mut Context
         if plan.host.planned.is_empty() || args.has("dry-run") {
             return Ok(());
         }
-        if !can_ask(cx) {
-            stderr::line("nothing is written; --yes writes it");
-            return Ok(());
-        }
-        if !is_agreed("Write this? [y/N] ", false, cx)? {
-            stderr::line("nothing is written");
+        if !can_ask(cx) || !is_agreed("Write this? [y/N] ", false, cx)? {
+            cx.say("nothing is written; --yes writes it");
             return Ok(());
         }
     }
@@ -106,16 +104,13 @@ fn import(opened: &Opened, ids: &BTreeSet<String>, args: &Args, cx: &mut Context
 fn entry_of(path: &Path, env: &Env) -> Result<(PathBuf, QueueEntry)> {
     let named = path.display();
     let real = reach::real(path).ok_or_else(|| Error::not_found(format!("no file \"{named}\"")))?;
-    let length =
-        reach::within(&real, |path| path.metadata().map(|file| file.is_file().then(|| file.len())))??;
-    match length {
-        None => return Err(Error::usage(format!("\"{named}\" is not a file"))),
-        Some(length) if length > CAP => {
-            return Err(
-                Error::usage(format!("\"{named}\" is larger than {} KiB", CAP >> 10)).hint("split it")
-            );
-        }
-        Some(_) => {}
+    let file = reach::within(&real, Path::metadata)??;
+    if !file.is_file() {
+        return Err(Error::usage(format!("\"{named}\" is not a file")));
+    }
+    if file.len() > CAP {
+        let what = format!("\"{named}\" is larger than {} KiB", CAP >> 10);
+        return Err(Error::usage(what).hint("import it in parts"));
     }
     let (harness, context, real) = origin(real, env);
     let retrieval = Retrieval::MemoryFile { path: real.clone() };

@@ -14,6 +14,7 @@ use crate::memory::service::belongs_to;
 use crate::store::entry::{Meta, Scope};
 use crate::store::persistence::{Note, Persistence};
 use crate::store::topics::{Topics, read};
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -32,14 +33,9 @@ struct RememberedSentence {
 type Sentences = HashMap<Vec<String>, Vec<RememberedSentence>>;
 
 pub(super) fn check(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosis) {
-    let mut corrected = checked.notes.iter().filter(|note| note.is_corrected()).peekable();
-    if corrected.peek().is_none() {
-        return;
-    }
-    let remembered = sentences(cx);
-    if !remembered.is_empty() {
-        corrected.for_each(|note| contradictions(note, &remembered, cx, to));
-    }
+    let remembered = LazyCell::new(|| sentences(cx));
+    let corrected = checked.notes.iter().filter(|note| note.is_corrected() && !remembered.is_empty());
+    corrected.for_each(|note| contradictions(note, &remembered, cx, to));
 }
 
 fn sentences(cx: &CheckContext) -> Sentences {
