@@ -6,6 +6,7 @@ off, from memory-recall. The files of it that change are then read by memory-con
 
 import json
 import re
+from datetime import datetime, timedelta, timezone
 
 # Where it is, below the home, the setting that switches it off, and whether all worktrees of a repository share one.
 MEMORIES = {
@@ -34,7 +35,9 @@ def check(world, memory, body, texts, given, expect):
     wanted = (1, 0) if is_shared else (1, 1)
     expect(places(world.repository / "tree") == wanted, "in a worktree it is otherwise")
 
-    world.env["AXE_NOW"] = "2099-01-01T00:00:00Z"
+    # What was written lately may still be written to.
+    later = datetime.now(timezone.utc) + timedelta(hours=2)
+    world.env["AXE_NOW"] = later.strftime("%Y-%m-%dT%H:%M:%SZ")
     shown = world.consolidate()
     del world.env["AXE_NOW"]
     expect("agent's own program remembers" in shown, "what the program remembers was not read")
