@@ -35,13 +35,6 @@ def check(world, memory, body, texts, given, expect):
     wanted = (1, 0) if is_shared else (1, 1)
     expect(places(world.repository / "tree") == wanted, "in a worktree it is otherwise")
 
-    # What was written lately may still be written to.
-    later = datetime.now(timezone.utc) + timedelta(hours=2)
-    world.env["AXE_NOW"] = later.strftime("%Y-%m-%dT%H:%M:%SZ")
-    shown = world.consolidate()
-    del world.env["AXE_NOW"]
-    expect("agent's own program remembers" in shown, "what the program remembers was not read")
-
     settings = world.home / directory / "settings.json"
     value = json.loads(settings.read_text()) if settings.exists() else {}
     inner = value
@@ -50,4 +43,11 @@ def check(world, memory, body, texts, given, expect):
     inner[key[-1]] = False
     settings.write_text(json.dumps(value, indent=2))
     expect(places() == (1, 1), f"with its memory switched off, a session has the note {places()} times")
+
+    # What was written lately may still be written to.
+    later = datetime.now(timezone.utc) + timedelta(hours=2)
+    world.env["AXE_NOW"] = later.strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown = world.consolidate()
+    del world.env["AXE_NOW"]
+    expect("agent's own program remembers" in shown, "what the program remembers was not read")
     return "beside its own memory a note stands once"
