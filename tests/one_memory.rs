@@ -150,6 +150,7 @@ fn two_notes() -> Store {
     for (id, title, body) in [
         ("AAAAAA", "Dev server", "The dev server has port `4310`."),
         ("BBBBBB", "Proxy", "The proxy has port 8080."),
+        ("EEEEEE", "Retries end after nine attempts", "Retries end after nine attempts."),
     ] {
         let front = format!("id: id__{id}\ntitle: {title}\nsummary: {body}\ntier: hot\nscope: global\n");
         let times = "createdAt: 1771000000000\nupdatedAt: 1771000000000\n";
@@ -173,18 +174,20 @@ fn recall_leaves_out_what_the_programs_own_index_says() {
     let start = |session: &str, variable: (&str, &str)| {
         let event = json!({"hook_event_name": "SessionStart", "session_id": session, "source": "startup", "cwd": work});
         let out = asked(event, variable);
+        assert_eq!(out.contains("4310"), out.contains("nine attempts"), "where the title says all: {out}");
         (out.contains("4310"), out.contains("8080"))
     };
     let none = ("X", "");
     assert_eq!(start("a", none), (true, true));
-    let line = "- [Server](server.md) — The **dev server** has port 4310\n";
+    let line =
+        "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n";
     store.sandbox.write(&index, format!("# Memory\n\n{line}"));
     assert_eq!(start("b", none), (false, true));
     let prompt = json!({"hook_event_name": "UserPromptSubmit", "session_id": "b", "cwd": work,
         "prompt": "which port has the dev server?"});
     assert!(!asked(prompt, none).contains("4310"));
     // Another port is another text.
-    store.sandbox.write(&index, line.replace("4310", "4311"));
+    store.sandbox.write(&index, line.replace("4310", "4311").replace("nine", "ten"));
     assert_eq!(start("c", none), (true, true));
     // A session gets the beginning of the index.
     store.sandbox.write(&index, format!("{}{line}", "- more\n".repeat(200)));
