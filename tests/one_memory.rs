@@ -85,11 +85,11 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
 
     let err = consolidate(&sandbox, 15);
     assert!(err.contains("3 files of built-in memories changed; queued now"), "{err}");
-    let prompts = sandbox.prompts();
-    assert_eq!(prompts.len(), 1, "they share a call");
-    assert!(!prompts[0].contains(secret) && prompts[0].contains("[redacted:"), "{}", prompts[0]);
-    assert!(!prompts[0].contains("1111"), "{}", prompts[0]);
-    assert!(prompts[0].contains("This is what the agent's own program remembers"), "{}", prompts[0]);
+    assert_eq!(sandbox.prompts().len(), 2, "those of one project share a call");
+    let prompts = sandbox.prompts().concat();
+    assert!(!prompts.contains(secret) && prompts.contains("[redacted:"), "{prompts}");
+    assert!(!prompts.contains("1111"), "{prompts}");
+    assert!(prompts.contains("This is what the agent's own program remembers"), "{prompts}");
     let notes = topics(&sandbox);
     let of = |port: &str| notes.iter().find(|note| note.contains(&format!("title: Port {port}"))).unwrap();
     for port in ["4310", "5432"] {
@@ -106,13 +106,13 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     remember(&sandbox, &index, 170, "# Memory\n\n- The proxy has port 8080.\n- The server has port 4310.\n");
     let err = consolidate(&sandbox, 16);
     assert!(err.contains("1 file of built-in memories changed"), "{err}");
-    let prompt = sandbox.prompts()[1].clone();
+    let prompt = sandbox.prompts()[2].clone();
     let (earlier, new) = prompt.split_once("=== new turns").unwrap();
     assert!(new.contains("8080") && !new.contains("4310") && earlier.contains("4310"), "{prompt}");
     assert_eq!(topics(&sandbox).len(), 4);
     at(&index, 230);
     assert!(!consolidate(&sandbox, 17).contains("built-in"), "it has nothing new");
-    assert_eq!(sandbox.prompts().len(), 2);
+    assert_eq!(sandbox.prompts().len(), 3);
 
     // What was copied or restored is left to a person.
     for number in 0..21 {

@@ -10,7 +10,7 @@ pub struct Remembered(String);
 
 impl Remembered {
     pub fn of(text: &str) -> Remembered {
-        let words: Vec<String> = text.lines().flat_map(worded).flatten().collect();
+        let words: Vec<String> = text.lines().flat_map(sentences).flatten().collect();
         Remembered(if words.is_empty() { String::new() } else { format!(" {} ", words.join(" ")) })
     }
 
@@ -19,10 +19,15 @@ impl Remembered {
         if self.0.is_empty() {
             return false;
         }
-        let sentences = worded(text);
+        let sentences = sentences(text);
         sentences.iter().map(Vec::len).sum::<usize>() >= LEAST
             && sentences.iter().all(|words| self.0.contains(&format!(" {} ", words.join(" "))))
     }
+}
+
+/// The words of each sentence, without emphasis, which may go over several words.
+fn sentences(text: &str) -> Vec<Vec<String>> {
+    worded(&text.replace("**", "").replace("__", ""))
 }
 
 #[cfg(test)]
