@@ -108,6 +108,7 @@ mod nix_hooks;
 mod nix_units;
 mod nothing_hides;
 mod ollama;
+mod one_memory;
 mod openai;
 mod paid_answers;
 mod path;

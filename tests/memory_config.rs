@@ -44,7 +44,7 @@ fn value<'a>(shown: &'a Value, key: &str) -> &'a Value {
 fn without_a_file_the_defaults_are_used() {
     let sandbox = Sandbox::new();
     let (all, err) = show(&sandbox);
-    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (27, ""));
+    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (28, ""));
     for (key, setting) in all.as_object().unwrap() {
         assert_eq!(setting["source"], "default", "{key}");
     }
@@ -502,7 +502,9 @@ fn timers_are_installed_only_when_asked_for() {
 
 #[test]
 fn on_a_terminal_init_asks() {
-    for (typed, has_hooks) in [("\n\n", true), ("n\nn\n", false), ("maybe\ny\nn\n", true), ("\u{4}", false)] {
+    for (typed, has_hooks) in
+        [("\n\n\n", true), ("n\nn\n", false), ("maybe\ny\nn\nn\n", true), ("\u{4}", false)]
+    {
         let sandbox = Sandbox::new();
         fs::create_dir(sandbox.home().join(".claude")).unwrap();
         let mut terminal = Terminal::open();

@@ -87,8 +87,8 @@ fn is_able() -> bool {
 
 /// What these open in a store does not depend on what is in it.
 const WITHOUT_ROW: &[&str] = &[
-    "memory", "memory-config", "memory-install-cron", "memory-install-hooks", "memory-uninstall-cron",
-    "memory-uninstall-hooks",
+    "memory", "memory-config", "memory-import", "memory-install-cron", "memory-install-hooks",
+    "memory-uninstall-cron", "memory-uninstall-hooks",
 ];
 
 #[test]

@@ -52,6 +52,7 @@ pub(super) static SPEC: Spec = Spec {
     ]),
     next_step: Some("Amp loads the plugin after \"plugins: reload\" in its command palette, or a restart"),
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    memory: None,
     preset: Some(Preset {
         caution: Some("Amp keeps its tools and its context files, and records a thread on its server"),
         ..Preset::new("amp", "amp -x", 5)

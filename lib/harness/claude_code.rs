@@ -16,8 +16,8 @@ use crate::harness::parts::{Message, between};
 use crate::harness::payload::{Ended, is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, DISABLE_ALL, Format, Home, HookEvent, Install, PastSource, Preset, Recall, RecallForm, Settings,
-    Spec, ToolKind, When, has, hook, understood,
+    BuiltInMemory, Capture, DISABLE_ALL, Format, Home, HookEvent, Install, MemoryProject, PastSource, Preset,
+    Recall, RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -77,6 +77,15 @@ pub(super) static SPEC: Spec = Spec {
     }),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
+    memory: Some(BuiltInMemory {
+        home: HOME,
+        files: &["projects/*/memory/*.md", "projects/*/memory/*/*.md"],
+        project: MemoryProject::Named { is_shared: true },
+        off: Some((
+            Switch { file: "settings.json", key: &["autoMemoryEnabled"], off: false },
+            Some("CLAUDE_CODE_DISABLE_AUTO_MEMORY"),
+        )),
+    }),
     preset: Some(Preset::new(
         "claude",
         "CLAUDE_CODE_MAX_RETRIES=0 claude -p --safe-mode --no-session-persistence --tools \"\"",

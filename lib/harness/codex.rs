@@ -17,8 +17,8 @@ use crate::harness::parts::{Message, between};
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, each_record, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec, Switch,
-    ToolKind, When, has, hook, understood,
+    BuiltInMemory, Capture, Format, Home, Install, MemoryProject, OwnHome, PastSource, Preset, Recall,
+    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
 };
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
@@ -111,6 +111,13 @@ pub(super) static SPEC: Spec = Spec {
          \"Trust all\"",
     ),
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
+    // What it learned of a session, each in a file; the other ones are made of these.
+    memory: Some(BuiltInMemory {
+        home: HOME,
+        files: &["memories/rollout_summaries/*.md"],
+        project: MemoryProject::Line("cwd: "),
+        off: None,
+    }),
     preset: Some(Preset {
         home: Some(&LLM_HOME),
         ..Preset::new(

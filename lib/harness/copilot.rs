@@ -73,6 +73,7 @@ pub(super) static SPEC: Spec = Spec {
     }),
     next_step: None,
     recall: Recall { form: RecallForm::Key("additionalContext"), resumes_whole: false, unheard: &[] },
+    memory: None,
     preset: None,
 };
 

@@ -56,6 +56,7 @@ pub(super) static SPEC: Spec = Spec {
     }),
     next_step: None,
     recall: Recall { form: RecallForm::Key("additional_context"), resumes_whole: false, unheard: &[] },
+    memory: None,
     preset: None,
 };
 

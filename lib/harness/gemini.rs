@@ -24,8 +24,8 @@ use crate::harness::parts::{Message, ran};
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnHome, PastSource, Preset, Recall, RecallForm, Settings, Spec, Switch,
-    ToolKind, When, has, hook, understood,
+    BuiltInMemory, Capture, Format, Home, Install, MemoryProject, OwnHome, PastSource, Preset, Recall,
+    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
 };
 use crate::harness::tool::IMAGE;
 use crate::harness::turn::Role;
@@ -103,6 +103,12 @@ pub(super) static SPEC: Spec = Spec {
     next_step: None,
     // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
+    memory: Some(BuiltInMemory {
+        home: HOME,
+        files: &["tmp/*/memory/*.md"],
+        project: MemoryProject::Beside(".project_root"),
+        off: None,
+    }),
     preset: Some(Preset {
         home: Some(&LLM_HOME),
         // With a model of its own choice, it asks another one first which to take.

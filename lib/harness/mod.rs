@@ -11,6 +11,7 @@
 //! `cursor` and `amp` name.
 
 mod amp;
+pub mod built_in;
 mod chain;
 mod claude_code;
 mod codex;
@@ -20,6 +21,7 @@ mod copilot;
 mod cursor;
 pub mod files;
 mod gemini;
+pub mod memory_file;
 pub mod name;
 mod object;
 mod opencode;

@@ -81,6 +81,7 @@ pub(super) static SPEC: Spec = Spec {
     }]),
     next_step: None,
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    memory: None,
     preset: Some(Preset {
         home: Some(&LLM_HOME),
         // Without a title, it asks for one.

@@ -38,6 +38,7 @@ pub(super) static SPEC: Spec = Spec {
     install: Install::Nothing,
     next_step: None,
     recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    memory: None,
     preset: None,
 };
 

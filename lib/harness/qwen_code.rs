@@ -17,8 +17,8 @@ use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, DISABLE_ALL, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind,
-    When, has, hook,
+    BuiltInMemory, Capture, DISABLE_ALL, Format, Home, Install, MemoryProject, PastSource, Recall,
+    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
@@ -65,6 +65,18 @@ pub(super) static SPEC: Spec = Spec {
     install: Install::Settings(Settings { has_comments: true, switches: DISABLE_ALL, ..Settings::GROUPS }),
     next_step: None,
     recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &[] },
+    memory: Some(BuiltInMemory {
+        home: Home {
+            variables: &[("QWEN_CODE_MEMORY_BASE_DIR", ""), ("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")],
+            usual: ".qwen",
+        },
+        files: &["projects/*/memory/*.md", "projects/*/memory/*/*.md"],
+        project: MemoryProject::Named { is_shared: false },
+        off: Some((
+            Switch { file: "settings.json", key: &["memory", "enableManagedAutoMemory"], off: false },
+            None,
+        )),
+    }),
     preset: None,
 };
 

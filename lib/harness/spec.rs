@@ -32,6 +32,8 @@ pub struct Spec {
     /// What a person has to do in the program once the hooks are installed.
     pub next_step: Option<&'static str>,
     pub recall: Recall,
+    /// The memory that it keeps by itself.
+    pub memory: Option<BuiltInMemory>,
     pub preset: Option<Preset>,
 }
 
@@ -293,6 +295,31 @@ pub struct Recall {
     pub resumes_whole: bool,
     /// Starts of these sources run the hook, and what it says does not reach the model.
     pub unheard: &'static [&'static str],
+}
+
+/// The memory that a program keeps by itself: files of Markdown that its agent writes.
+pub struct BuiltInMemory {
+    /// Where its files are.
+    pub home: Home,
+    /// Below that; `*` stands for any name or part of one.
+    pub files: &'static [&'static str],
+    pub project: MemoryProject,
+    /// The setting that switches it off, and the variable that does.
+    pub off: Option<(Switch, Option<&'static str>)>,
+}
+
+/// How a file says of which project it is.
+pub enum MemoryProject {
+    /// A directory above it, in `projects`, is named after the project's, with a `-` for every other character. `MEMORY.md` in
+    /// its directory is the index, of which a session gets the beginning.
+    Named {
+        /// All worktrees of a repository have one memory.
+        is_shared: bool,
+    },
+    /// A file beside its directory has the path.
+    Beside(&'static str),
+    /// One of its first lines begins with this, and has the path.
+    Line(&'static str),
 }
 
 /// The form in which the program takes what a hook gives.

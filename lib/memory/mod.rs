@@ -19,6 +19,7 @@ pub mod programs;
 pub mod recall;
 pub mod record;
 pub mod redact;
+pub mod remembered;
 pub mod review;
 pub mod search;
 pub mod section;

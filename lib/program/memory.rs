@@ -5,9 +5,9 @@ use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
-    memory_doctor, memory_install_cron, memory_install_hooks, memory_list, memory_mcp, memory_read,
-    memory_recall, memory_remove, memory_review, memory_sync, memory_uninstall_cron, memory_uninstall_hooks,
-    memory_update,
+    memory_doctor, memory_import, memory_install_cron, memory_install_hooks, memory_list, memory_mcp,
+    memory_read, memory_recall, memory_remove, memory_review, memory_sync, memory_uninstall_cron,
+    memory_uninstall_hooks, memory_update,
 };
 
 const ABOUT: About = About {
@@ -17,6 +17,7 @@ const ABOUT: About = About {
     commands: &[
         ("capture", "queue a note or a session"),
         ("consolidate", "turn the queue into notes"),
+        ("import", "make notes of files that agents read"),
         ("defrag", "reorganise the notes, then refresh AGENTS.md"),
         ("agents-md", "write notes into AGENTS.md files"),
         ("list", "list notes, or search them"),
@@ -49,6 +50,7 @@ const FAMILY: Family = Family {
         &ABOUT,
         &memory_capture::ABOUT,
         &memory_consolidate::ABOUT,
+        &memory_import::ABOUT,
         &memory_defrag::ABOUT,
         &memory_agents_md::ABOUT,
         &memory_list::ABOUT,

@@ -57,7 +57,7 @@ pub(super) const ABOUT: About = About {
 
 const NOTHING: &str = "nothing waits that may be asked about now";
 
-type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Preview<'a, Topics>>>;
+pub(super) type Consolidation<'a> = Runner<'a, ConsolidateHost<'a, Preview<'a, Topics>>>;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -84,24 +84,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if is_usual {
         queue_unheard(&opened, args.has("quiet"), cx);
     }
-    let run = opened.run();
     let topics = Topics::at(&opened.root);
-    let pipeline =
-        Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
-    let host = ConsolidateHost {
-        pipeline,
-        notes: Preview::over(&topics, run.is_dry()),
-        queue: Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once),
-        readings: Readings::default(),
-        max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
-        is_refreshed: false,
-        looked_up: None,
-        made: Made::default(),
-        planned: Vec::new(),
-    };
-    let mut runner = Runner::new(run, host);
+    let queue = Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once);
+    let mut runner = runner(&opened, mode, &topics, queue);
     match mode {
-        Mode::DryRun => dry_run(&mut runner, cx),
+        Mode::DryRun => dry_run(&mut runner, how_to_write, cx),
         Mode::Prompt => print_question(runner.prompt()?.as_ref(), NOTHING, cx),
         Mode::Run | Mode::Apply | Mode::Undo => {
             let done = consolidate(&mut runner, opened.reply.as_deref(), args.has("quiet"), cx);
@@ -113,15 +100,35 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
 }
 
+/// What takes these entries of the queue through the pipeline.
+pub(super) fn runner<'a>(
+    opened: &'a Opened,
+    mode: Mode,
+    topics: &'a Topics,
+    queue: Queue,
+) -> Consolidation<'a> {
+    let run = opened.run_as(mode);
+    let pipeline =
+        Consolidate { redactor: &opened.redactor, max_prompt_bytes: opened.config.llm.max_prompt() };
+    let host = ConsolidateHost {
+        pipeline,
+        notes: Preview::over(topics, run.is_dry()),
+        queue,
+        readings: Readings::default(),
+        max_note_bytes: usize::try_from(opened.config.llm.max_note_bytes).unwrap_or(usize::MAX),
+        is_refreshed: false,
+        looked_up: None,
+        made: Made::default(),
+        planned: Vec::new(),
+    };
+    Runner::new(run, host)
+}
+
 /// Sessions that were killed come first, so that this run has them. Trouble with them is not the run's.
 fn queue_unheard(opened: &Opened, is_quiet: bool, cx: &Context) {
-    match sweep(&opened.config, &opened.root, &cx.env) {
-        Ok(0) => {}
+    match sweep(&opened.config, &opened.root, &cx.env, &cx.reporter) {
         Ok(_) if is_quiet => {}
-        Ok(count) => {
-            let sessions = counted(count, "session", "sessions");
-            cx.reporter.warn(&format!("{sessions} ended without a hook; queued now"));
-        }
+        Ok(told) => told.iter().for_each(|told| cx.reporter.warn(told)),
         Err(error) => cx.reporter.warn(&format!("sessions without a hook are not queued: {}", error.line())),
     }
 }
@@ -149,7 +156,7 @@ fn note_health(runner: &Consolidation, done: &Result<()>) {
 }
 
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
-fn consolidate(
+pub(super) fn consolidate(
     runner: &mut Consolidation,
     reply: Option<&str>,
     is_quiet: bool,
@@ -268,8 +275,12 @@ fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
     line
 }
 
-/// What a run would do, batch by batch, with the store left as it is.
-fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
+/// What a run would do, batch by batch, with the store left as it is; and what a person does next.
+pub(super) fn dry_run(
+    runner: &mut Consolidation,
+    next: fn(&[Previewed], &mut Context) -> Result<()>,
+    cx: &mut Context,
+) -> Result<()> {
     let (ending, previewed) = runner.dry_run()?;
     let ConsolidateHost { planned, made: Made { warnings, .. }, .. } = &runner.host;
     let (stopped, failure) = match ending.failure() {
@@ -283,7 +294,8 @@ fn dry_run(runner: &mut Consolidation, cx: &mut Context) -> Result<()> {
     if cx.json {
         cx.stdout.json(&preview(planned, warnings, &previewed, stopped))?;
     } else if !previewed.is_empty() || !planned.is_empty() {
-        show(planned, warnings, &previewed, cx)?;
+        show(planned, warnings, cx)?;
+        next(&previewed, cx)?;
     } else if stopped.is_none() {
         cx.reporter.warn(NOTHING);
     }
@@ -320,12 +332,7 @@ fn preview(
 }
 
 /// The plan, for a person.
-fn show(
-    planned: &[PlannedChange],
-    warnings: &[String],
-    previewed: &[Previewed],
-    cx: &mut Context,
-) -> Result<()> {
+fn show(planned: &[PlannedChange], warnings: &[String], cx: &mut Context) -> Result<()> {
     if planned.is_empty() {
         cx.stdout.line("nothing would be written")?;
     }
@@ -334,9 +341,10 @@ fn show(
         cx.stdout.line(&what)?;
         more.iter().try_for_each(|line| cx.stdout.line(&format!("  {line}")))?;
     }
-    for warning in warnings {
-        cx.stdout.line(&format!("warning: {warning}"))?;
-    }
+    warnings.iter().try_for_each(|warning| cx.stdout.line(&format!("warning: {warning}")))
+}
+
+fn how_to_write(previewed: &[Previewed], cx: &mut Context) -> Result<()> {
     cx.stdout.line("")?;
     for Previewed { reply, parts } in previewed {
         let what = match parts {

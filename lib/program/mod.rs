@@ -17,6 +17,7 @@ pub mod memory_config;
 pub mod memory_consolidate;
 pub mod memory_defrag;
 pub mod memory_doctor;
+pub mod memory_import;
 pub mod memory_install_cron;
 pub mod memory_install_hooks;
 pub mod memory_list;

@@ -31,6 +31,7 @@ pub(super) const REMOTE: &str = "set or change the remote of the notes";
 pub(super) const TRUST: &str = "say who can write to a remote";
 pub(super) const MISSING: &str = "decide about notes that are missing";
 pub(super) const TARGET: &str = "add a file to those that are refreshed";
+pub(super) const IMPORT: &str = "import a file";
 pub(super) const HOOKS: &str = "install or remove hooks";
 pub(super) const TIMERS: &str = "install or remove timers";
 
@@ -85,8 +86,8 @@ mod tests {
             page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
         let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
         let acts = [
-            CONFIGURE, ACCEPT, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, HOOKS,
-            TIMERS,
+            CONFIGURE, ACCEPT, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, IMPORT,
+            HOOKS, TIMERS,
         ];
         assert_eq!(listed, acts);
     }

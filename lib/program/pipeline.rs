@@ -94,7 +94,7 @@ pub(super) fn open(
     let redactor = Redactor::of(&config.redact)?;
     let root = Root::open(&config.storage.root)?;
     // Read to its end before anything is locked: a model may still be writing it.
-    let from = args.path("apply");
+    let from = if mode == Mode::Apply { args.path("apply") } else { None };
     let reply = from.map(|from| reply(from, &config, &cx.reporter)).transpose()?;
     root.make()?;
     let patience = if matches!(mode, Mode::Run | Mode::DryRun) { Duration::ZERO } else { PATIENCE };
@@ -142,6 +142,11 @@ pub(super) fn open(
 impl Opened {
     /// A run that asks within the caps.
     pub(super) fn run(&self) -> Run<'_> {
+        self.run_as(self.mode)
+    }
+
+    /// The same in another mode than the store was opened for.
+    pub(super) fn run_as(&self, mode: Mode) -> Run<'_> {
         let llm = &self.config.llm;
         Run {
             program: self.program,
@@ -153,7 +158,7 @@ impl Opened {
             budget: CallBudget::of(&self.root, llm.max_calls_per_run, llm.max_calls_per_day),
             level: level(&self.env),
             is_quiet: self.is_quiet,
-            kind: self.mode.kind(),
+            kind: mode.kind(),
             batch: None,
         }
     }

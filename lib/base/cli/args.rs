@@ -210,6 +210,11 @@ impl Args {
         self.values("").filter_map(OsStr::to_str).collect()
     }
 
+    /// The same as paths, of whatever bytes.
+    pub fn files(&self) -> Vec<&Path> {
+        self.values("").map(Path::new).collect()
+    }
+
     /// The other program that is meant, and its command line.
     pub fn program(&self) -> Option<(&OsStr, &[OsString])> {
         Some((&self.given.first()?.1, self.rest.as_deref()?))

@@ -67,6 +67,8 @@ pub struct Llm {
 pub struct Capture {
     /// Sessions that ended without a hook are queued, too.
     pub sweep: bool,
+    /// What is new in the memories that programs keep by themselves is queued, too.
+    pub memories: bool,
 }
 
 /// When the timers run the programs: at the times of a calendar, else every so many hours.

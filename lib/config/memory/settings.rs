@@ -72,6 +72,7 @@ pub const SETTINGS: &[SettingSpec] = &[
     known("llm.maxCallsPerRun", number(0, 10_000), "20"),
     known("llm.maxCallsPerDay", number(0, 100_000), "100"),
     known("capture.sweep", ValueKind::Flag, "true"),
+    known("capture.memories", ValueKind::Flag, "true"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),
     known("schedule.defragIntervalHours", HOURS, "24"),
     known("schedule.consolidate", ValueKind::Calendar, "null"),

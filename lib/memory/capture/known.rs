@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::store::batch::Batches;
 use crate::store::journal::entry::{QueueEntry, session_mark};
 use crate::store::journal::{Journal, mark_of, read_at};
-use crate::store::ledger::Sessions;
+use crate::store::ledger::{ReadSession, Sessions};
 use crate::store::place::Root;
 use std::collections::HashMap;
 use std::fmt;
@@ -79,7 +79,7 @@ impl KnownSessions {
     /// An error if the session of this entry is not queued again.
     pub(super) fn left_out(&self, entry: &QueueEntry) -> std::result::Result<(), LeftOut> {
         let Some(session) = entry.session() else { return Ok(()) };
-        let consumed = self.consumed.get(&key(entry)).map(|_| LeftOut::Consumed);
+        let consumed = self.ledger_of(entry).map(|_| LeftOut::Consumed);
         let same = self.entries.get(&session_mark(&session)).into_iter().flatten().filter(|(path, _)| {
             matches!(read_at(path), Ok(Some(entry)) if entry.session().as_ref() == Some(&session))
         });
@@ -90,11 +90,14 @@ impl KnownSessions {
 
     /// The turn with this hash is the last one that was read of the session.
     pub(super) fn was_read_to(&self, entry: &QueueEntry, turn: &str) -> bool {
-        self.consumed.get(&key(entry)).is_some_and(|session| session.last == turn)
+        self.ledger_of(entry).is_some_and(|session| session.last == turn)
     }
-}
 
-/// The session's name in the ledger.
-fn key(entry: &QueueEntry) -> String {
-    format!("{}:{}", entry.harness, entry.thread_id().unwrap_or_default())
+    pub(super) fn ledger(&self) -> &Sessions {
+        &self.consumed
+    }
+
+    fn ledger_of(&self, entry: &QueueEntry) -> Option<&ReadSession> {
+        self.consumed.get(&entry.ledger_key()?)
+    }
 }

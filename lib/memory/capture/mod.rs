@@ -5,6 +5,7 @@
 //! are in the session that started them.
 
 mod known;
+pub mod memories;
 pub mod note;
 pub mod past;
 pub mod sweep;

@@ -14,6 +14,7 @@ use crate::harness::payload::id_fault;
 use crate::harness::spec::{Home, PastSource, Spec, Stored};
 use crate::harness::turn::{Role, Turn};
 use crate::memory::capture::known::{KnownSessions, LeftOut};
+use crate::memory::capture::memories::{context_of, unread};
 use crate::memory::capture::{context, note::redact};
 use crate::memory::hash::hash;
 use crate::store::batch::bears_an_id;
@@ -89,12 +90,18 @@ impl PastSession {
         QueueEntry { version: 1, timestamp, harness, retrieval, context }
     }
 
+    /// It is a file of the program's own memory.
+    pub fn is_memory(&self) -> bool {
+        matches!(self.retrieval, Retrieval::MemoryFile { .. })
+    }
+
     /// Where it is kept: a path, or its id.
     pub fn place(&self) -> String {
         match &self.retrieval {
             Retrieval::Transcript { path, .. }
             | Retrieval::CursorSession { session_path: path }
-            | Retrieval::File { path } => path.display().to_string(),
+            | Retrieval::File { path }
+            | Retrieval::MemoryFile { path } => path.display().to_string(),
             _ => self.entry(self.at).thread_id().unwrap_or_default().to_owned(),
         }
     }
@@ -113,6 +120,9 @@ pub struct PastSessions {
 pub struct PastSearch<'a> {
     pub period: Period,
     pub harnesses: &'a [&'static Spec],
+    pub has_sessions: bool,
+    /// The memories that programs keep by themselves.
+    pub has_memories: bool,
     pub root: &'a Root,
     pub config: &'a MemoryConfig,
     pub env: &'a Env,
@@ -153,12 +163,14 @@ impl PastSearch<'_> {
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
         for spec in self.harnesses {
-            for seen in self.of_program(spec, &known, &mut past.unreadable) {
+            let sessions = self.has_sessions.then(|| self.of_program(spec, &known, &mut past.unreadable));
+            let memories = self.has_memories.then(|| self.remembered(spec, &known));
+            for seen in sessions.into_iter().chain(memories).flatten() {
                 match seen {
                     Err(why) => *past.left_out.entry(why).or_default() += 1,
                     Ok(session) => {
-                        let id = session.entry(session.at).thread_id().unwrap_or_default().to_owned();
-                        let key = (session.harness, id);
+                        let id = session.entry(session.at).thread_id().map(str::to_owned);
+                        let key = (session.harness, id.unwrap_or_else(|| session.place()));
                         if found.get(&key).is_none_or(|other| other.shown < session.shown) {
                             found.insert(key, session);
                         }
@@ -205,6 +217,27 @@ impl PastSearch<'_> {
                 all.into_iter().filter_map(session).collect()
             }
         }
+    }
+
+    /// The files of the program's own memory, each with what is new in it.
+    fn remembered(&self, spec: &Spec, known: &KnownSessions) -> Vec<SeenSession> {
+        let Some(memory) = &spec.memory else { return Vec::new() };
+        let files = memory.files.iter().flat_map(|pattern| self.files(&memory.home, pattern));
+        let seen = |file: SessionFile| {
+            let retrieval = Retrieval::MemoryFile { path: file.path.clone() };
+            let session = PastSession { retrieval, ..PastSession::by_id(spec, "", file.at, file.bytes) };
+            let entry = session.entry(file.at);
+            // It was read before, and may have more now.
+            known.left_out(&entry).or_else(|why| if why == LeftOut::Consumed { Ok(()) } else { Err(why) })?;
+            let shown = unread(&entry, &file.path, known.ledger()).map_err(|_| LeftOut::Unreadable)?;
+            if shown == 0 {
+                return Err(LeftOut::Consumed);
+            }
+            let context = context_of(memory, &file.path, self.env);
+            let session = PastSession { shown, context, ..session };
+            session.entry(session.at).check().map(|()| session).map_err(|_| LeftOut::Unreadable)
+        };
+        files.filter(|file| file.bytes > 0).map(seen).collect()
     }
 
     /// The files of a pattern that changed within the period.

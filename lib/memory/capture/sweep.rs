@@ -5,6 +5,7 @@ use crate::base::cli::Reporter;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
+use crate::base::text::counted;
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::spec::{PastSource, Spec};
 use crate::memory::capture::known::LeftOut;
@@ -21,13 +22,17 @@ const QUIET: SignedDuration = SignedDuration::from_mins(30);
 /// Older sessions are for `memory-capture --past`.
 const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks. Returns how many.
-pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
+/// More files of memories that change at once were copied or restored. A person has to say that they are wanted.
+const MANY: usize = 20;
+
+/// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks, and what is new in
+/// the memories of these programs. Returns what the person should know of it.
+pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter) -> Result<Vec<String>> {
     // Hooks queue into the usual store. What they miss is none of another one's.
     if memory::load(None, env, &Reporter::silent())
         .is_ok_and(|usual| usual.storage.root != config.storage.root)
     {
-        return Ok(0);
+        return Ok(Vec::new());
     }
     let (now, mut off) = (env.now(), Vec::new());
     let mut harnesses = found(env);
@@ -35,7 +40,8 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
         Ok(Some(status)) => {
             off.extend(status.off.as_ref().map(|_| spec.title));
             // Who has switched them off wants nothing to be captured.
-            config.capture.sweep && status.captures() && status.off.is_none() && answers(spec, env)
+            let is_wanted = config.capture.sweep || config.capture.memories;
+            is_wanted && status.captures() && status.off.is_none() && answers(spec, env)
         }
         Ok(None) | Err(_) => false,
     });
@@ -46,7 +52,8 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
     // Hooks that are put in again, by an update for instance, make no gap.
     let since = swept.or(installed).unwrap_or(until);
     let period = Period::Between(since.max(before(LONGEST)), until);
-    let search = PastSearch { period, harnesses: &harnesses, root, config, env };
+    let (has_sessions, has_memories) = (config.capture.sweep, false);
+    let search = PastSearch { period, harnesses: &harnesses, has_sessions, has_memories, root, config, env };
     let past = if harnesses.is_empty() { PastSessions::default() } else { search.run()? };
     let (mut count, mut titles) = (0, BTreeSet::new());
     past.queue(false, &search, |queued| {
@@ -54,6 +61,24 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
         titles.extend(queued.entry.harness.spec().map(|spec| spec.title));
         Ok(())
     })?;
+    let sessions = counted(count, "session", "sessions");
+    let mut told: Vec<String> =
+        (count > 0).then(|| format!("{sessions} ended without a hook; queued now")).into_iter().collect();
+    if config.capture.memories && !harnesses.is_empty() {
+        let search = PastSearch { has_sessions: false, has_memories: true, ..search };
+        let new = search.run()?;
+        let files = counted(new.sessions.len(), "file of built-in memories", "files of built-in memories");
+        match new.sessions.len() {
+            0 => {}
+            count if count <= MANY => {
+                new.queue(false, &search, |_| Ok(()))?;
+                told.push(format!("{files} changed; queued now"));
+            }
+            _ => reporter.warn(&format!(
+                "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
+            )),
+        }
+    }
     let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
     let hooks_ran = [LeftOut::Consumed, LeftOut::Waiting].iter().any(|why| past.left_out.contains_key(why));
     Health::change(root, |health| {
@@ -67,7 +92,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env) -> Result<usize> {
             count => health.add(TroubleKind::Unheard, count, &titles, now),
         }
     });
-    Ok(count)
+    Ok(told)
 }
 
 /// The places where it keeps its sessions are on no dead mount.
@@ -77,7 +102,10 @@ fn answers(spec: &Spec, env: &Env) -> bool {
         PastSource::Copies(home, pattern, _) => (home, std::slice::from_ref(pattern)),
         PastSource::Asked(home, sign, _) => (home, std::slice::from_ref(sign)),
     };
+    let memory = spec.memory.as_ref().map(|memory| (&memory.home, memory.files));
     let fixed = |pattern: &&'static str| pattern.split('*').next().unwrap_or_default();
-    let dir = home.dir(env);
-    dir.is_some_and(|dir| patterns.iter().all(|pattern| reach::answers(&dir.join(fixed(pattern)))))
+    [Some((home, patterns)), memory].into_iter().flatten().all(|(home, patterns)| {
+        let dir = home.dir(env);
+        dir.is_some_and(|dir| patterns.iter().all(|pattern| reach::answers(&dir.join(fixed(pattern)))))
+    })
 }

@@ -87,9 +87,15 @@ impl Material {
 }
 
 /// What stands around a session takes so many bytes, at most.
-pub(super) const FRAME: usize = 250;
+pub(super) const FRAME: usize = 400;
 /// How much room the words around the sessions take, in bytes, at most.
 pub const OWN_WORDS: usize = 10 << 10;
+
+/// What the two kinds of memory files are.
+const IMPORTED: &str = "This is a file of standing instructions and facts, which the person wants to have as notes: one for \
+                        each idea in it, in its words.\n";
+const REMEMBERED: &str = "This is what the agent's own program remembers: what a later session needs of it, and no note says \
+                          yet, one idea a note.\n";
 
 const TASK: &str = include_str!("task.md").trim_ascii_end();
 
@@ -191,9 +197,12 @@ fn push_session(text: &mut String, session: &Session, mark: &str) {
     if let Some(repo) = session.repo() {
         let _ = writeln!(text, "repository: {}", line(repo));
     }
-    if matches!(session.entry.retrieval, Retrieval::Inline { .. }) {
-        text.push_str("This is a captured note, title first. File it, at least as it is.\n");
-    }
+    text.push_str(match &session.entry.retrieval {
+        Retrieval::Inline { .. } => "This is a captured note, title first. File it, at least as it is.\n",
+        Retrieval::MemoryFile { .. } if session.entry.is_import() => IMPORTED,
+        Retrieval::MemoryFile { .. } => REMEMBERED,
+        _ => "",
+    });
     let Slice { number: part, of, .. } = session.slice;
     if of > 1 {
         let _ = writeln!(

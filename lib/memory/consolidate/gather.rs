@@ -7,6 +7,7 @@ use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::file;
 use crate::base::text::{border, counted, one_line, without_controls};
 use crate::harness;
+use crate::harness::memory_file::MEMORY_FILE;
 use crate::harness::plain::PLAIN;
 use crate::harness::source::LINE_CAP;
 use crate::harness::spec::Format;
@@ -91,6 +92,7 @@ impl Gatherer<'_> {
                 }
             }
             Retrieval::File { path } => (&PLAIN, path.clone()),
+            Retrieval::MemoryFile { path } => (&MEMORY_FILE, path.clone()),
         };
         let mut gathered = self.read(format, &path, entry, queue_id);
         if let (Ok(Gathered::Nothing(Verdict::Failed(why))), Retrieval::ReadCommand { thread_id }) =
@@ -158,7 +160,7 @@ impl Gatherer<'_> {
         let mut is_ours = false;
         let mut is_unwritten = false;
         let mut outputs = Outputs::default();
-        let key = session_key(entry);
+        let key = entry.ledger_key();
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
         self.learn(format, path);
@@ -166,10 +168,16 @@ impl Gatherer<'_> {
         let spec = entry.retrieval.spec();
         let is_elsewhere = spec.is_some_and(|spec| !spec.keeps(path, self.run.env));
         let mut is_doubted = false;
+        let is_memory = matches!(entry.retrieval, Retrieval::MemoryFile { .. });
         let read = or_panicked(path, || {
             harness::read_after(format, path, last, self.run.env, &mut |mut turn: Turn| {
                 is_doubted |= is_elsewhere && turn.is_typed;
                 turn.is_typed &= !is_elsewhere;
+                if is_memory {
+                    turn.role = if is_persons(entry) { Role::User } else { Role::Assistant };
+                    // A project's file may be anybody's.
+                    turn.is_typed = is_persons(entry) && entry.context.repo.is_none();
+                }
                 if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
                     is_ours = bears_an_id(&turn.text);
                 }
@@ -209,7 +217,10 @@ impl Gatherer<'_> {
         }
         let parent = report.parent.as_ref().map(|parent| format!("{}:{parent}", entry.harness));
         let mut history = writer.finish()?;
-        let fresh = self.fresh(&history.turns, key.as_deref(), parent.as_deref());
+        let fresh = match is_memory {
+            true => self.unread(&history.turns, key.as_deref()),
+            false => self.fresh(&history.turns, key.as_deref(), parent.as_deref()),
+        };
         if fresh.is_empty() {
             return nothing(match history.turns.is_empty() {
                 true => "nothing was said in it",
@@ -280,6 +291,13 @@ impl Gatherer<'_> {
             self.sessions.kin(key, parent).flat_map(|session| &session.marks).map(String::as_str).collect();
         (read..turns.len()).filter(|&index| !shared.contains(turns[index].as_str())).collect()
     }
+
+    /// The turns of a file that is rewritten anywhere, and that nobody has seen yet.
+    fn unread(&self, turns: &[String], key: Option<&str>) -> BTreeSet<usize> {
+        let known = key.and_then(|key| self.sessions.get(key));
+        let is_new = |turn: &String| known.is_none_or(|known| !known.marks.contains(turn));
+        (0..turns.len()).filter(|&index| is_new(&turns[index])).collect()
+    }
 }
 
 /// This entry's failed try.
@@ -308,15 +326,6 @@ fn printed_format(raw: &Path) -> Result<&'static Format> {
 /// Did a person write this note?
 pub(super) fn is_persons(entry: &QueueEntry) -> bool {
     entry.harness == Harness::MANUAL
-}
-
-/// The session's name in the ledger: the same wherever its file lies.
-fn session_key(entry: &QueueEntry) -> Option<String> {
-    match &entry.retrieval {
-        Retrieval::Inline { .. } => None,
-        Retrieval::File { path } => Some(format!("{}:{}", entry.harness, path.display())),
-        _ => entry.thread_id().map(|id| format!("{}:{id}", entry.harness)),
-    }
 }
 
 #[cfg(test)]

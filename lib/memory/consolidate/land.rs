@@ -260,12 +260,10 @@ impl Judge<'_> {
         let dangers = self.known.record.dangers(&new, old.as_ref());
         let dangers = dangers.iter().map(|danger| Reason::told(format!("It {}.", danger.does())));
         let mut reasons: Vec<Reason> = foreign.chain(dangers).collect();
-        // Nothing shows where an agent's captured note has its addresses from.
-        if proposed
-            .sources
-            .iter()
-            .any(|id| self.known.entries.get(id).is_some_and(|entry| is_note_of(entry, By::Agent)))
-        {
+        // Nothing shows where an agent's captured note has its addresses from, or what it remembers by itself.
+        let mut given = proposed.sources.iter().filter_map(|id| self.known.entries.get(id));
+        let is_memory = |entry: &QueueEntry| matches!(entry.retrieval, Retrieval::MemoryFile { .. });
+        if given.any(|entry| is_note_of(entry, By::Agent) || is_memory(entry) && !is_persons(entry)) {
             reasons.extend(unproven(&new, None).into_iter().map(Reason::told));
         }
         reasons

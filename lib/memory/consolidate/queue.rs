@@ -56,7 +56,8 @@ impl Queue {
         let (only, sessions, pause) = (&self.only, &mut self.sessions, &mut self.pause);
         let (is_at_once, asked) = (self.is_at_once, run.asked());
         self.order.update(&Journal::at(run.root), run.reporter, |id, entry| {
-            let is_meant = only.as_ref().is_none_or(|only| only.contains(id));
+            // What a person has begun to import waits for their word.
+            let is_meant = only.as_ref().map_or(!entry.is_import(), |only| only.contains(id));
             // Without an LLM only what a person wrote can be filed.
             let has_to_wait = entry.session().is_some() && !has_llm;
             *sessions += usize::from(is_meant && has_to_wait);

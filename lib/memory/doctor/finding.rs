@@ -49,6 +49,7 @@ pub enum Check {
     Schedule,
     Recall,
     Hooks,
+    Memory,
     Checkout,
     Permissions,
     Name,

@@ -9,6 +9,7 @@ mod health;
 mod history;
 mod hooks;
 mod links;
+mod memories;
 mod notes;
 mod queue;
 mod setup;
@@ -83,6 +84,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     found.append(first);
     found.append(std::mem::take(&mut checked.findings));
     links::check(&checked, &mut found);
+    memories::check(cx, &checked, &mut found);
     store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
     let Diagnosis { mut findings, harnesses } = found;

@@ -40,7 +40,18 @@ pub(super) struct NoteFacts {
     /// The name that follows from the front matter, if the file has another.
     pub(super) right_name: Option<String>,
     pub(super) is_out_of_step: bool,
+    was_changed: bool,
     findings: Diagnosis,
+}
+
+impl NoteFacts {
+    /// It says something else than before, or another one does in its place.
+    pub(super) fn is_corrected(&self) -> bool {
+        match self.place {
+            Place::Topics => self.was_changed,
+            Place::Archive => self.superseded_by.is_some(),
+        }
+    }
 }
 
 /// The result of reading and checking all notes.
@@ -242,6 +253,7 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
         superseded_by: meta.superseded_by.clone(),
         right_name,
         is_out_of_step,
+        was_changed: meta.updated_at > meta.created_at,
         findings,
     }
 }

@@ -20,12 +20,12 @@ pub use crate::memory::hooks::record::installed_at;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::reach;
-use crate::harness::spec::{Install, Settings, Spec};
+use crate::harness::spec::{Install, Settings, Spec, Switch};
 use crate::harness::{HARNESSES, known};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{MARK, filled, hooks, own_path, settings_file};
 use crate::memory::hooks::record::HooksRecord;
-use crate::memory::hooks::settings::{Before, not_for, with_hooks, without_hooks};
+use crate::memory::hooks::settings::{Before, SetValue, not_for, with_hooks, with_value, without_hooks};
 use std::path::{Path, PathBuf};
 
 const fn has_hooks(spec: &Spec) -> bool {
@@ -93,7 +93,7 @@ pub fn install(
                 let hooks = hooks(harness, form, programs);
                 let lines = with_hooks(None, form, &hooks)?;
                 let with = |text: Option<&str>, _: Option<&Before>| with_hooks(text, form, &hooks).map(Some);
-                let result = change(&file, record.as_mut(), Some(form), env, with);
+                let result = change(&file, record.as_mut(), Some(Put { form, set: None }), env, with);
                 let read = SettingsFile::read(&file).ok().filter(|_| result.is_ok());
                 let text = read.as_ref().and_then(|read| read.text().ok().flatten());
                 let unreadable = text.and_then(|text| not_for(text, form));
@@ -147,6 +147,39 @@ pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<HookOutco
     Ok(outcomes)
 }
 
+/// Those of these programs whose own memory a setting of theirs switches off, and that have not switched it off.
+pub fn with_memory(harnesses: &[&'static Spec], env: &Env) -> Vec<&'static Spec> {
+    let is_on = |spec: &&&'static Spec| {
+        memory_switch(**spec)
+            .zip(spec.home.dir(env))
+            .is_some_and(|(switch, dir)| !status::is_off(&dir, switch))
+    };
+    harnesses.iter().filter(is_on).copied().collect()
+}
+
+fn memory_switch(spec: &'static Spec) -> Option<&'static Switch> {
+    Some(&spec.memory.as_ref()?.off.as_ref()?.0)
+}
+
+/// Switches the own memory of these programs off, in their settings. To uninstall the hooks takes it back.
+pub fn switch_off_memory(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<HookOutcome>> {
+    let mut record = HooksRecord::open(env)?;
+    let mut outcomes = Vec::new();
+    for (harness, dir) in homes(harnesses, env) {
+        let (Some(switch), Install::Settings(form)) = (memory_switch(harness), &harness.install) else {
+            continue;
+        };
+        let key = switch.key.iter().map(|name| (*name).to_owned()).collect();
+        let (set, file) = (SetValue { key, value: switch.off }, dir.join(switch.file));
+        let with = |text: Option<&str>, _: Option<&Before>| with_value(text, &set).map(Some);
+        let put = Put { form, set: Some(&set) };
+        let result = change(&file, Some(&mut record), Some(put), env, with);
+        let lines = format!("\"{}\": {}", switch.key.join("."), switch.off);
+        outcomes.push(HookOutcome { harness, file, result, lines, unreadable: None });
+    }
+    Ok(outcomes)
+}
+
 /// Where each has its settings.
 fn homes<'a>(
     harnesses: &'a [&'static Spec],
@@ -158,12 +191,20 @@ fn homes<'a>(
 /// How often an edit starts again because the program itself has written its settings meanwhile.
 const TRIES: u32 = 5;
 
-/// Gives a file the text that `new` makes of its text, and of what is known of it before our hooks. `form`: hooks go in,
-/// and what it was is remembered; otherwise they go out. Without a record, nothing is changed.
+/// What goes into a file, so that what it was is remembered.
+#[derive(Clone, Copy)]
+struct Put<'a> {
+    form: &'a Settings,
+    /// A setting, and no hooks.
+    set: Option<&'a SetValue>,
+}
+
+/// Gives a file the text that `new` makes of its text, and of what is known of it before our hooks. `put`: something goes in,
+/// and what it was is remembered; otherwise our hooks go out. Without a record, nothing is changed.
 fn change(
     path: &Path,
     mut record: Option<&mut HooksRecord>,
-    form: Option<&Settings>,
+    put: Option<Put>,
     env: &Env,
     new: impl Fn(Option<&str>, Option<&Before>) -> Result<Option<String>>,
 ) -> Result<FileResult> {
@@ -183,9 +224,9 @@ fn change(
         };
         let Some(record) = record.as_mut() else { return Ok(done) };
         file.sweep(new.as_deref());
-        if let (true, Some(form), Some(new)) = (differs, form, &new) {
+        if let (true, Some(put), Some(new)) = (differs, put, &new) {
             // Saved before the settings are: what is not known to be ours would stay for ever.
-            let before = Before::of(text, new, form, old.as_ref())?;
+            let before = Before::of(text, new, put.form, old.as_ref())?.with(put.set.cloned());
             record.set_before(&file.path, Some(before))?;
         }
         record.add_dirs(if new.is_some() { file.missing_dirs.clone() } else { Vec::new() })?;
@@ -195,7 +236,7 @@ fn change(
             Ok(is_written) => *is_written,
             Err(_) => SettingsFile::read(path).is_ok_and(|now| !now.differs(new.as_deref())),
         };
-        match (is_written, form) {
+        match (is_written, put) {
             (true, Some(_)) => {}
             (true, None) => record.set_before(&file.path, None)?,
             (false, _) => record.set_before(&file.path, old)?,

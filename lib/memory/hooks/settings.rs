@@ -34,6 +34,16 @@ pub(super) struct Before {
     text: Option<String>,
     /// A hash of the text with our hooks. While it is the file's, nobody else has changed it.
     after: String,
+    /// The setting that we have changed besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    set: Option<SetValue>,
+}
+
+/// A setting of ours: its key, the outermost name first, and its value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SetValue {
+    pub(super) key: Vec<String>,
+    pub(super) value: bool,
 }
 
 impl Before {
@@ -43,8 +53,60 @@ impl Before {
             Some(text) => without_hooks(text, form, old)?,
             None => None,
         };
-        Ok(Before { text, after: hash(new) })
+        let set = old.and_then(|old| old.set.clone());
+        Ok(Before { text, after: hash(new), set })
     }
+
+    /// The same, with a setting that is ours from now on.
+    pub(super) fn with(self, set: Option<SetValue>) -> Before {
+        Before { set: set.or(self.set), ..self }
+    }
+}
+
+/// The text with a setting in it.
+pub(super) fn with_value(text: Option<&str>, set: &SetValue) -> Result<String> {
+    let root = parsed(text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n"))?;
+    let mut object =
+        root.object_value_or_create().ok_or_else(|| wrong(root.value(), "the file", "an object"))?;
+    let Some((last, outer)) = set.key.split_last() else { return Ok(root.to_string()) };
+    for name in outer {
+        let inner = member(&object, name);
+        let inner = inner.unwrap_or_else(|| object.append(name, CstInputValue::Object(Vec::new())));
+        object =
+            inner.object_value().ok_or_else(|| wrong(inner.value(), &format!("\"{name}\""), "an object"))?;
+    }
+    match member(&object, last) {
+        Some(known) => known.set_value(CstInputValue::Bool(set.value)),
+        None => drop(object.append(last, CstInputValue::Bool(set.value))),
+    }
+    Ok(root.to_string())
+}
+
+/// Gives a setting of ours the value that it had before, unless somebody has changed it since.
+fn take_back(top: &CstObject, old: Option<&CstObject>, set: &SetValue) {
+    let Some(setting) = setting(top, &set.key).filter(|setting| flag(setting) == Some(set.value)) else {
+        return;
+    };
+    match old.and_then(|old| flag(&self::setting(old, &set.key)?)) {
+        Some(before) => setting.set_value(CstInputValue::Bool(before)),
+        None => setting.remove(),
+    }
+    for end in (1..set.key.len()).rev() {
+        let outer = &set.key[..end];
+        if old.and_then(|old| self::setting(old, outer)).is_none() {
+            remove_if_empty(self::setting(top, outer));
+        }
+    }
+}
+
+fn setting(object: &CstObject, key: &[String]) -> Option<CstObjectProp> {
+    let (first, rest) = key.split_first()?;
+    let found = member(object, first)?;
+    if rest.is_empty() { Some(found) } else { setting(&found.object_value()?, rest) }
+}
+
+fn flag(setting: &CstObjectProp) -> Option<bool> {
+    setting.value()?.to_serde_value()?.as_bool()
 }
 
 /// The text with our hooks in it. `text` is `None` if there is no file.
@@ -112,13 +174,15 @@ pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>
     let ours = root.object_value().map(|top| (found(&top, form), top));
     let Some((mut ours, top)) = ours else { return Ok(Some(text.to_owned())) };
     ours.retain(FoundHook::is_ours);
-    if ours.is_empty() {
+    let set = before.and_then(|before| before.set.as_ref());
+    if ours.is_empty() && set.is_none() {
         return Ok(Some(text.to_owned()));
     }
     if let Some(before) = before.filter(|before| before.after == hash(text)) {
         return Ok(before.text.clone());
     }
     let old = before.and_then(|before| parsed(before.text.as_deref()?).ok()?.object_value());
+    set.into_iter().for_each(|set| take_back(&top, old.as_ref(), set));
     let old_hooks = old.as_ref().and_then(|old| member(old, HOOKS));
     let had_event = |name: &str| {
         old_hooks
@@ -131,7 +195,7 @@ pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>
     for event in events.iter().filter(|name| !had_event(name)) {
         remove_if_empty(hooks.as_ref().and_then(|hooks| member(hooks, event)));
     }
-    if old_hooks.is_none() {
+    if old_hooks.is_none() && !events.is_empty() {
         remove_if_empty(member(&top, HOOKS));
     }
     // Others need the version that we wrote, if they have put hooks of theirs where there were none.

@@ -123,6 +123,10 @@ fn has_plugin(text: &str, key: &str) -> bool {
     plugins.into_iter().flatten().any(|(name, is_on)| name.starts_with(PLUGIN) && *is_on == true)
 }
 
+pub(super) fn is_off(dir: &Path, switch: &Switch) -> bool {
+    switched_off(dir, switch).is_some()
+}
+
 fn switched_off(dir: &Path, switch: &Switch) -> Option<String> {
     let path = dir.join(switch.file);
     let text = text(&path)?;

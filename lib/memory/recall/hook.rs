@@ -5,11 +5,11 @@ use crate::base::error::{Error, Result};
 use crate::base::text::{border, one_line};
 use crate::base::{deadline::Deadline, file, reach, repository};
 use crate::config::memory::MemoryConfig;
-use crate::harness::HARNESSES;
 use crate::harness::recalled::{END, GIVEN_MARK, MARK_LENGTH, START, given, without_given};
 use crate::harness::spec::{RecallForm, Spec};
 use crate::harness::task::tasks;
 use crate::harness::turn::ToolCall;
+use crate::harness::{HARNESSES, built_in};
 use crate::memory::outside::same_depth;
 use crate::memory::recall::act::{Act, Workplace};
 use crate::memory::recall::clear::clear;
@@ -18,6 +18,7 @@ use crate::memory::recall::reader::{Event, History, form, hear};
 use crate::memory::recall::session::Session;
 use crate::memory::recall::subject::Subject;
 use crate::memory::recall::subjects::about;
+use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
 use crate::store::health::Health;
@@ -26,6 +27,7 @@ use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -159,13 +161,27 @@ struct Hook<'a> {
     top: Option<PathBuf>,
     repo: Option<String>,
     index: Index<Topics>,
+    /// What the program's own memory says at the start of a session.
+    remembered: OnceCell<Remembered>,
 }
 
 impl<'a> Hook<'a> {
     fn of(spec: &'static Spec, name: &'a str, at: &'a Moment, cwd: PathBuf) -> Hook<'a> {
         let place = repository::place_of(&cwd).map(|place| (place.name, place.top));
         let (repo, top) = place.unzip();
-        Hook { spec, name, at, cwd, top, repo, index: Index::of(Topics::at(at.root)) }
+        let index = Index::of(Topics::at(at.root));
+        Hook { spec, name, at, cwd, top, repo, index, remembered: OnceCell::new() }
+    }
+
+    fn is_remembered(&self, text: &str) -> bool {
+        let read = || Remembered::of(&built_in::index(self.spec, self.at.env, &self.cwd));
+        self.remembered.get_or_init(read).says(text)
+    }
+
+    fn has_text_of(&self, note: &Note) -> bool {
+        let body = String::from_utf8_lossy(note.entry.body());
+        let text: &str = if body.trim().is_empty() { &note.entry.meta().summary } else { &body };
+        self.is_remembered(text)
     }
 
     /// The section, or for a session that has it what is new.
@@ -245,7 +261,8 @@ impl<'a> Hook<'a> {
         let mut room = most - 500;
         // Line ends and quotes take more room in JSON, so it may take more than one try.
         while room > 500 {
-            let section = pool.section(limits, &had, Some(room));
+            let mut section = pool.section(limits, &had, Some(room));
+            let remembered = section.leave_out(|text| self.is_remembered(text));
             let counts = section.counts();
             let text = match counts.hot + counts.warm {
                 0 => String::new(),
@@ -254,7 +271,7 @@ impl<'a> Hook<'a> {
             if form(self.spec, self.name, &text).len() < most {
                 session.has_section = true;
                 // What the session had in another text is said to have changed, at the next prompt.
-                for id in had.whole.iter().chain(section.whole()) {
+                for id in had.whole.iter().chain(section.whole()).chain(&remembered) {
                     session.notes.entry(id.clone()).or_insert_with(|| pool.told(id));
                 }
                 for id in had.listed.iter().chain(section.listed()) {
@@ -328,8 +345,10 @@ impl<'a> Hook<'a> {
         }
         let most = CANDIDATES + session.notes.len();
         let findings = matching(&self.index, &query, self.repo.as_deref(), self.at.today, most)?;
+        let is_remembered = |found: &&Found| found.view.note().is_some_and(|note| self.has_text_of(note));
         let is_new = |found: &&Found| !session.notes.contains_key(&found.view.meta.id);
-        let clear: Vec<_> = clear(&findings.found).filter(is_new).take(NOTES).collect();
+        let new = clear(&findings.found).filter(is_new).filter(|found| !is_remembered(found));
+        let clear: Vec<_> = new.take(NOTES).collect();
         let frame = fenced(INTRODUCTION)?.len() + 2;
         if clear.is_empty() || room < frame {
             return Ok(String::new());

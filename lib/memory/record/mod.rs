@@ -60,8 +60,7 @@ impl<'a> NoteText<'a> {
 
     /// The words of each of its sentences.
     fn sentences(&self) -> impl Iterator<Item = Vec<String>> + use<'a> {
-        let sentences = self.texts().into_iter().flat_map(sentences_of_note);
-        sentences.map(|sentence| words_of(&sentence)).filter(|words| !words.is_empty())
+        self.texts().into_iter().flat_map(worded)
     }
 }
 
@@ -400,6 +399,12 @@ pub fn unproven(note: &NoteText, old: Option<&NoteText>) -> Vec<String> {
         addresses.map(|address| format!("An agent {by} it, and nothing shows where \"{address}\" is from."));
     let dangers = Record::default().dangers(note, old);
     unknown.chain(dangers.iter().map(|danger| format!("It {}.", danger.does()))).collect()
+}
+
+/// The words of each sentence of a note, as they are compared.
+pub fn worded(text: &str) -> Vec<Vec<String>> {
+    let sentences = sentences_of_note(text).into_iter().map(|sentence| words_of(&sentence));
+    sentences.filter(|words| !words.is_empty()).collect()
 }
 
 /// As quotes are compared: in one line, lower case, without the marks before the lines of a tool.

@@ -22,7 +22,9 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
     let root = Root::open(&config.storage.root)?;
     let all = only.map_or(HARNESSES.to_vec(), |only| only.spec().into_iter().collect());
     let env = cx.env.clone();
-    let search = PastSearch { period, harnesses: &all, root: &root, config, env: &env };
+    let (has_sessions, has_memories) = (true, config.capture.memories);
+    let search =
+        PastSearch { period, harnesses: &all, has_sessions, has_memories, root: &root, config, env: &env };
     let past = search.run()?;
     for why in past.unreadable.iter().take(TOLD) {
         cx.reporter.warn(why);
@@ -47,18 +49,22 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
 
 fn preview(past: &PastSessions, calls: usize, config: &MemoryConfig, cx: &Context) {
     let mut of_program: BTreeMap<&str, usize> = BTreeMap::new();
-    for session in &past.sessions {
+    let (memories, sessions): (Vec<_>, Vec<_>) = past.sessions.iter().partition(|one| one.is_memory());
+    for session in &sessions {
         *of_program.entry(session.harness.name()).or_default() += 1;
     }
     let programs: Vec<String> = of_program.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    let sessions = match past.sessions.len() {
+    let mut what = match sessions.len() {
         0 => "no sessions".to_owned(),
         count => format!("{} ({})", counted(count, "session", "sessions"), programs.join(", ")),
     };
+    if !memories.is_empty() {
+        what += &format!(", {} of built-in memories", counted(memories.len(), "file", "files"));
+    }
     let calls = counted(calls, "call", "calls");
     let cap = config.llm.max_calls_per_day;
     let bytes = size(past.sessions.iter().map(|session| session.bytes).sum());
-    cx.say(&format!("{sessions}, {bytes}, about {calls} of the LLM (at most {cap} a day)"));
+    cx.say(&format!("{what}, {bytes}, about {calls} of the LLM (at most {cap} a day)"));
     if !past.left_out.is_empty() {
         let reasons: Vec<String> =
             past.left_out.iter().map(|(why, count)| format!("{count} {why}")).collect();

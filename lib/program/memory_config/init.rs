@@ -45,7 +45,10 @@ pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let question = format!("install hooks for {}? [Y/n] ", names.join(", "));
     let has_hooks = !homes.is_empty() && (is_sure || is_asked && is_agreed(&question, true, cx)?);
-    let hooked = if has_hooks { install_hooks(&homes, cx) } else { Ok(()) };
+    let mut hooked = if has_hooks { install_hooks(&homes, cx) } else { Ok(()) };
+    if has_hooks && is_asked {
+        hooked = hooked.and(offer_one_memory(&homes, cx));
+    }
     let question = "install timers for consolidation and defrag? [y/N] ";
     let has_timers = timers || is_asked && is_agreed(question, false, cx)?;
     let timed = match has_timers {
@@ -107,6 +110,26 @@ fn install_hooks(homes: &[&'static Spec], cx: &Context) -> Result<()> {
         say(outcome);
     }
     memory_install_hooks::remarks(&outcomes, false, cx);
+    memory_install_hooks::faults(outcomes, false, cx)
+}
+
+/// Programs that keep a memory of their own say everything twice.
+fn offer_one_memory(homes: &[&'static Spec], cx: &mut Context) -> Result<()> {
+    let homes = hooks::with_memory(homes, &cx.env);
+    let titles: Vec<_> = homes.iter().map(|home| home.title).collect();
+    let question = format!(
+        "switch off the built-in memory of {}? memory-uninstall-hooks takes that back [y/N] ",
+        titles.join(", ")
+    );
+    if homes.is_empty() || !is_agreed(&question, false, cx)? {
+        return Ok(());
+    }
+    let outcomes = hooks::switch_off_memory(&homes, &cx.env)?;
+    for HookOutcome { harness, file, result, .. } in &outcomes {
+        if result.is_ok() {
+            line(&format!("built-in memory of {}: off in {}", harness.title, file.display()));
+        }
+    }
     memory_install_hooks::faults(outcomes, false, cx)
 }
 

@@ -64,6 +64,10 @@ pub enum Retrieval {
     File {
         path: PathBuf,
     },
+    /// A file in which a person, or the agent of its harness, collects what is to be remembered.
+    MemoryFile {
+        path: PathBuf,
+    },
     Inline {
         title: String,
         body: String,
@@ -73,8 +77,10 @@ pub enum Retrieval {
     },
 }
 
-const METHODS: [&str; 7] =
-    ["amp-thread", "opencode-session", "read-command", "transcript", "cursor-session", "file", "inline"];
+const METHODS: [&str; 8] = [
+    "amp-thread", "opencode-session", "read-command", "transcript", "cursor-session", "file", "memory-file",
+    "inline",
+];
 
 impl Retrieval {
     /// A session that its program prints.
@@ -101,7 +107,10 @@ impl Retrieval {
             Retrieval::AmpThread { .. } => "amp-thread",
             Retrieval::OpencodeSession { .. } => "opencode-session",
             Retrieval::CursorSession { .. } => "cursor-session",
-            Retrieval::ReadCommand { .. } | Retrieval::File { .. } | Retrieval::Inline { .. } => return None,
+            Retrieval::ReadCommand { .. }
+            | Retrieval::File { .. }
+            | Retrieval::MemoryFile { .. }
+            | Retrieval::Inline { .. } => return None,
         };
         HARNESSES.iter().find(|spec| spec.method == method).copied()
     }
@@ -127,7 +136,8 @@ impl QueueEntry {
             | Retrieval::ReadCommand { thread_id } => thread_id.clone(),
             Retrieval::Transcript { path, .. }
             | Retrieval::CursorSession { session_path: path }
-            | Retrieval::File { path } => path.to_string_lossy().into_owned(),
+            | Retrieval::File { path }
+            | Retrieval::MemoryFile { path } => path.to_string_lossy().into_owned(),
             Retrieval::Inline { .. } => return None,
         };
         Some(format!("{}:{which}", self.harness))
@@ -141,9 +151,25 @@ impl QueueEntry {
             | Retrieval::ReadCommand { thread_id } => Some(thread_id),
             Retrieval::Transcript { session_id, .. } => Some(session_id),
             Retrieval::CursorSession { session_path } => session_path.file_stem()?.to_str(),
-            Retrieval::File { .. } => None,
+            Retrieval::File { .. } | Retrieval::MemoryFile { .. } => None,
             Retrieval::Inline { thread_id, .. } => thread_id.as_deref(),
         }
+    }
+
+    /// The name in the ledger of what was read of it: the same wherever a session's file lies. `None` for a note.
+    pub fn ledger_key(&self) -> Option<String> {
+        match &self.retrieval {
+            Retrieval::Inline { .. } => None,
+            Retrieval::File { path } | Retrieval::MemoryFile { path } => {
+                Some(format!("{}:{}", self.harness, path.display()))
+            }
+            _ => self.thread_id().map(|id| format!("{}:{id}", self.harness)),
+        }
+    }
+
+    /// A file of memories that a person wants to have imported.
+    pub fn is_import(&self) -> bool {
+        self.harness == Harness::MANUAL && matches!(self.retrieval, Retrieval::MemoryFile { .. })
     }
 
     /// The JSON of the file.
@@ -258,6 +284,7 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
         }
         "cursor-session" => Retrieval::CursorSession { session_path: fields.path("sessionPath")? },
         "file" => Retrieval::File { path: fields.path("path")? },
+        "memory-file" => Retrieval::MemoryFile { path: fields.path("path")? },
         _ => {
             let title = fields.line("title", TITLE_CAP);
             let body = fields.parsed("body", |body| match body.len() {
