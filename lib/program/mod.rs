@@ -32,3 +32,4 @@ pub mod memory_update;
 pub mod notes;
 mod person;
 mod pipeline;
+mod screen;
