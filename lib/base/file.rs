@@ -2,6 +2,7 @@
 
 mod leftovers;
 mod lock;
+mod newest;
 mod open;
 #[cfg(unix)]
 mod stamp;
@@ -12,6 +13,7 @@ pub use crate::base::file::leftovers::{
 pub use crate::base::file::lock::{
     RunLock, hold, hold_until, holder, lock_for_change, open_settled, open_settled_within,
 };
+pub use crate::base::file::newest::newest_lines;
 #[cfg(unix)]
 pub use crate::base::file::open::is_same;
 pub use crate::base::file::open::{FileId, id, if_exists, open_regular, read};

@@ -196,7 +196,7 @@ impl Args {
     }
 
     /// What `--color` says, which every program has.
-    pub(super) fn color(&self) -> Option<&str> {
+    pub fn color(&self) -> Option<&str> {
         self.values("color").next_back().and_then(OsStr::to_str)
     }
 

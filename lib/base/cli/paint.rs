@@ -41,24 +41,40 @@ impl Meaning {
     }
 }
 
+/// When output is coloured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Colors {
+    Always,
+    #[default]
+    Never,
+    OnTerminal,
+}
+
+impl Colors {
+    /// `choice` is what `--color` says. Without it, or with `auto`, the environment decides.
+    pub(super) fn of(choice: Option<&str>, env: &Env) -> Colors {
+        let is = |name: &str, value: &str| env.text(name) == Some(value);
+        let is_able = || env.text("TERM").is_some_and(|term| term != "dumb") && !is("CLICOLOR", "0");
+        match choice {
+            Some("always") => Colors::Always,
+            Some("never") => Colors::Never,
+            _ if env.os("NO_COLOR").is_some() => Colors::Never,
+            _ if env.os("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => Colors::Always,
+            _ if is_able() => Colors::OnTerminal,
+            _ => Colors::Never,
+        }
+    }
+
+    pub(super) fn paint(self, is_terminal: impl Fn() -> bool) -> Paint {
+        Paint(self == Colors::Always || self == Colors::OnTerminal && is_terminal())
+    }
+}
+
 /// Whether texts are coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Paint(bool);
 
 impl Paint {
-    /// `choice` is what `--color` says. Without it, or with `auto`, it is the environment's.
-    pub(super) fn of(choice: Option<&str>, is_terminal: bool, env: &Env) -> Paint {
-        let is = |name: &str, value: &str| env.text(name) == Some(value);
-        let is_able = || env.text("TERM").is_some_and(|term| term != "dumb");
-        Paint(match choice {
-            Some("always") => true,
-            Some("never") => false,
-            _ if env.os("NO_COLOR").is_some() => false,
-            _ if env.os("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => true,
-            _ => is_terminal && is_able() && !is("CLICOLOR", "0"),
-        })
-    }
-
     /// The text in the colour of its meaning. It must be one that may stand on a terminal.
     pub fn paint(self, meaning: Meaning, text: &str) -> Cow<'_, str> {
         let style = meaning.style();
@@ -102,7 +118,7 @@ mod tests {
             (Some("always"), false, &[("NO_COLOR", "1"), ("TERM", "dumb")], true),
             (Some("never"), true, &[xterm, ("CLICOLOR_FORCE", "1")], false),
         ] {
-            let paint = Paint::of(choice, is_terminal, &pretend(vars));
+            let paint = Colors::of(choice, &pretend(vars)).paint(|| is_terminal);
             assert_eq!(paint.0, expected, "{choice:?} {is_terminal} {vars:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! The only writer to stdout: locked, buffered, complete or an error.
 
-use crate::base::cli::paint::Paint;
+use crate::base::cli::paint::{Colors, Paint};
 use crate::base::error::{Error, Result};
 use crate::base::text::{escaped_json, without_controls};
 use serde::Serialize;
@@ -38,14 +38,14 @@ pub struct Stdout {
     out: BufWriter<StdoutLock<'static>>,
     reader_left: bool,
     broken: bool,
-    paint: Paint,
+    colors: Colors,
 }
 
 impl Stdout {
     #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(super) fn open() -> Stdout {
         let out = BufWriter::new(io::stdout().lock());
-        Stdout { out, reader_left: false, broken: false, paint: Paint::default() }
+        Stdout { out, reader_left: false, broken: false, colors: Colors::default() }
     }
 
     pub fn text(&mut self, text: &str) -> Result<()> {
@@ -84,11 +84,11 @@ impl Stdout {
 
     /// In which colours texts are written.
     pub fn paint(&self) -> Paint {
-        self.paint
+        self.colors.paint(|| self.is_terminal())
     }
 
-    pub(super) fn set_paint(&mut self, paint: Paint) {
-        self.paint = paint;
+    pub(super) fn set_colors(&mut self, colors: Colors) {
+        self.colors = colors;
     }
 
     /// The columns and rows of the terminal, if it says how many it has.
