@@ -78,6 +78,7 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-recall", &["one"]),
     ("memory-remove", &["AAAAAA"]),
     ("memory-review", &[]),
+    ("memory-status", &[]),
     ("memory-sync", &[]),
     ("memory-update", &["AAAAAA", "--pin"]),
 ];
