@@ -180,7 +180,10 @@ fn words_that_match_and_tiers_are_in_colours_where_they_are_wanted() {
     };
     let query = ["--query", "gamma", "--color", "always"];
     let out = listed(&query, &[]);
-    assert!(out.contains("\t\u{1b}[36mcold\u{1b}[0m\t") && out.matches("gamma\u{1b}[0m").count() == 2, "{out:?}");
+    assert!(
+        out.contains("\t\u{1b}[36mcold\u{1b}[0m\t") && out.matches("gamma\u{1b}[0m").count() == 2,
+        "{out:?}"
+    );
     let plain = listed(&query[..2], &[]);
     assert!(!plain.contains('\u{1b}'));
     assert_eq!(listed(&query[..2], &[("CLICOLOR_FORCE", "1")]), out);

@@ -39,7 +39,10 @@ fn an_expired_login_is_seen_and_what_waited_is_tried_again() {
     sandbox.heard("s1", "Which port has the server? It is 4310.");
     let [waits, entry] = &area(&sandbox, NOW, "queue")[..] else { panic!() };
     assert_eq!((waits.0.as_str(), waits.1.as_str()), ("1 entry waits", "memory consolidate"));
-    assert!(entry.0.starts_with("claude-code 2026-02-28T") && entry.0.ends_with(": not tried yet"), "{entry:?}");
+    assert!(
+        entry.0.starts_with("claude-code 2026-02-28T") && entry.0.ends_with(": not tried yet"),
+        "{entry:?}"
+    );
     assert_eq!(follow(&sandbox, NOW, &waits.1).0, Some(3));
 
     let [_, (what, next)] = &area(&sandbox, NOW, "queue")[..] else { panic!() };
@@ -50,7 +53,10 @@ fn an_expired_login_is_seen_and_what_waited_is_tried_again() {
     assert_eq!(follow(&sandbox, NOW, next).0, Some(0));
     assert_eq!(area(&sandbox, NOW, "queue"), [("nothing waits".to_owned(), String::new())]);
     let calls = &area(&sandbox, NOW, "calls")[0].0;
-    assert!(calls.starts_with("today 2 with about ") && calls.contains("this month 2 with about "), "{calls}");
+    assert!(
+        calls.starts_with("today 2 with about ") && calls.contains("this month 2 with about "),
+        "{calls}"
+    );
     let calls = &area(&sandbox, "2026-03-01T00:00:00Z", "calls")[0].0;
     assert!(calls.starts_with("today none (at most ") && calls.ends_with("this month none"), "{calls}");
 }
@@ -178,7 +184,10 @@ fn timers_are_asked_under_a_deadline() {
     kit.install(&["--scheduler", "crontab"]);
     let output = kit.command("memory-status").env("AXE_NOW", NOW).env("TZ", "UTC").output().unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
-    assert!(out.contains("memory-defrag every 24 hours by crontab: last unknown, next 2026-03-01T12:47:00Z"), "{out}");
+    assert!(
+        out.contains("memory-defrag every 24 hours by crontab: last unknown, next 2026-03-01T12:47:00Z"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -224,5 +233,8 @@ fn on_a_terminal_it_is_as_wide_as_the_screen_and_plain_memory_shows_it() {
         said(sandbox.command("memory-status").args(args).envs(vars.iter().copied())).1.contains('\u{1b}')
     };
     assert!(!piped(&[], &xterm));
-    assert!(said(sandbox.command("memory").envs(xterm)).1.starts_with("memory - "), "in a pipe it is the help");
+    assert!(
+        said(sandbox.command("memory").envs(xterm)).1.starts_with("memory - "),
+        "in a pipe it is the help"
+    );
 }

@@ -58,19 +58,21 @@ const COLUMNS: &[Column] = &[
     Column::pipe("PARENT"),
     Column::cut("ERROR", 16, 1),
 ];
-/// Of sums; the first is the key.
-const SUMS: [Column; 10] = [
-    Column::cut("", 12, 0),
-    Column::number("RUNS", 0),
-    Column::number("FAILED", 0),
-    Column::number("INPUT", 2),
-    Column::number("OUTPUT", 2),
-    Column::number("CACHED", 4),
-    Column::pipe(""),
-    Column::number("COST", 1),
-    Column::pipe(""),
-    Column::cut("", 10, 3),
-];
+/// Of sums; the first column is the key.
+const fn sum_columns(title: &'static str) -> [Column; 10] {
+    [
+        Column::cut(title, 12, 0),
+        Column::number("RUNS", 0),
+        Column::number("FAILED", 0),
+        Column::number("INPUT", 2),
+        Column::number("OUTPUT", 2),
+        Column::number("CACHED", 4),
+        Column::pipe(""),
+        Column::number("COST", 1),
+        Column::pipe(""),
+        Column::cut("", 10, 3),
+    ]
+}
 
 /// How many unreadable lines are named.
 const MOST_WARNINGS: u64 = 5;
@@ -297,7 +299,12 @@ fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Resu
     let is_money = sums.values().any(|sum| sum.cost.is_some_and(|cost| cost > 0.0));
     let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { sum.tokens() as f64 };
     let most = sums.values().map(size).fold(0.0, f64::max);
-    let mut table = Table::new(&SUMS, cx.env.now(), None);
+    let columns = sum_columns(match key {
+        "model" => "MODEL",
+        "agent" => "AGENT",
+        _ => "DAY",
+    });
+    let mut table = Table::new(&columns, cx.env.now(), None);
     for (name, sum) in sums {
         if cx.json {
             let mut line = serde_json::to_value(sum).unwrap_or_default();
