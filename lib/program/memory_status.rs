@@ -1,7 +1,7 @@
 //! `memory-status`: how things stand, on one screen, with the command that comes next. It reads no note and changes nothing.
 
 use crate::base::ago::ago;
-use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Paint, flag};
 use crate::base::error::Result;
 use crate::base::reach;
 use crate::base::text::{disarmed, wrap};
@@ -79,37 +79,37 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 const MARGIN: usize = 10;
 const WIDEST: usize = 110;
 
-/// The lines with their areas at the left, wrapped at words. The next step stands at the end, or on a line of its own.
+/// The lines, wrapped at words, with their areas at the left.
 fn screen(lines: &[Line], cx: &Context) -> String {
     let paint = cx.stdout.paint();
     let width = cx.stdout.columns().min(WIDEST).saturating_sub(MARGIN).max(20);
     let (mut text, mut before) = (String::new(), "");
-    for Line { area, meaning, what, next } in lines {
-        let mut label = if *area == before { "" } else { *area };
-        before = area;
-        let mut rows = wrap(&disarmed(what), width);
-        let mut painted: Vec<String> = rows
-            .iter()
-            .map(|row| meaning.map_or(row.clone(), |meaning| paint.paint(meaning, row).into_owned()))
-            .collect();
-        if let Some(next) = next {
-            let next = disarmed(next).into_owned();
-            let last = rows.last().map_or(0, |row| row.chars().count());
-            let is_short = last + 2 + next.chars().count() <= width;
-            rows = wrap(&next, width.saturating_sub(2));
-            let mut steps = rows.iter().map(|row| paint.paint(Meaning::Good, row).into_owned());
-            if is_short && let (Some(last), Some(step)) = (painted.last_mut(), steps.next()) {
-                *last = format!("{last}  {step}");
-            }
-            painted.extend(steps.map(|step| format!("  {step}")));
-        }
-        for row in painted {
-            let label = paint
-                .paint(Meaning::Heading, &format!("{:MARGIN$}", std::mem::take(&mut label)))
-                .into_owned();
-            text += format!("{label}{row}").trim_end();
+    for line in lines {
+        for (number, row) in rows(line, width, paint).iter().enumerate() {
+            let label = if number > 0 || line.area == before { "" } else { line.area };
+            let label = format!("{label:MARGIN$}");
+            text += &paint.paint(Meaning::Heading, &label);
+            text += row;
             text.push('\n');
         }
+        before = line.area;
     }
     text
+}
+
+/// A line as rows of the screen. The next step stands at the end, or on rows of its own.
+fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
+    let what = wrap(&disarmed(&line.what), width);
+    let used = what.last().map_or(0, |row| row.chars().count());
+    let painted =
+        |row: &String| line.meaning.map_or(row.as_str().into(), |meaning| paint.paint(meaning, row));
+    let mut rows: Vec<String> = what.iter().map(|row| painted(row).into_owned()).collect();
+    let Some(next) = &line.next else { return rows };
+    let next = disarmed(next);
+    let step = |text: &str| format!("  {}", paint.paint(Meaning::Good, text));
+    match rows.last_mut() {
+        Some(last) if used + 2 + next.chars().count() <= width => *last += &step(&next),
+        _ => rows.extend(wrap(&next, width.saturating_sub(2)).iter().map(|row| step(row))),
+    }
+    rows
 }
