@@ -87,10 +87,8 @@ fn screen(lines: &[Line], cx: &Context) -> String {
     for line in lines {
         for (number, row) in rows(line, width, paint).iter().enumerate() {
             let label = if number > 0 || line.area == before { "" } else { line.area };
-            let label = format!("{label:MARGIN$}");
-            text += &paint.paint(Meaning::Heading, &label);
-            text += row;
-            text.push('\n');
+            let gap = " ".repeat(MARGIN - label.len());
+            text += &format!("{}{gap}{row}\n", paint.paint(Meaning::Heading, label));
         }
         before = line.area;
     }
