@@ -170,10 +170,7 @@ fn a_list_knows_who_said_it_until_when_it_holds_and_what_waits() {
     assert_eq!(lines[1][7..], ["", ""], "nothing to remark: {out}");
     assert_eq!(lines[2][7..], ["by person, until 2026-02-28, a change waits: memory review", ""]);
     let out = store.out("memory-list", &["--query", "today"]);
-    assert!(
-        out.contains("\tglobal\tby person, until 2026-02-28, a change waits: memory review\t"),
-        "{out}"
-    );
+    assert!(out.contains("\tglobal\tby person, until 2026-02-28, a change waits: memory review\t"), "{out}");
     let json: Vec<Value> = store
         .out("memory-list", &["--json"])
         .lines()
@@ -199,10 +196,7 @@ fn a_list_knows_who_said_it_until_when_it_holds_and_what_waits() {
     drop(command);
     let shown = terminal.all();
     assert!(shown.ends_with("2 changes wait for your decision: memory review\r\n"), "{shown}");
-    assert!(
-        shown.contains("  by person, until 2026-02-28, a change waits: memory review\r\n"),
-        "{shown}"
-    );
+    assert!(shown.contains("  by person, until 2026-02-28, a change waits: memory review\r\n"), "{shown}");
 }
 
 #[test]
