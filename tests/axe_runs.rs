@@ -355,6 +355,7 @@ fn on_a_terminal_there_is_a_table_with_a_bar_for_each_day() {
     let sandbox = filled();
     let shown = |args: &[&str]| {
         let terminal = Terminal::open();
+        terminal.resize(50, 120);
         let mut command = sandbox.std_command("axe-runs");
         let status = command.args(args).stdout(terminal.stdio()).stderr(full_disk()).status();
         assert!(status.unwrap().success());

