@@ -117,7 +117,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         true => rows.iter().try_for_each(|row| listing.print_json(row, cx))?,
         false => {
             let words = query.map(Query::parse);
-            let search = words.as_ref().map(|words| |text: &str| words.places(text));
+            let search = words.as_ref().map(|words| move |text: &str| words.places(text));
             listing.print(&rows, search.as_ref().map(|search| search as Search), cx)?;
         }
     }

@@ -99,9 +99,11 @@ fn screen(lines: &[Line], cx: &Context) -> String {
 fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
     let what = wrap(&disarmed(&line.what), width);
     let used = what.last().map_or(0, |row| row.chars().count());
-    let painted =
-        |row: &String| line.meaning.map_or(row.as_str().into(), |meaning| paint.paint(meaning, row));
-    let mut rows: Vec<String> = what.iter().map(|row| painted(row).into_owned()).collect();
+    let painted = |row: &String| match line.meaning {
+        Some(meaning) => paint.paint(meaning, row).into_owned(),
+        None => row.clone(),
+    };
+    let mut rows: Vec<String> = what.iter().map(painted).collect();
     let Some(next) = &line.next else { return rows };
     let next = disarmed(next);
     let step = |text: &str| format!("  {}", paint.paint(Meaning::Good, text));
