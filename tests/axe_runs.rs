@@ -355,6 +355,7 @@ fn on_a_terminal_there_is_a_table_with_a_bar_for_each_day() {
     let sandbox = filled();
     let shown = |args: &[&str]| {
         let terminal = Terminal::open();
+        terminal.resize(50, 120);
         let mut command = sandbox.std_command("axe-runs");
         let status = command.args(args).stdout(terminal.stdio()).stderr(full_disk()).status();
         assert!(status.unwrap().success());
@@ -364,7 +365,7 @@ fn on_a_terminal_there_is_a_table_with_a_bar_for_each_day() {
     let days = shown(&["--by", "day"]);
     let lines: Vec<&str> = days.lines().collect();
     assert_eq!(lines.len(), 4, "{days}");
-    assert!(lines[0].starts_with("day    ") && lines[0].contains("   runs  failed"), "{days}");
+    assert!(lines[0].starts_with("DAY    ") && lines[0].contains("  RUNS  FAILED"), "{days}");
     let bars: Vec<usize> = lines[1..].iter().map(|line| line.matches('#').count()).collect();
     assert_eq!(bars, [7, 40, 3], "{days}");
     assert!(lines[1].contains("0.25+?  #") && lines[2].contains(" 1.5  #"), "{days}");

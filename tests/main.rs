@@ -98,6 +98,7 @@ mod memory_mcp;
 mod memory_notes;
 mod memory_recall;
 mod memory_review;
+mod memory_status;
 mod memory_store_faults;
 mod memory_sync;
 mod memory_sync_copies;

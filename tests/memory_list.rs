@@ -118,9 +118,9 @@ fn fields_in_a_pipe_have_no_tab_and_no_newline() {
     let text = "---\nid: id__AAAAAA\ntitle: \"a\\tb\\nc \\e[31m\"\ntags: [\"x\\ty\", \"topic__z\\n\"]\n---\n\nfind\tme\there\r\n";
     store.put("topics/x.md", text);
     let out = store.out("memory-list", &[]);
-    assert_eq!(out, "id__AAAAAA\twarm\tcaptured\t0\ta b c  [31m\tx y topic__z\tglobal\n");
+    assert_eq!(out, "id__AAAAAA\twarm\tcaptured\t0\ta b c  [31m\tx y topic__z\tglobal\t\t\n");
     let out = store.out("memory-list", &["--query", "find"]);
-    assert_eq!((out.matches('\t').count(), out.lines().count()), (7, 1), "{out:?}");
+    assert_eq!((out.matches('\t').count(), out.lines().count()), (8, 1), "{out:?}");
     assert!(out.ends_with("\tfind me here\n"), "{out:?}");
 }
 
@@ -155,13 +155,40 @@ fn on_a_terminal_it_is_a_table() {
     let shown = terminal.all().replace("\r\n", "\n");
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(
-        lines[..2],
-        ["id__CCCCCC  cold  captured         3  github.com/o/r  gamma", "    Body of gamma."],
+        lines[..3],
+        [
+            "ID          TIER  STATUS    USED  TITLE  REPOSITORY",
+            "id__CCCCCC  cold  captured     3  gamma  github.com/o/r",
+            "    Body of gamma."
+        ],
         "{shown}"
     );
-    assert!(!shown.contains('\t') && lines.iter().all(|line| line.chars().count() < 130), "{shown}");
-    let columns: Vec<_> = lines[2..4].iter().map(|line| line.find("topic__http").unwrap()).collect();
-    assert_eq!(columns[0], columns[1], "{shown}");
+    assert!(!shown.contains('\t') && lines.iter().all(|line| line.chars().count() <= 80), "{shown}");
+    let columns: Vec<_> = lines[4..6].iter().map(|line| line.find("topic__http").unwrap()).collect();
+    assert_eq!((columns[0], lines[3].find("TAGS")), (columns[1], Some(columns[1])), "{shown}");
+    assert!(lines.iter().any(|line| line.contains("long long…")), "{shown}");
+}
+
+#[test]
+fn words_that_match_and_tiers_are_in_colours_where_they_are_wanted() {
+    let store = five();
+    let listed = |args: &[&str], vars: &[(&str, &str)]| {
+        let mut command = store.sandbox.command("memory-list");
+        let (code, out, err) = crate::support::said(command.args(args).envs(vars.iter().copied()));
+        assert_eq!(code, Some(0), "{err}");
+        out
+    };
+    let query = ["--query", "gamma", "--color", "always"];
+    let out = listed(&query, &[]);
+    assert!(
+        out.contains("\t\u{1b}[36mcold\u{1b}[0m\t") && out.matches("gamma\u{1b}[0m").count() == 2,
+        "{out:?}"
+    );
+    let plain = listed(&query[..2], &[]);
+    assert!(!plain.contains('\u{1b}'));
+    assert_eq!(listed(&query[..2], &[("CLICOLOR_FORCE", "1")]), out);
+    assert_eq!(listed(&query[..2], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]), plain);
+    assert_eq!(listed(&["--json"], &[]), listed(&["--json", "--color", "always"], &[]));
 }
 
 #[test]

@@ -129,6 +129,7 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
         ("memory-review", &["--accept", "-"], &ids),
         ("memory-remove", &[&first], &none),
         ("memory-doctor", &[], &none),
+        ("memory-status", &[], &none),
         ("memory-defrag", &["--prompt"], &none),
         ("memory-sync", &["--remote", "REMOTE"], &none),
     ];
@@ -178,6 +179,9 @@ fn a_hook_reads_no_other_entry_and_a_change_touches_the_checkouts_of_its_reposit
         let read = |line: &&str| line.contains("/inbox/2") && line.contains("O_RDONLY");
         assert_eq!(trace.lines().filter(read).count(), count, "{trace}");
     }
+    let trace = calls(&store, "memory-status", &[], "");
+    let notes: Vec<&str> = trace.lines().filter(|line| line.contains("/topics/")).collect();
+    assert!(notes.is_empty(), "it reads no note: {notes:?}");
     let trace = calls(&store, "memory-update", &[&digits(3), "--pin"], "");
     assert!(trace.contains("/src/r3/AGENTS.md"), "{trace}");
     let others = trace.lines().find(|line| line.contains("/src/r") && !line.contains("/src/r3"));

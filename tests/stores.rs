@@ -79,6 +79,7 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-recall", &["one"]),
     ("memory-remove", &["AAAAAA"]),
     ("memory-review", &[]),
+    ("memory-status", &[]),
     ("memory-sync", &[]),
     ("memory-update", &["AAAAAA", "--pin"]),
 ];

@@ -81,7 +81,7 @@ impl Env {
 
     /// Before jiff looks up one zone, it lists all of them, which takes a hook longer than reading its input. So the file
     /// of the zone is read here. Where `TZ` is something else than the name of one, jiff says what it means.
-    fn time_zone(&self) -> TimeZone {
+    pub fn time_zone(&self) -> TimeZone {
         let zones = self.os("TZDIR").map_or(Path::new("/usr/share/zoneinfo"), Path::new);
         let own = self.vars.get(OsStr::new("TZ"));
         let file = own.map_or(PathBuf::from("/etc/localtime"), |name| zones.join(name));

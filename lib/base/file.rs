@@ -2,6 +2,7 @@
 
 mod leftovers;
 mod lock;
+mod newest;
 mod open;
 mod stamp;
 
@@ -11,6 +12,7 @@ pub use crate::base::file::leftovers::{
 pub use crate::base::file::lock::{
     RunLock, hold, hold_until, holder, lock_for_change, open_settled, open_settled_within,
 };
+pub use crate::base::file::newest::newest_lines;
 pub use crate::base::file::open::{FileId, exists, id, if_exists, is_same, open_regular, read};
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 

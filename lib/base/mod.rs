@@ -1,5 +1,6 @@
 //! The lowest layer: what every program uses, and what knows nothing about agents.
 
+pub mod ago;
 pub mod cli;
 pub mod command_line;
 pub mod deadline;

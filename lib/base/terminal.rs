@@ -35,16 +35,3 @@ fn ask(question: &str, deadline: Deadline) -> Result<Option<String>> {
 fn ask(_question: &str, _deadline: Deadline) -> Result<Option<String>> {
     Ok(None)
 }
-
-/// Whether stdout shows the text at once, with two lines below it. Also if it does not say how large it is.
-pub fn fits(text: &str) -> bool {
-    #[cfg(unix)]
-    if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout())
-        && let (rows @ 1.., columns @ 1..) = (usize::from(size.ws_row), usize::from(size.ws_col))
-    {
-        let rows_of = |line: &str| line.chars().count().div_ceil(columns).max(1);
-        return text.lines().map(rows_of).sum::<usize>() + 2 <= rows;
-    }
-    let _ = text;
-    true
-}

@@ -108,6 +108,19 @@ impl ContextFiles {
         limit: None,
     };
 
+    /// Is this a file of the user's that every session is given?
+    pub fn is_own(&self, path: &Path, home: &Path, env: &Env) -> bool {
+        let found = Found { home: env.home().map(Path::to_path_buf), ..Found::default() };
+        let real = |path: &Path| reach::real(path).unwrap_or_else(|| path.to_path_buf());
+        let path = real(path);
+        self.own.iter().copied().flatten().any(|name| real(&found.place(home, name)) == path)
+    }
+
+    /// Is this a name of those that it looks for in a repository?
+    pub fn is_project(&self, path: &Path) -> bool {
+        self.project.iter().copied().flatten().any(|name| path.ends_with(name))
+    }
+
     /// What they say in a session in `cwd`, with what they import. `home` is the program's. What does not answer says nothing.
     pub fn texts(&'static self, home: Option<&Path>, env: &Env, cwd: &Path) -> Vec<String> {
         let users = env.home().map(Path::to_path_buf);

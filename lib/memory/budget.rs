@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::store::place::Root;
+use crate::store::runs::periods;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 const LINE_CAP: u64 = 64 << 10;
 /// Fewer bytes than any call has in the ledger: what cannot be read counts as one call for each so many.
 const SHORTEST: usize = 100;
+const BYTES_A_TOKEN: u64 = 4;
 
 pub struct CallBudget {
     ledger: PathBuf,
@@ -195,6 +197,42 @@ impl CallBudget {
             counted.end += line.len() as u64;
         }
     }
+}
+
+/// What the calls of a day or a month took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CallSum {
+    pub calls: u64,
+    /// Of prompts and replies, at four bytes a token: the command does not say how many there were.
+    pub tokens: u64,
+}
+
+/// What the calls took that began on the UTC day of `now`, and in its month. Lines that cannot be read do not count.
+pub fn taken(root: &Root, now: Timestamp) -> std::io::Result<[CallSum; 2]> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ReadLine {
+        at: Timestamp,
+        event: CallEvent,
+        #[serde(default)]
+        prompt_bytes: u64,
+        #[serde(default)]
+        reply_bytes: u64,
+    }
+    let (starts, mut sums) = (periods(now), [CallSum::default(); 2]);
+    file::newest_lines(&root.state().join("calls.jsonl"), &mut |line| {
+        let Ok(line) = serde_json::from_slice::<ReadLine>(line) else { return true };
+        let (calls, bytes) = match line.event {
+            CallEvent::Started => (1, line.prompt_bytes),
+            CallEvent::Ended => (0, line.reply_bytes),
+        };
+        for (_, sum) in starts.iter().zip(&mut sums).filter(|(start, _)| line.at >= **start) {
+            sum.calls += calls;
+            sum.tokens = sum.tokens.saturating_add(bytes / BYTES_A_TOKEN);
+        }
+        line.at >= starts[1]
+    })?;
+    Ok(sums)
 }
 
 /// Days since 1970 in UTC.

@@ -3,7 +3,9 @@
 use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
-use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, Words, flag, path};
+use crate::base::cli::{
+    self, About, Args, Column, Context, ExitCode, Meaning, Reporter, Rule, Table, Words, flag, path,
+};
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
 use crate::base::exec::signal_of;
@@ -16,6 +18,7 @@ use crate::config::scaffold;
 use crate::memory::review::diff_lines;
 use crate::program::editor;
 use crate::program::person::{self, PATIENCE, only_a_person};
+use crate::program::screen::present;
 use crate::store::accepted::{self, Accepted};
 use crate::store::run_log;
 use std::io;
@@ -81,9 +84,17 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// A table on a terminal, else a line for each.
 fn list(cx: &mut Context) -> Result<()> {
+    const COLUMNS: &[Column] =
+        &[Column::whole("AGENT", 0), Column::cut("MODEL", 16, 1), Column::cut("DESCRIPTION", 20, 0)];
+    let mut table = Table::new(COLUMNS, cx.env.now(), None);
     for (name, agent) in agent::load_all(&cx.env, &cx.reporter)? {
-        if cx.json {
+        if cx.stdout.is_terminal() && !cx.json {
+            let Agent { model, description, .. } = agent;
+            let cells = vec![name.to_string().into(), model.into(), description.into()];
+            table.row(cells, "", &mut cx.stdout)?;
+        } else if cx.json {
             cx.stdout.json(&as_json(&name, agent))?;
         } else if agent.description.is_empty() {
             cx.stdout.line(name.as_str())?;
@@ -91,7 +102,7 @@ fn list(cx: &mut Context) -> Result<()> {
             cx.stdout.line(&format!("{name} - {}", one_line(&agent.description, 200)))?;
         }
     }
-    Ok(())
+    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
 }
 
 /// The file as JSON with every key; its name is the file's.
@@ -169,7 +180,11 @@ fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
         }
         let [agent, what, hint] = [agent, what, hint.as_deref().unwrap_or_default()].map(in_line);
         cx.stdout.line(&match is_table {
-            true => format!("{level:7}  {agent}  {what}  {hint}"),
+            true => {
+                let meaning = if *level == "error" { Meaning::Error } else { Meaning::Warning };
+                let level = cx.stdout.paint().paint(meaning, &format!("{level:7}")).into_owned();
+                format!("{level}  {agent}  {what}  {hint}")
+            }
             false => format!("{level}\t{agent}\t{what}\t{hint}"),
         })?;
     }

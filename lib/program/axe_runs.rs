@@ -1,8 +1,12 @@
 //! `axe-runs`: what runs of agents took, from the ledger. It is read once, line by line.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, value};
+use crate::base::cli::{
+    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Table, Words, count, flag, one_of,
+    value,
+};
 use crate::base::error::{Error, Result};
-use crate::base::text::{counted, disarmed, one_line};
+use crate::base::text::{counted, disarmed};
+use crate::program::screen::present;
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
 use jiff::civil::Date;
@@ -37,10 +41,44 @@ pub(super) const ABOUT: About = About {
     ..About::BLANK
 };
 
+const COLUMNS: &[Column] = &[
+    Column::whole("ID", 0),
+    Column::whole("WHEN", 3),
+    Column::number("EXIT", 0),
+    Column::cut("AGENT", 10, 0),
+    Column::cut("MODEL", 12, 5),
+    Column::number("INPUT", 4),
+    Column::number("OUTPUT", 4),
+    Column::pipe("READ"),
+    Column::pipe("WRITTEN"),
+    Column::number("COST", 2),
+    Column::pipe("CALLS"),
+    Column::number("MS", 6),
+    Column::pipe("PROGRAM"),
+    Column::pipe("PARENT"),
+    Column::cut("ERROR", 16, 1),
+];
+/// Of sums; the first column is the key.
+const fn sum_columns(title: &'static str) -> [Column; 10] {
+    [
+        Column::cut(title, 12, 0),
+        Column::number("RUNS", 0),
+        Column::number("FAILED", 0),
+        Column::number("INPUT", 2),
+        Column::number("OUTPUT", 2),
+        Column::number("CACHED", 4),
+        Column::pipe(""),
+        Column::number("COST", 1),
+        Column::pipe(""),
+        Column::cut("", 10, 3),
+    ]
+}
+
 /// How many unreadable lines are named.
 const MOST_WARNINGS: u64 = 5;
-/// The longest bar.
-const BAR_WIDTH: f64 = 40.0;
+/// The longest bar, and what stands before it.
+const BAR_WIDTH: usize = 40;
+const BEFORE_BAR: usize = 60;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -69,6 +107,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             && since.is_none_or(|since| run.time >= since)
             && (!is_failed || run.exit != 0)
     };
+    let mut table = Table::new(COLUMNS, now, None);
     match (args.text("by"), args.number("limit")) {
         (Some(key), _) => {
             let mut sums = BTreeMap::<String, Sum>::new();
@@ -80,7 +119,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             })?;
             print_sums(key, &sums, cx)
         }
-        (None, None) => each(cx, &mut |run, cx| if is_wanted(&run) { print(&run, cx) } else { Ok(()) }),
+        (None, None) => {
+            each(cx, &mut |run, cx| if is_wanted(&run) { print(&run, &mut table, cx) } else { Ok(()) })?;
+            end(&table, cx)
+        }
         (None, Some(limit)) => {
             let limit: usize = limit;
             let mut newest = VecDeque::new();
@@ -91,7 +133,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
                 }
                 Ok(())
             })?;
-            newest.iter().rev().try_for_each(|run| print(run, cx))
+            newest.iter().rev().try_for_each(|run| print(run, &mut table, cx))?;
+            end(&table, cx)
         }
     }
 }
@@ -166,53 +209,44 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     cx.stdout.line(&disarmed(&text))
 }
 
+fn end(table: &Table, cx: &mut Context) -> Result<()> {
+    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
+}
+
 /// `-` if it is not known.
 fn cost(cost: Option<f64>) -> String {
     cost.map_or_else(|| "-".to_owned(), |cost| ((cost * 1e6).round() / 1e6).to_string())
 }
 
-/// A row of a table on a terminal, else columns with tabs between them. A table has no columns of the width 0. Wide ones
-/// are texts, and narrow ones are numbers.
-fn row(cells: &[String], widths: &[usize], cx: &mut Context) -> Result<()> {
-    if !cx.stdout.is_terminal() {
-        let cells: Vec<_> = cells.iter().map(|cell| one_line(cell, usize::MAX)).collect();
-        return cx.stdout.line(&cells.join("\t"));
-    }
-    let shown = cells.iter().zip(widths).filter(|(_, width)| **width > 0);
-    let padded = shown.map(|(cell, width)| match width {
-        16.. => format!("{:width$}", one_line(cell, width - 3)),
-        _ => format!("{cell:>width$}"),
-    });
-    cx.stdout.line(disarmed(&padded.collect::<Vec<_>>().join("  ")).trim_end())
-}
-
-fn print(run: &Run, cx: &mut Context) -> Result<()> {
+/// A run is printed in a pipe, or goes into the table.
+fn print(run: &Run, table: &mut Table, cx: &mut Context) -> Result<()> {
     if cx.json {
         return cx.stdout.json(run);
     }
-    let Run { time, exit, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = run;
-    let error = run.error.as_ref().map(|error| one_line(&error.message, usize::MAX)).unwrap_or_default();
-    let numbers =
-        [*input_tokens, *output_tokens, *cache_read_tokens, *cache_write_tokens].map(|n| n.to_string());
-    let [input, output, read, written] = numbers;
-    let cells = [
-        run.id.clone(),
-        time.to_string(),
-        exit.to_string(),
-        run.agent.clone(),
-        run.model.clone(),
-        input,
-        output,
-        read,
-        written,
-        cost(run.cost),
-        run.calls.to_string(),
-        run.duration_ms.to_string(),
-        run.program.clone(),
-        run.parent.clone().unwrap_or_else(|| "-".to_owned()),
-        error,
+    let Run { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, .. } = run;
+    let error = run.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+    let exit = match run.exit {
+        0 => Cell::Text("0".to_owned()),
+        exit => Cell::Meant(Meaning::Error, exit.to_string()),
+    };
+    let mut cells = vec![
+        Cell::Meant(Meaning::Faint, run.id.clone()),
+        Cell::Moment(run.time),
+        exit,
+        run.agent.clone().into(),
+        run.model.clone().into(),
     ];
-    row(&cells, &[26, 0, 4, 19, 35, 9, 8, 0, 0, 10, 0, 8, 0, 0, 1], cx)
+    let numbers = [input_tokens, output_tokens, cache_read_tokens, cache_write_tokens];
+    cells.extend(numbers.map(|n| n.to_string().into()));
+    cells.extend([
+        cost(run.cost).into(),
+        run.calls.to_string().into(),
+        run.duration_ms.to_string().into(),
+        run.program.clone().into(),
+        run.parent.clone().unwrap_or_else(|| "-".to_owned()).into(),
+        Cell::Meant(Meaning::Error, error),
+    ]);
+    table.row(cells, "", &mut cx.stdout)
 }
 
 /// What several runs took.
@@ -262,16 +296,16 @@ fn key_of(key: &str, run: &Run) -> String {
 
 /// With a bar for each day on a terminal: of money if anything has cost some, else of tokens.
 fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Result<()> {
-    const WIDTHS: [usize; 10] = [35, 6, 6, 11, 10, 11, 0, 12, 0, 1];
     let is_table = cx.stdout.is_terminal() && !cx.json;
     let is_money = sums.values().any(|sum| sum.cost.is_some_and(|cost| cost > 0.0));
     let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { sum.tokens() as f64 };
     let most = sums.values().map(size).fold(0.0, f64::max);
-    if is_table {
-        let header =
-            [key, "runs", "failed", "input", "output", "cached", "", "cost", "", ""].map(str::to_owned);
-        row(&header, &WIDTHS, cx)?;
-    }
+    let columns = sum_columns(match key {
+        "model" => "MODEL",
+        "agent" => "AGENT",
+        _ => "DAY",
+    });
+    let mut table = Table::new(&columns, cx.env.now(), None);
     for (name, sum) in sums {
         if cx.json {
             let mut line = serde_json::to_value(sum).unwrap_or_default();
@@ -281,17 +315,18 @@ fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Resu
         }
         let counts = [sum.runs, sum.failed, sum.input_tokens, sum.output_tokens];
         let cached = [sum.cache_read_tokens, sum.cache_write_tokens];
-        let mut cells = vec![name.clone()];
-        cells.extend(counts.into_iter().chain(cached).map(|count| count.to_string()));
+        let mut cells: Vec<Cell> = vec![name.clone().into()];
+        cells.extend(counts.into_iter().chain(cached).map(|count| count.to_string().into()));
         // The sum is more than what is known.
         let unknown = if is_table && sum.runs_without_cost > 0 && sum.cost.is_some() { "+?" } else { "" };
-        cells.extend([cost(sum.cost) + unknown, sum.runs_without_cost.to_string()]);
+        cells.extend([(cost(sum.cost) + unknown).into(), sum.runs_without_cost.to_string().into()]);
         if is_table && key == "day" && most > 0.0 {
-            cells.push("#".repeat((size(sum) / most * BAR_WIDTH).ceil() as usize));
+            let longest = cx.stdout.columns().saturating_sub(BEFORE_BAR).clamp(10, BAR_WIDTH) as f64;
+            cells.push("#".repeat((size(sum) / most * longest).ceil() as usize).into());
         }
-        row(&cells, &WIDTHS, cx)?;
+        table.row(cells, "", &mut cx.stdout)?;
     }
-    Ok(())
+    end(&table, cx)
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! The person's editor, for programs that let a file be edited, and their pager.
+//! The person's editor, for programs that let a file be edited.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::signal_of;
 use crate::base::lookup;
-use std::io::Write;
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 
 /// Opens the file in $VISUAL, else in $EDITOR, and waits for the editor's end.
 ///
@@ -36,19 +35,4 @@ pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
         true => Ok(status),
         false => Err(failed(format!("failed ({status})"))),
     }
-}
-
-/// Shows a text with $PAGER, else with less if it is there and the terminal can do it. `false`: nothing showed it.
-pub(super) fn page(text: &str, env: &Env) -> bool {
-    let has_screen = env.text("TERM").is_some_and(|term| term != "dumb");
-    // With -X, what was read stays above the question; Ctrl-C ends us, so with -K it ends less, too.
-    let pager = env.text("PAGER").or(has_screen.then_some("less -X"));
-    let words = pager.and_then(shlex::split);
-    let Some([program, arguments @ ..]) = words.as_deref() else { return false };
-    let less = format!("-K {}", env.text("LESS").unwrap_or_default());
-    let started = lookup::command(program).args(arguments).env("LESS", less).stdin(Stdio::piped()).spawn();
-    let Ok(mut pager) = started else { return false };
-    // Whoever has read enough leaves before the end.
-    let _ = pager.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
-    pager.wait().is_ok_and(|status| status.success())
 }

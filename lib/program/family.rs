@@ -124,6 +124,11 @@ impl Family {
         self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real)
     }
 
+    /// The program of a command.
+    pub(super) fn find(&self, command: &str, env: &Env) -> Option<PathBuf> {
+        find(format!("{}-{command}{}", self.about.name, std::env::consts::EXE_SUFFIX).as_ref(), env)
+    }
+
     /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.
     fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {

@@ -1,13 +1,14 @@
 //! `memory`: the dispatcher. `memory list` is `memory-list`, found beside this program, then on PATH.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::base::lookup;
 use crate::program::family::{Family, OWN};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_import, memory_install_cron, memory_install_hooks, memory_list, memory_mcp,
-    memory_read, memory_recall, memory_remove, memory_review, memory_sync, memory_uninstall_cron,
-    memory_uninstall_hooks, memory_update,
+    memory_read, memory_recall, memory_remove, memory_review, memory_status, memory_sync,
+    memory_uninstall_cron, memory_uninstall_hooks, memory_update,
 };
 
 const ABOUT: About = About {
@@ -15,6 +16,7 @@ const ABOUT: About = About {
     caption: "keep what agents learn, and show it to them again",
     usage: &["memory COMMAND [ARGUMENTS]", "memory --generate man|bash|zsh|fish [PROGRAM]"],
     commands: &[
+        ("status", "show how things stand, and what to do next"),
         ("capture", "queue a note or a session"),
         ("consolidate", "turn the queue into notes"),
         ("import", "make notes of files that agents read"),
@@ -48,6 +50,7 @@ const FAMILY: Family = Family {
     about: &ABOUT,
     programs: &[
         &ABOUT,
+        &memory_status::ABOUT,
         &memory_capture::ABOUT,
         &memory_consolidate::ABOUT,
         &memory_import::ABOUT,
@@ -78,7 +81,23 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
-    FAMILY.run(args, cx)
+    let is_plain = args.words().is_empty() && !args.has("generate");
+    match is_plain && cx.stdout.is_terminal() {
+        true => status(args, cx),
+        false => FAMILY.run(args, cx),
+    }
+}
+
+/// For a person who types nothing else: how things stand, then where help is.
+fn status(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    let Some(program) = FAMILY.find("status", &cx.env) else { return FAMILY.run(args, cx) };
+    let color = args.color().map(|color| format!("--color={color}"));
+    let ended = lookup::command(&program)
+        .args(color)
+        .status()
+        .map_err(|e| Error::io(format!("cannot run \"{}\": {e}", program.display())))?;
+    cx.stdout.line("\nmemory help lists the commands.")?;
+    Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 #[cfg(test)]

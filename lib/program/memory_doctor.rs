@@ -2,7 +2,7 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
@@ -76,7 +76,16 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         let is_table = cx.stdout.is_terminal();
         for [severity, file, what, mend] in rows(&mended.done.findings, &report, &store.root) {
             cx.stdout.line(&match is_table {
-                true => format!("{severity:7}  {file}  {what}  {mend}"),
+                true => {
+                    let meaning = match severity.as_str() {
+                        "error" => Meaning::Error,
+                        "warning" => Meaning::Warning,
+                        "fixed" => Meaning::Good,
+                        _ => Meaning::Faint,
+                    };
+                    let severity = cx.stdout.paint().paint(meaning, &format!("{severity:7}")).into_owned();
+                    format!("{severity}  {file}  {what}  {mend}")
+                }
                 false => format!("{severity}\t{file}\t{what}\t{mend}"),
             })?;
         }

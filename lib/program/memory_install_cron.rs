@@ -181,7 +181,7 @@ fn advise(
         ));
     }
     for other in Scheduler::ALL.into_iter().filter(|other| *other != scheduler) {
-        let timers = installed::of(other, &config.schedule, tools.env);
+        let timers = installed::of(other, &config.schedule, tools.env, tools.patience);
         if timers.iter().any(|timer| timer.program.is_some()) {
             let name = other.name();
             reporter.warn(&format!(

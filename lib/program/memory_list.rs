@@ -1,13 +1,17 @@
 //! `memory-list`: list the notes by title, or search them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, count, flag, one_of, value};
+use crate::base::cli::{
+    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Search, Table, count, flag, one_of,
+    value,
+};
 use crate::base::error::{Error, Result};
 use crate::base::repository;
 use crate::base::stderr;
-use crate::base::text::{counted, disarmed, one_line};
-use crate::memory::search::{Found, Wanted};
+use crate::base::text::counted;
+use crate::memory::search::{Found, Query, Wanted};
 use crate::memory::service::{Filter, belongs_to};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, named_repo, wanted_tag};
+use crate::program::screen::present;
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;
@@ -47,10 +51,18 @@ pub(super) const ABOUT: About = About {
     ..About::BLANK
 };
 
-/// The widest title and repository, and the longest matching line, in a table.
-const TITLE_WIDTH: usize = 45;
-const REPO_WIDTH: usize = 30;
-const LINE_WIDTH: usize = 100;
+const COLUMNS: &[Column] = &[
+    Column::whole("ID", 0),
+    Column::whole("TIER", 2),
+    Column::whole("STATUS", 5),
+    Column::number("USED", 4),
+    Column::cut("TITLE", 20, 0),
+    Column::cut("TAGS", 12, 3),
+    Column::cut("REPOSITORY", 12, 1),
+    Column::cut("REMARK", 12, 1),
+    // On a terminal it is below the row.
+    Column::pipe("LINE"),
+];
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -106,7 +118,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let listing = NoteTable { view: &view, waiting, has_query: query.is_some(), today };
     match cx.json {
         true => rows.iter().try_for_each(|row| listing.print_json(row, cx))?,
-        false => listing.print(&rows, cx)?,
+        false => {
+            let words = query.map(Query::parse);
+            let search = words.as_ref().map(|words| move |text: &str| words.places(text));
+            listing.print(&rows, search.as_ref().map(|search| search as Search), cx)?;
+        }
     }
     cx.stdout.flush()?;
     // A search that has found enough does not look at the rest.
@@ -240,44 +256,36 @@ impl NoteTable<'_> {
         })
     }
 
-    /// A table on a terminal, else columns with tabs between them.
-    fn print(&self, rows: &[Found], cx: &mut Context) -> Result<()> {
-        let is_table = cx.stdout.is_terminal();
-        let cut = |text: &str, width| one_line(text, if is_table { width } else { usize::MAX });
-        let title = |row: &Found| cut(&row.view.meta.title, TITLE_WIDTH);
-        let repo = |row: &Found| match (row.view.meta.scope, self.view.repo(&row.view.meta)) {
-            (Scope::Global, _) => "global".to_owned(),
-            (Scope::Repo, Some(repo)) => cut(repo, REPO_WIDTH),
-            // Somebody wrote the scope by hand.
-            (Scope::Repo, None) => "-".to_owned(),
-        };
-        let widest = |column: &dyn Fn(&Found) -> String| {
-            rows.iter().filter(|_| is_table).map(|row| column(row).chars().count()).max().unwrap_or(0)
-        };
-        let (title_width, repo_width) = (widest(&title), widest(&repo));
+    fn print(&self, rows: &[Found], search: Option<Search>, cx: &mut Context) -> Result<()> {
+        let mut table = Table::new(COLUMNS, cx.env.now(), search);
         for row in rows {
-            let Meta { id, tier, status, used, tags, .. } = &row.view.meta;
-            let (title, repo, tags) = (title(row), repo(row), tags.join(" "));
+            let Meta { id, tier, status, used, title, tags, .. } = &row.view.meta;
+            let repo = match (row.view.meta.scope, self.view.repo(&row.view.meta)) {
+                (Scope::Global, _) => "global",
+                (Scope::Repo, Some(repo)) => repo,
+                // Somebody wrote the scope by hand.
+                (Scope::Repo, None) => "-",
+            };
             let remark = remark(&row.view.meta, self.waiting.contains_key(id), self.today);
-            if is_table {
-                let (tier, status) = (tier.to_string(), status.to_string());
-                let remark = if remark.is_empty() { remark } else { format!("  ({remark})") };
-                let text = format!(
-                    "{id}  {tier:4}  {status:12}  {used:4}  {repo:repo_width$}  {title:title_width$}  {tags}"
-                );
-                cx.stdout.line(&disarmed((text.trim_end().to_owned() + &remark).trim_end()))?;
-                if let Some(line) = &row.line {
-                    cx.stdout.line(&disarmed(&format!("    {}", one_line(line, LINE_WIDTH))))?;
-                }
-            } else {
-                let tags = one_line(&tags, usize::MAX);
-                let text = format!("{id}\t{tier}\t{status}\t{used}\t{title}\t{tags}\t{repo}");
-                let line =
-                    self.has_query.then(|| one_line(row.line.as_deref().unwrap_or_default(), usize::MAX));
-                let further = line.into_iter().chain((!remark.is_empty()).then_some(remark));
-                cx.stdout.line(&further.fold(text, |text, further| text + "\t" + &further))?;
-            }
+            let tier = match tier {
+                Tier::Hot => Cell::Meant(Meaning::Hot, tier.to_string()),
+                Tier::Warm => tier.to_string().into(),
+                Tier::Cold => Cell::Meant(Meaning::Cold, tier.to_string()),
+            };
+            let line = row.line.as_deref().unwrap_or_default();
+            let cells = vec![
+                Cell::Meant(Meaning::Faint, id.to_string()),
+                tier,
+                Cell::Meant(Meaning::Faint, status.to_string()),
+                used.to_string().into(),
+                title.clone().into(),
+                tags.join(" ").into(),
+                repo.to_owned().into(),
+                Cell::Meant(Meaning::Warning, remark),
+                line.to_owned().into(),
+            ];
+            table.row(cells, line, &mut cx.stdout)?;
         }
-        Ok(())
+        present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
     }
 }

@@ -1,9 +1,11 @@
 //! `memory-read`: print notes and count each read. Defrag moves notes that are read often into AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Paint, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::disarmed;
+use crate::base::text::fences::{Fence, fence};
 use crate::program::notes::{CONFIG, Listed, Store, ids, up_to_ids};
+use crate::program::screen::present;
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
 
@@ -31,21 +33,52 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let ids = ids(args, cx)?;
     let is_counted = !args.has("no-count");
     let mut is_first = true;
-    cx.each(&ids, |id, cx| {
+    let mut shown = String::new();
+    let read = cx.each(&ids, |id, cx| {
         let note = if is_counted { read(&store, id, cx)? } else { store.service.look(id)? };
         if cx.json {
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             return cx.stdout.json(&Listed { body: Some(body), ..Listed::of(note.entry.meta(), &note.path) });
         }
-        if !std::mem::replace(&mut is_first, false) {
-            cx.stdout.line("")?;
-        }
-        match cx.stdout.is_terminal() {
+        let gap = if std::mem::replace(&mut is_first, false) { "" } else { "\n" };
+        if cx.stdout.is_terminal() {
             // On a terminal a note shows what it holds, and does nothing.
-            true => cx.stdout.text(&disarmed(&String::from_utf8_lossy(note.entry.bytes()))),
-            false => cx.stdout.bytes(note.entry.bytes()),
+            let text = disarmed(&String::from_utf8_lossy(note.entry.bytes())).into_owned();
+            shown += gap;
+            shown += &rendered(&text, cx.stdout.paint());
+            return Ok(());
         }
-    })
+        cx.stdout.text(gap)?;
+        cx.stdout.bytes(note.entry.bytes())
+    });
+    present(&shown, cx).and(read)
+}
+
+/// The text of a note with its headings set off, and its front matter in the background. No byte of the text is another.
+fn rendered(text: &str, paint: Paint) -> String {
+    let (mut open, mut in_front, mut all): (Option<Fence>, bool, String) = (None, false, String::new());
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let (plain, end) = line.strip_suffix('\n').map_or((line, ""), |plain| (plain, "\n"));
+        let is_rule = plain.trim_end() == "---";
+        let begins = number == 0 && is_rule;
+        let mark = fence(plain.as_bytes()).filter(|_| !in_front);
+        let is_code = open.is_some();
+        open = match (open, mark) {
+            (Some(opening), Some(mark)) if mark.closes(&opening) => None,
+            (open, mark) => open.or(mark),
+        };
+        let level = plain.bytes().take_while(|byte| *byte == b'#').count();
+        let is_heading = !is_code && (1..=6).contains(&level) && plain[level..].starts_with(' ');
+        let meaning = match (in_front || begins, is_heading) {
+            (true, _) => Some(Meaning::Faint),
+            (false, true) => Some(Meaning::Heading),
+            (false, false) => None,
+        };
+        in_front = begins || in_front && !is_rule;
+        all += &meaning.map_or(plain.into(), |meaning| paint.paint(meaning, plain));
+        all += end;
+    }
+    all
 }
 
 /// Counts the read where the store can be written.

@@ -1,16 +1,19 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Words, flag, value};
+use crate::base::ago::ago;
+use crate::base::cli::{
+    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Paint, Table, Words, flag, value,
+};
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::terminal;
 use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
 use crate::memory::section::{self, Which};
-use crate::program::editor::{edit, page};
+use crate::program::editor::edit;
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
+use crate::program::screen::{is_paged, present};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::proposal::{Evidence, Proposal, ProposalId};
@@ -106,6 +109,43 @@ fn name_new_checkouts(store: &Store, cx: &Context) {
 /// The changes of one session.
 type OfSession = [(Attention, Proposal)];
 
+/// The sessions, where several wait.
+const COLUMNS: &[Column] = &[
+    Column::number("CHANGES", 0),
+    Column::whole("LOOK AT", 1),
+    Column::cut("SESSION", 16, 0),
+    Column::cut("REPOSITORY", 12, 3),
+    Column::whole("WHEN", 2),
+    Column::cut("FIRST", 16, 0),
+];
+
+/// One row for each session.
+fn overview(sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<String> {
+    let now = cx.env.now();
+    let mut table = Table::new(COLUMNS, now, None);
+    for session in sessions {
+        let Some((attention, first)) = session.first() else { continue };
+        let Source { harness, thread_id, repo, at, .. } = first.session.clone().unwrap_or_default();
+        let attention = match attention {
+            Attention::Dangerous => Cell::Meant(Meaning::Error, "danger".to_owned()),
+            Attention::Kept => Cell::Meant(Meaning::Warning, "yours".to_owned()),
+            Attention::Usual => String::new().into(),
+        };
+        let when = at.and_then(|at| at.parse().ok()).map(|at| ago(at, now));
+        let from = [harness, thread_id].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let cells = vec![
+            session.len().to_string().into(),
+            attention,
+            if from.is_empty() { "none".to_owned() } else { from }.into(),
+            repo.unwrap_or_default().into(),
+            when.unwrap_or_default().into(),
+            first.title().to_string().into(),
+        ];
+        table.row(cells, "", &mut cx.stdout)?;
+    }
+    Ok(table.text(cx.stdout.columns(), cx.stdout.paint()))
+}
+
 /// Names the session of these changes.
 fn heading(changes: &OfSession) -> String {
     let Some(source) = changes.first().and_then(|(_, proposal)| proposal.session.as_ref()) else {
@@ -142,18 +182,22 @@ impl Review<'_> {
     fn list(&self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
         let all = sessions.iter().flatten().map(|(_, proposal)| proposal.clone()).collect();
         let mut all = self.store.service.all_pending(all)?.into_iter();
-        for (above, session) in sessions.iter().enumerate() {
+        let (paint, mut text) = (cx.stdout.paint(), String::new());
+        for session in sessions {
             for (number, pending) in all.by_ref().take(session.len()).enumerate() {
-                if above + number > 0 && !cx.json {
-                    cx.stdout.line("")?;
+                if cx.json {
+                    print(&pending, cx)?;
+                    continue;
                 }
-                if number == 0 && !cx.json {
-                    cx.stdout.line(&disarmed(&format!("{}\n", heading(session))))?;
+                text += if text.is_empty() { "" } else { "\n" };
+                if number == 0 {
+                    text += &paint.paint(Meaning::Heading, &disarmed(&heading(session)));
+                    text += "\n\n";
                 }
-                print(&pending, cx)?;
+                text += &text_of(&pending, paint);
             }
         }
-        Ok(())
+        present(&text, cx)
     }
 
     /// What the flags say, in their order.
@@ -232,6 +276,10 @@ impl Review<'_> {
     fn ask_about(&mut self, sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<()> {
         if sessions.is_empty() {
             return cx.stdout.line("nothing waits for a decision");
+        }
+        if sessions.len() > 1 {
+            let overview = overview(sessions, cx)?;
+            present(&(overview + "\n"), cx)?;
         }
         let total: usize = sessions.iter().map(Vec::len).sum();
         let mut above = 0;
@@ -396,26 +444,29 @@ fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
             diff: pending.diff(),
             beside: pending.beside.iter().map(|(id, _)| id).collect(),
         }),
-        false => cx.stdout.text(&text_of(pending)),
+        false => cx.stdout.text(&text_of(pending, cx.stdout.paint())),
     }
 }
 
 /// Prints a change for a person, with a pager if it is longer than the screen.
 fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
-    let text = format!("{count}\n{}", text_of(pending));
-    cx.stdout.flush()?;
-    match terminal::fits(&text) || !page(&text, &cx.env) {
-        true => cx.stdout.text(&text),
-        false => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
+    let text = format!("{count}\n{}", text_of(pending, cx.stdout.paint()));
+    match is_paged(&text, cx)? {
+        false => cx.stdout.text(&text),
+        true => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
     }
 }
 
 /// For a person, nothing in it is live: models and web pages have written it.
-fn text_of(pending: &Pending) -> String {
-    lines(pending).iter().map(|line| format!("{}\n", disarmed(line))).collect()
+fn text_of(pending: &Pending, paint: Paint) -> String {
+    let painted = |(meaning, line): &(Option<Meaning>, String)| {
+        let line = disarmed(line);
+        meaning.map_or(line.to_string(), |meaning| paint.paint(meaning, &line).into_owned()) + "\n"
+    };
+    lines(pending).iter().map(painted).collect()
 }
 
-fn lines(pending: &Pending) -> Vec<String> {
+fn lines(pending: &Pending) -> Vec<(Option<Meaning>, String)> {
     let Proposal { id, op, note, entry, by, evidence, reasons, .. } = &pending.proposal;
     let title = match (entry, &pending.note) {
         (Some(entry), _) => whole_line(&entry.title),
@@ -423,27 +474,37 @@ fn lines(pending: &Pending) -> Vec<String> {
         (None, None) => String::new(),
     };
     let note_id = note.as_ref().map(|note| format!("{note}  ")).unwrap_or_default();
-    let mut lines = vec![format!("{id}  {op}  {note_id}{title}").trim_end().to_owned()];
+    let first = format!("{id}  {op}  {note_id}{title}").trim_end().to_owned();
+    let mut lines = vec![(Some(Meaning::Heading), first)];
     let dangers = dangers_of(&pending.proposal);
-    lines.extend(dangers.iter().map(|does| format!("  danger: {}", whole_line(does))));
+    let danger = |does: &String| (Some(Meaning::Error), format!("  danger: {}", whole_line(does)));
+    lines.extend(dangers.iter().map(danger));
     let reasons =
         reasons.iter().filter(|reason| !dangers.iter().any(|does| **reason == format!("It {does}.")));
-    lines.extend(reasons.map(|reason| format!("  waits: {}", whole_line(reason))));
-    lines.push(format!("  by: {by}"));
+    lines.extend(reasons.map(|reason| (Some(Meaning::Warning), format!("  waits: {}", whole_line(reason)))));
+    lines.push((None, format!("  by: {by}")));
     match &pending.note {
-        Some(note) => lines.push(format!("  note: {}", note.path.display())),
-        None if note.is_some() => lines.push("  the note is gone".to_owned()),
+        Some(note) => lines.push((None, format!("  note: {}", note.path.display()))),
+        None if note.is_some() => lines.push((Some(Meaning::Warning), "  the note is gone".to_owned())),
         None => {}
     }
     if pending.has_changed() {
-        lines.push("  the note has changed since this was proposed".to_owned());
+        let changed = "  the note has changed since this was proposed".to_owned();
+        lines.push((Some(Meaning::Warning), changed));
     }
     for Evidence { turn, quote, said } in evidence {
         let said = said.map_or("in no turn", |said| said.as_str());
-        lines.push(format!("  quote ({}, {said}): \"{}\"", whole_line(turn), one_line(quote, QUOTE)));
+        lines.push((None, format!("  quote ({}, {said}): \"{}\"", whole_line(turn), one_line(quote, QUOTE))));
     }
     let beside = pending.beside.iter();
-    lines.extend(beside.map(|(id, title)| format!("  beside it now: {id}  {}", whole_line(title))));
-    lines.extend(pending.diff().into_iter().map(|line| format!("  {line}").trim_end().to_owned()));
+    lines.extend(beside.map(|(id, title)| (None, format!("  beside it now: {id}  {}", whole_line(title)))));
+    lines.extend(pending.diff().into_iter().map(|line| {
+        let meaning = match line.as_bytes().first() {
+            Some(b'+') => Some(Meaning::Added),
+            Some(b'-') => Some(Meaning::Removed),
+            _ => None,
+        };
+        (meaning, format!("  {line}").trim_end().to_owned())
+    }));
     lines
 }

@@ -2,6 +2,8 @@
 //! a part of systemd's, see systemd.time(7).
 
 use crate::base::error::{Error, Result};
+use jiff::civil::Date;
+use jiff::{Timestamp, Zoned};
 use std::ops::RangeInclusive;
 
 /// A time of each hour, of each day, of some days of the week, or of one day of the month.
@@ -53,6 +55,24 @@ impl Calendar {
             [days] | [days, "*-*-*"] => Some(Calendar { weekdays: weekdays(days)?, ..at }),
             _ => None,
         }
+    }
+
+    /// The first moment after `now` that it means, in the time zone of `now`.
+    pub(super) fn next(&self, now: &Zoned) -> Option<Timestamp> {
+        let hours = self.hour.map_or(0..=23, |hour| hour..=hour);
+        let is_day = |date: &Date| {
+            let weekday = date.weekday().to_monday_one_offset().unsigned_abs();
+            (self.weekdays.is_empty() || self.weekdays.contains(&weekday))
+                && self.day.is_none_or(|day| date.day().unsigned_abs() == day)
+        };
+        // A day of the month comes back within 31 days.
+        let days = std::iter::successors(Some(now.date()), |date| date.tomorrow().ok()).take(33);
+        let mut moments = days.filter(is_day).flat_map(|date| {
+            let at = move |hour: u8| date.at(hour.cast_signed(), self.minute.cast_signed(), 0, 0);
+            let zone = now.time_zone().clone();
+            hours.clone().filter_map(move |hour| Some(at(hour).to_zoned(zone.clone()).ok()?.timestamp()))
+        });
+        moments.find(|moment| *moment > now.timestamp())
     }
 
     /// The most hours between two runs.

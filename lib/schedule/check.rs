@@ -1,11 +1,10 @@
 //! The doctor's check of the timers: do they match the configuration, and do they run?
 
-use crate::base::file;
-use crate::base::text::lossy;
 use crate::memory::doctor::{Check, CheckContext, Finding};
 use crate::memory::sync::remote;
 use crate::schedule::crontab;
 use crate::schedule::installed::{self, InstalledTimer};
+use crate::schedule::runs::last_run;
 use crate::schedule::scheduler::{Scheduler, words};
 use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::{PATIENCE, Tools};
@@ -17,7 +16,11 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(48 * 3600);
 
 pub fn look(cx: &CheckContext) -> Vec<Finding> {
-    let all = installed::all(&cx.config.schedule, cx.env);
+    look_at(&installed::all(&cx.config.schedule, cx.env, PATIENCE), cx)
+}
+
+/// The same for timers that are known.
+pub fn look_at(all: &[InstalledTimer], cx: &CheckContext) -> Vec<Finding> {
     let mut findings: Vec<Finding> = all.iter().flat_map(faults).collect();
     findings.extend(TimedProgram::ALL.into_iter().filter_map(|program| calendar(program, cx)));
     findings.extend(all.iter().filter_map(|timer| sync(timer, cx)));
@@ -35,7 +38,7 @@ pub fn look(cx: &CheckContext) -> Vec<Finding> {
             findings.push(Finding::warning(Check::Schedule, &second.place, what, &mend));
         }
     }
-    findings.extend(if all.is_empty() { by_hand(cx) } else { silence(cx, &all) });
+    findings.extend(if all.is_empty() { by_hand(cx) } else { silence(cx, all) });
     findings
 }
 
@@ -113,7 +116,7 @@ fn by_hand(cx: &CheckContext) -> Option<Finding> {
 fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
     let timer = all.iter().find(|timer| timer.program == Some(TimedProgram::Consolidate))?;
     // If nothing ever ran, the timers may be a minute old.
-    let at = last_run(cx.root)?;
+    let (_, at) = last_run(cx.root)?;
     let when = TimedProgram::Consolidate.when(&cx.config.schedule);
     let when = if timer.scheduler == Scheduler::Crontab { crontab::nearest(&when) } else { when };
     let interval = Duration::from_secs(when.longest_gap()?.saturating_mul(3600));
@@ -130,12 +133,4 @@ fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
         Scheduler::Crontab => "check that cron itself runs",
     };
     Some(Finding::warning(Check::Schedule, &timer.place, what, mend))
-}
-
-/// When a program last began to work on a store, from the lock file of its run. The run before that is not known.
-fn last_run(root: &Root) -> Option<Timestamp> {
-    let bytes = file::read(&root.run_lock(), 1000).ok()?;
-    let text = lossy(bytes).0;
-    let is_one = TimedProgram::ALL.into_iter().any(|program| text.starts_with(program.name()));
-    text.trim().rsplit(' ').next().filter(|_| is_one)?.parse().ok()
 }

@@ -42,13 +42,30 @@ pub fn nearest(when: &When) -> When {
     }
 }
 
-/// The five fields. Each program has its own minute, so that they do not collide; daily ones run around noon, when
-/// most machines are awake.
-fn times(program: TimedProgram, when: &When) -> Result<String> {
-    let minute = match program {
+/// Each program has its own minute, so that they do not collide.
+fn minute_of(program: TimedProgram) -> u8 {
+    match program {
         TimedProgram::Consolidate => 17,
         TimedProgram::Defrag => 47,
-    };
+    }
+}
+
+/// The same times as of the five fields.
+pub(super) fn calendars(program: TimedProgram, when: &When) -> Vec<Calendar> {
+    let at = |weekdays: Vec<u8>, hour| Calendar { weekdays, day: None, hour, minute: minute_of(program) };
+    let daily = |hour: u8| at(Vec::new(), Some(hour));
+    match when {
+        When::Every(1) => vec![at(Vec::new(), None)],
+        When::Every(24) => vec![daily(12)],
+        When::Every(168) => vec![at(vec![1], Some(12))],
+        When::Every(hours) => (0..24).step_by((*hours).clamp(1, 24) as usize).map(daily).collect(),
+        When::On(text) => Calendar::parse(text).into_iter().collect(),
+    }
+}
+
+/// The five fields. Daily ones run around noon, when most machines are awake.
+fn times(program: TimedProgram, when: &When) -> Result<String> {
+    let minute = minute_of(program);
     Ok(match when {
         When::Every(1) => format!("{minute} * * * *"),
         When::Every(24) => format!("{minute} 12 * * *"),

@@ -7,9 +7,10 @@ use crate::base::text::lossy;
 use crate::config::memory::Schedule;
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::{InstalledCommand, TimedProgram, When};
-use crate::schedule::tool::{PATIENCE, Tools};
+use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, systemd, unit_file};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct InstalledTimer {
@@ -22,24 +23,26 @@ pub struct InstalledTimer {
     pub(super) is_modules: bool,
     /// `memory-sync` runs after it. Not known of a module's.
     pub(super) syncs: bool,
+    /// When it runs, where that can be read.
+    pub(super) when: Option<When>,
     /// How it differs from the configuration. `memory-install-cron` fixes that; if a file of ours hides a module's,
     /// `memory-uninstall-cron` removes it.
     pub(super) faults: Vec<String>,
 }
 
 /// All our timers, of all schedulers.
-pub(super) fn all(schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
-    Scheduler::ALL.into_iter().flat_map(|scheduler| of(scheduler, schedule, env)).collect()
+pub fn all(schedule: &Schedule, env: &Env, patience: Duration) -> Vec<InstalledTimer> {
+    Scheduler::ALL.into_iter().flat_map(|scheduler| of(scheduler, schedule, env, patience)).collect()
 }
 
-/// The timers of one scheduler. Reads files; for the crontab it runs `crontab -l`.
-pub fn of(scheduler: Scheduler, schedule: &Schedule, env: &Env) -> Vec<InstalledTimer> {
+/// The timers of one scheduler. Reads files; for the crontab it runs `crontab -l`, which has `patience` to answer.
+pub fn of(scheduler: Scheduler, schedule: &Schedule, env: &Env, patience: Duration) -> Vec<InstalledTimer> {
     let in_files = |program| in_files(scheduler, program, schedule, env);
     match scheduler {
         Scheduler::Launchd | Scheduler::Systemd => {
             TimedProgram::ALL.into_iter().filter_map(in_files).collect()
         }
-        Scheduler::Crontab => in_crontab(schedule, &Tools { env, patience: PATIENCE }),
+        Scheduler::Crontab => in_crontab(schedule, &Tools { env, patience }),
     }
 }
 
@@ -51,8 +54,15 @@ fn in_files(
 ) -> Option<InstalledTimer> {
     let files = unit_file::files(scheduler, program, env).ok()?;
     let (place, program) = (files.last()?.0.clone(), Some(program));
-    let mut timer =
-        InstalledTimer { scheduler, program, place, is_modules: false, syncs: false, faults: Vec::new() };
+    let mut timer = InstalledTimer {
+        scheduler,
+        program,
+        place,
+        is_modules: false,
+        syncs: false,
+        when: None,
+        faults: Vec::new(),
+    };
     let (own, program) = (&timer.place, program?);
     if let Some(path) = unit_file::modules_file(scheduler, program, env) {
         if *own != path && matches!(unit_file::ours(own), Ok(Some(_))) {
@@ -74,6 +84,7 @@ fn in_files(
         _ => (systemd::command_of(&text), systemd::when_of(&text, &wanted)),
     };
     timer.syncs = command.as_ref().is_some_and(|command| command.syncs);
+    timer.when.clone_from(&when);
     timer.faults = faults(command.as_ref(), when, &wanted);
     let is_current = unit_file::is_current(&text, scheduler, program, &wanted, env);
     if timer.faults.is_empty() && !is_current.is_ok_and(|is_current| is_current) {
@@ -87,12 +98,13 @@ fn in_files(
 }
 
 fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
-    let timer = |program, syncs, faults| InstalledTimer {
+    let timer = |program, syncs, when, faults| InstalledTimer {
         scheduler: Scheduler::Crontab,
         program,
         place: PathBuf::from("crontab"),
         is_modules: false,
         syncs,
+        when,
         faults,
     };
     if !tools.has("crontab") {
@@ -103,14 +115,14 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
         .and_then(|crontab| Ok(crontab::block(&crontab)?.map(|place| lossy(crontab[place].to_vec()).0)));
     let lines = match block {
         Ok(block) => crontab::lines_of(&block.unwrap_or_default()),
-        Err(error) => return vec![timer(None, false, vec![error.message().to_owned()])],
+        Err(error) => return vec![timer(None, false, None, vec![error.message().to_owned()])],
     };
     let of = |program: TimedProgram| {
         let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());
         let (command, fields) = lines.iter().find(|(command, _)| is_it(&command.program))?;
         let wanted = crontab::nearest(&program.when(schedule));
         let when = crontab::when_of(fields, program, &wanted);
-        Some(timer(Some(program), command.syncs, faults(Some(command), when, &wanted)))
+        Some(timer(Some(program), command.syncs, when.clone(), faults(Some(command), when, &wanted)))
     };
     TimedProgram::ALL.into_iter().filter_map(of).collect()
 }

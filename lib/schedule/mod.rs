@@ -8,6 +8,7 @@ pub mod crontab;
 pub mod install;
 pub mod installed;
 pub mod launchd;
+pub mod runs;
 pub mod scheduler;
 pub mod systemd;
 pub mod timer;

@@ -233,6 +233,11 @@ impl Tries {
         Some(Pause { count: 1, until, error: failures.error.clone() })
     }
 
+    /// When it may be tried again, if it is to wait.
+    pub fn next_try(&self, id: &str, now: Timestamp) -> Option<Timestamp> {
+        self.pause(id, now).map(|pause| pause.until)
+    }
+
     /// Its last try asked another LLM command than this one.
     pub fn asked_another(&self, id: &str, asked: &str) -> bool {
         let is_other = |entry: &Try| !entry.asked.is_empty() && entry.asked != asked;

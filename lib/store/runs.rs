@@ -1,5 +1,6 @@
 //! The ledger: one JSON line for each run of an agent, appended when the run ends. No prompt and no answer is in it.
 
+use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -7,7 +8,8 @@ use crate::base::text::{one_line, size};
 use crate::config::agent::AgentName;
 use crate::config::model::Model;
 use crate::store::run_id::{make_dir_of, runs_dir};
-use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -116,6 +118,40 @@ pub fn read(env: &Env, visit: &mut dyn FnMut(LedgerLine) -> Result<()>) -> Resul
         Some((ledger, end)) => each_line(ledger.take(end), visit),
         None => Ok(()),
     }
+}
+
+/// When the day and the month of a moment began, in UTC.
+pub fn periods(now: Timestamp) -> [Timestamp; 2] {
+    let day = now.to_zoned(TimeZone::UTC).date();
+    [day, day.first_of_month()].map(|day| day.to_zoned(TimeZone::UTC).map_or(now, |begin| begin.timestamp()))
+}
+
+/// What the runs took that began in a period.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Took {
+    pub runs: u64,
+    pub tokens: u64,
+    /// Of those whose cost is known; `None` if it is known of none.
+    pub cost: Option<f64>,
+}
+
+/// The longest run that a sum still counts if another one ended after it.
+const LONGEST: SignedDuration = SignedDuration::from_secs(LONGEST_SECONDS as i64);
+
+/// What the runs took that began on the day of `now`, and in its month. Lines that cannot be read do not count.
+pub fn took(env: &Env, now: Timestamp) -> Result<[Took; 2]> {
+    let (starts, mut sums) = (periods(now), [Took::default(); 2]);
+    file::newest_lines(&path(env)?, &mut |line| {
+        let Ok(run) = serde_json::from_slice::<Run>(line) else { return true };
+        for (_, sum) in starts.iter().zip(&mut sums).filter(|(start, _)| run.time >= **start) {
+            sum.runs += 1;
+            sum.tokens = sum.tokens.saturating_add(run.input_tokens.saturating_add(run.output_tokens));
+            sum.cost = run.cost.map(|cost| sum.cost.unwrap_or_default() + cost).or(sum.cost);
+        }
+        // A line is written when its run ends.
+        run.time.duration_since(starts[1]) > -LONGEST
+    })?;
+    Ok(sums)
 }
 
 /// Removes the runs that began before `start`. Lines that cannot be read stay. Returns how many lines were removed, and

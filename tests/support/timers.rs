@@ -32,7 +32,7 @@ impl Kit {
             fs::create_dir_all(dir).unwrap();
         }
         for program in
-            ["install-cron", "uninstall-cron", "consolidate", "defrag", "capture", "doctor", "sync"]
+            ["install-cron", "uninstall-cron", "consolidate", "defrag", "capture", "doctor", "status", "sync"]
         {
             let program = format!("memory-{program}");
             let (from, to) = (binary(&program), kit.bin.join(&program));

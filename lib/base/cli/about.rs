@@ -1,6 +1,6 @@
 //! A program's help, in one place: `--help`, the man page and the completions are made from its `About`.
 
-use crate::base::cli::flag::{Flag, Rule, Words, flag};
+use crate::base::cli::flag::{Flag, Rule, Words, flag, one_of};
 use crate::base::text::wrap;
 use std::fmt::Write;
 
@@ -25,8 +25,11 @@ pub struct About {
 pub type Command = (&'static str, &'static str);
 
 /// The flags that every program has.
-static COMMON: [Flag; 2] =
-    [flag("help", "print this help").short('h'), flag("version", "print the version").short('V')];
+static COMMON: [Flag; 3] = [
+    one_of("color", "WHEN", &["auto", "always", "never"], "auto, always or never"),
+    flag("help", "print this help").short('h'),
+    flag("version", "print the version").short('V'),
+];
 
 const WIDTH: usize = 79;
 
@@ -116,8 +119,8 @@ mod tests {
     #[test]
     fn help_reads_from_name_to_example() {
         let expected = "axe-sample - show how help looks\n\nUsage: axe-sample [-n] FILE\n       axe-sample --all\n\n  \
-             -n, --dry-run  change nothing\n  --model P/M    use this model\n  -h, --help     print this help\n  \
-             -V, --version  print the version\n\nOne paragraph.\n\n    axe-sample x | wc\n";
+             -n, --dry-run  change nothing\n  --model P/M    use this model\n  --color WHEN   auto, always or never\n  \
+             -h, --help     print this help\n  -V, --version  print the version\n\nOne paragraph.\n\n    axe-sample x | wc\n";
         assert_eq!(SAMPLE.help(), expected);
     }
 }

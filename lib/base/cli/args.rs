@@ -195,6 +195,11 @@ impl Args {
         self.text(long).and_then(|text| text.parse().ok())
     }
 
+    /// What `--color` says, which every program has.
+    pub fn color(&self) -> Option<&str> {
+        self.values("color").next_back().and_then(OsStr::to_str)
+    }
+
     /// The flag's value, read by `read`, whose error is the program's.
     pub fn parsed<'a, T>(&'a self, long: &str, read: impl FnOnce(&'a str) -> Result<T>) -> Result<Option<T>> {
         self.text(long).map(read).transpose()

@@ -2,6 +2,7 @@
 
 use crate::base::cli::about::About;
 use crate::base::cli::args::{Args, Asked};
+use crate::base::cli::paint::Colors;
 use crate::base::cli::reporter::Reporter;
 use crate::base::cli::stdout::Stdout;
 use crate::base::env::Env;
@@ -94,6 +95,7 @@ pub fn main_or<T: Termination>(
         Asked::Run => match Env::read() {
             Err(error) => (Err(error), Ok(())),
             Ok(env) => {
+                stdout.set_colors(Colors::of(args.color(), &env));
                 let reporter = Reporter::new(false);
                 let mut context = Context { env, stdout, reporter, program: about.name, json };
                 // Flushed after it, in any case.

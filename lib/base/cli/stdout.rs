@@ -1,10 +1,16 @@
 //! The only writer to stdout: locked, buffered, complete or an error.
 
+use crate::base::cli::paint::{Colors, Paint};
 use crate::base::error::{Error, Result};
-use crate::base::text::escaped_json;
+use crate::base::text::{escaped_json, without_controls};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use terminal_size::{Height, Width, terminal_size_of};
+use unicode_width::UnicodeWidthStr;
+
+/// The columns of a terminal that does not say how wide it is.
+const USUAL: usize = 80;
 
 /// Whether stdout was closed (`>&-`) when the process started. Rust's own start opens /dev/null in its place, and
 /// everything written there would be lost without an error.
@@ -32,12 +38,14 @@ pub struct Stdout {
     out: BufWriter<StdoutLock<'static>>,
     reader_left: bool,
     broken: bool,
+    colors: Colors,
 }
 
 impl Stdout {
     #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(super) fn open() -> Stdout {
-        Stdout { out: BufWriter::new(io::stdout().lock()), reader_left: false, broken: false }
+        let out = BufWriter::new(io::stdout().lock());
+        Stdout { out, reader_left: false, broken: false, colors: Colors::default() }
     }
 
     pub fn text(&mut self, text: &str) -> Result<()> {
@@ -72,6 +80,33 @@ impl Stdout {
 
     pub fn is_terminal(&self) -> bool {
         self.out.get_ref().is_terminal()
+    }
+
+    /// In which colours texts are written.
+    pub fn paint(&self) -> Paint {
+        self.colors.paint(|| self.is_terminal())
+    }
+
+    pub(super) fn set_colors(&mut self, colors: Colors) {
+        self.colors = colors;
+    }
+
+    /// The columns and rows of the terminal, if it says how many it has.
+    fn size(&self) -> Option<(usize, usize)> {
+        let (Width(columns), Height(rows)) = terminal_size_of(self.out.get_ref())?;
+        (columns > 0 && rows > 0).then(|| (usize::from(columns), usize::from(rows)))
+    }
+
+    /// How many columns the terminal has.
+    pub fn columns(&self) -> usize {
+        self.size().map_or(USUAL, |(columns, _)| columns)
+    }
+
+    /// Whether the terminal shows the text at once, with two lines below it. Also if it does not say how large it is.
+    pub fn fits(&self, text: &str) -> bool {
+        let Some((columns, rows)) = self.size() else { return true };
+        let rows_of = |line: &str| line.width().div_ceil(columns).max(1);
+        without_controls(text).lines().map(rows_of).sum::<usize>() + 2 <= rows
     }
 
     /// Whether a write has failed for another reason than a reader that left.

@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::ConfigFiles;
 use crate::memory::redact::Redactor;
@@ -12,6 +13,9 @@ use crate::store::proposal::Proposal;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::path::PathBuf;
+
+/// The longest text that is told, in characters.
+const TEXT_CHARS: usize = 400;
 
 pub struct CheckContext<'a> {
     pub config: &'a MemoryConfig,
@@ -25,14 +29,19 @@ pub struct CheckContext<'a> {
     /// The day here.
     pub(super) today: Date,
     /// The AGENTS.md files.
-    pub(super) aims: Vec<Aim>,
+    pub aims: Vec<Aim>,
     /// The changes that wait for a person.
-    pub(super) waiting: Vec<Proposal>,
+    pub waiting: Vec<Proposal>,
     /// The files beside them that are none.
     pub(super) broken_proposals: Vec<Broken>,
 }
 
 impl<'a> CheckContext<'a> {
+    /// A text of any origin, without secrets, on one line.
+    pub fn cleaned(&self, text: &str) -> String {
+        self.redactor.cleaned(&one_line(text, TEXT_CHARS))
+    }
+
     pub fn new(
         config: &'a MemoryConfig,
         files: ConfigFiles,

@@ -1,6 +1,7 @@
 //! The result of a check: how bad it is, which file it is about, and how to fix it.
 
 use crate::base::text::one_line;
+use crate::memory::doctor::context::CheckContext;
 use crate::memory::redact::Redactor;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -114,6 +115,18 @@ impl Diagnosis {
         self.findings.push(Finding::warning(check, file, what, mend));
     }
 
+    /// Without secrets, each once, the worst first.
+    pub(super) fn tidy(self, cx: &CheckContext) -> (Vec<Finding>, Vec<HarnessState>) {
+        let Diagnosis { mut findings, harnesses } = self;
+        findings.iter_mut().for_each(|finding| finding.clean(&cx.redactor));
+        // Of a store that is no directory, one finding says all.
+        let root = cx.root.path();
+        findings.retain(|finding| finding.file == root || !finding.file.starts_with(root) || root.is_dir());
+        findings.sort();
+        findings.dedup();
+        (findings, harnesses)
+    }
+
     pub(super) fn append(&mut self, mut other: Diagnosis) {
         self.findings.append(&mut other.findings);
         self.harnesses.append(&mut other.harnesses);
@@ -123,21 +136,21 @@ impl Diagnosis {
 /// A harness that is used here, for the person to see that all is well.
 #[derive(Debug, Serialize)]
 pub struct HarnessState {
-    pub(super) harness: &'static str,
+    pub harness: &'static str,
     /// The settings file.
     #[serde(serialize_with = "text_of")]
     pub file: PathBuf,
     /// All hooks are there.
     #[serde(rename = "hooks")]
-    pub(super) is_whole: bool,
+    pub is_whole: bool,
     /// The plugin has them.
     #[serde(skip)]
     pub(super) by_plugin: bool,
     /// Its hooks are switched off.
     #[serde(skip)]
-    pub(super) is_off: bool,
+    pub is_off: bool,
     #[serde(rename = "lastCapture")]
-    pub(super) last_capture: Option<Timestamp>,
+    pub last_capture: Option<Timestamp>,
     /// The same, as a day here.
     #[serde(skip)]
     pub(super) last_day: Option<Date>,

@@ -7,7 +7,7 @@ use crate::memory::doctor::finding::{Check, Diagnosis, HarnessState};
 use crate::memory::hooks::found;
 use crate::memory::hooks::status::status;
 use crate::store::batch::Batches;
-use crate::store::journal::Journal;
+use crate::store::journal::{Journal, harness_and_time};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -76,31 +76,9 @@ fn last_captures(cx: &CheckContext) -> BTreeMap<String, Timestamp> {
     dirs.extend(Batches::of_queue(cx.root).all().unwrap_or_default().into_iter().map(|batch| batch.dir));
     let mut last = BTreeMap::new();
     for id in dirs.iter().flat_map(|dir| Journal::ids_in(dir).unwrap_or_default()) {
-        let Some((harness, at)) = parts(&id) else { continue };
+        let Some((harness, at)) = harness_and_time(&id) else { continue };
         let newest = last.entry(harness.to_owned()).or_insert(at);
         *newest = at.max(*newest);
     }
     last
-}
-
-/// Harness and time of an entry, from its id: `2026-02-13T14-30-05.123Z_codex_1a2B3c4D`.
-fn parts(id: &str) -> Option<(&str, Timestamp)> {
-    let (time, rest) = id.split_once('_')?;
-    let (harness, _) = rest.rsplit_once('_')?;
-    let (day, time) = time.split_once('T')?;
-    Some((harness, format!("{day}T{}", time.replace('-', ":")).parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entrys_name_says_when_and_from_where() {
-        let at = "2026-02-13T14:30:05.123Z".parse().unwrap();
-        assert_eq!(parts("2026-02-13T14-30-05.123Z_claude-code_1a2B3c4D"), Some(("claude-code", at)));
-        for odd in ["", "x", "2026-02-13_codex_1", "a_b_c", "2026-02-13T99-30-05Z_codex_1"] {
-            assert_eq!(parts(odd), None, "{odd}");
-        }
-    }
 }

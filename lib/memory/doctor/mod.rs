@@ -20,6 +20,7 @@ mod text;
 pub use crate::memory::doctor::context::CheckContext;
 pub use crate::memory::doctor::finding::{Check, Diagnosis, Finding, HarnessState, Severity};
 pub use crate::memory::doctor::fix::{Fixes, fix};
+pub use crate::memory::doctor::queue::failure;
 
 use crate::memory::doctor::notes::DoctorCache;
 use crate::store::persistence::Place;
@@ -44,6 +45,25 @@ pub const CHECKS: &[Checker] = &[
     history::sync,
     hooks::check,
 ];
+
+/// Those that take milliseconds, for a person who wants to see how things stand.
+const QUICK: &[Checker] = &[
+    store::directory,
+    store::change,
+    health::check,
+    setup::check,
+    targets::check,
+    queue::ledgers,
+    queue::batches,
+    hooks::check,
+];
+
+/// Runs the quick checks, and `more`. The worst findings come first.
+pub fn glance(cx: &CheckContext, more: Vec<Finding>) -> (Vec<Finding>, Vec<HarnessState>) {
+    let mut found = Diagnosis { findings: more, ..Diagnosis::default() };
+    QUICK.iter().for_each(|check| check(cx, &mut found));
+    found.tidy(cx)
+}
 
 pub struct Report {
     /// The worst first.
@@ -87,15 +107,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     memories::check(cx, &checked, &mut found);
     store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
-    let Diagnosis { mut findings, harnesses } = found;
-    for finding in &mut findings {
-        finding.clean(&cx.redactor);
-    }
-    // Of a store that is no directory, one finding says all.
-    let root = cx.root.path();
-    findings.retain(|finding| finding.file == root || !finding.file.starts_with(root) || root.is_dir());
-    findings.sort();
-    findings.dedup();
+    let (findings, harnesses) = found.tidy(cx);
     let notes = checked.notes.iter().filter(|note| note.place == Place::Topics).count();
     Report { findings, harnesses, notes, cache: checked.cache }
 }

@@ -136,7 +136,7 @@ fn readers(waiting: &[QueuedEntry], cx: &CheckContext, to: &mut Diagnosis) {
 }
 
 /// What the error file of a failed entry says.
-fn failure(path: &Path) -> String {
+pub fn failure(path: &Path) -> String {
     let content = file::read(path, CAP).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
     let error = content.as_ref().and_then(|content| content.get("error")).and_then(Value::as_str);
     error.unwrap_or("the reason is unknown").to_owned()

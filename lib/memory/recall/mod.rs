@@ -15,5 +15,5 @@ mod subjects;
 
 pub use crate::memory::recall::hook::{Moment, answer, fenced, patience, probe, without_markers};
 pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
-pub use crate::memory::recall::session::sweep;
+pub use crate::memory::recall::session::{last_given, sweep};
 pub use crate::memory::recall::subjects::refresh;

@@ -8,6 +8,7 @@ use crate::base::text::hex;
 use crate::harness::spec::Spec;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
+use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,6 +108,26 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<EntryId,
 fn name(spec: &Spec, id: &str) -> String {
     let hash = Sha256::new().chain_update(spec.name).chain_update([0]).chain_update(id).finalize();
     format!("{}.json", hex(&hash[..16]))
+}
+
+/// So many sessions are looked at for when each program was given something last.
+const LOOKED_AT: usize = 100;
+
+/// When the sessions of each harness were given something last.
+pub fn last_given(root: &Root) -> BTreeMap<String, Timestamp> {
+    let files = fs_err::read_dir(dir(root)).into_iter().flatten().filter_map(Result::ok);
+    let aged = |file: fs_err::DirEntry| Some((file.metadata().ok()?.modified().ok()?, file.path()));
+    let mut files: Vec<_> = files.filter_map(aged).collect();
+    files.sort_by(|a, b| b.cmp(a));
+    let mut last = BTreeMap::new();
+    for (at, path) in files.iter().take(LOOKED_AT) {
+        let session =
+            file::read(path, CAP).ok().and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok());
+        if let (Some(session), Ok(at)) = (session, Timestamp::try_from(*at)) {
+            last.entry(session.harness).or_insert(at);
+        }
+    }
+    last
 }
 
 /// Removes what is left of old sessions.

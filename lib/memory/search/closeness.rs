@@ -9,7 +9,9 @@ use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::{Query, TERMS};
 use crate::memory::search::rank::{Closeness, Worth, bits};
+use crate::memory::search::words;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Matches within this many words count as together: about a sentence and a half.
 const WINDOW: u32 = 24;
@@ -47,6 +49,19 @@ impl Query {
             });
         });
         Matches(matches)
+    }
+
+    /// Where a line of text has words that match. They are in order but for compounds, which follow their parts.
+    pub fn places(&self, text: &str) -> Vec<Range<usize>> {
+        let mut places = Vec::new();
+        words::each(text, |word| {
+            self.lexicon.look_up(word.text, |target| {
+                if matches!(target, Target::Term { .. }) {
+                    places.push(word.start..word.end);
+                }
+            });
+        });
+        places
     }
 
     /// The line of a note that matches best, if there are no other notes.

@@ -199,7 +199,7 @@ fn lock(root: &Root) -> Option<fs_err::File> {
 
 /// A target that is to be refreshed.
 pub struct Aim {
-    target: Target,
+    pub target: Target,
     /// Where there is no section, one is added.
     may_add: bool,
 }

@@ -3,4 +3,4 @@
 pub mod entry;
 mod queue;
 
-pub use queue::{Journal, QueuedEntry, mark_of, new_id, read_at};
+pub use queue::{Journal, QueuedEntry, harness_and_time, mark_of, new_id, read_at};

@@ -4,6 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, session_mark};
 use crate::store::place::Root;
+use jiff::Timestamp;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,14 @@ pub fn new_id(entry: &QueueEntry) -> Result<String> {
 /// The mark in `TIME_HARNESS_RANDOM`, if the entry is for a session.
 pub fn mark_of(id: &str) -> Option<&str> {
     id.rsplit('_').next()?.get(..4)
+}
+
+/// Harness and time of an entry, from its id: `2026-02-13T14-30-05.123Z_codex_1a2B3c4D`.
+pub fn harness_and_time(id: &str) -> Option<(&str, Timestamp)> {
+    let (time, rest) = id.split_once('_')?;
+    let (harness, _) = rest.rsplit_once('_')?;
+    let (day, time) = time.split_once('T')?;
+    Some((harness, format!("{day}T{}", time.replace('-', ":")).parse().ok()?))
 }
 
 impl Journal {

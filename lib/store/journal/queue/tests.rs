@@ -208,3 +208,12 @@ fn writers_at_once_lose_nothing_and_never_collide() {
     assert_eq!(put.len(), 200);
     assert_eq!(put, waiting);
 }
+
+#[test]
+fn an_entrys_name_says_when_and_from_where() {
+    let at = "2026-02-13T14:30:05.123Z".parse().unwrap();
+    assert_eq!(harness_and_time("2026-02-13T14-30-05.123Z_claude-code_1a2B3c4D"), Some(("claude-code", at)));
+    for odd in ["", "x", "2026-02-13_codex_1", "a_b_c", "2026-02-13T99-30-05Z_codex_1"] {
+        assert_eq!(harness_and_time(odd), None, "{odd}");
+    }
+}

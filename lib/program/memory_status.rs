@@ -1,0 +1,115 @@
+//! `memory-status`: how things stand, on one screen, with the command that comes next. It reads no note and changes nothing.
+
+use crate::base::ago::ago;
+use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Paint, flag};
+use crate::base::error::Result;
+use crate::base::reach;
+use crate::base::text::{disarmed, wrap};
+use crate::config::memory::search::files;
+use crate::memory::doctor::CheckContext;
+use crate::memory::status::Status;
+use crate::program::memory_status::lines::{Line, Told, lines};
+use crate::program::notes::{CONFIG, Store};
+use crate::program::screen::present;
+use crate::schedule::runs::{self, TimerRuns};
+use crate::schedule::tool::Tools;
+use crate::schedule::{check, installed};
+use serde::Serialize;
+use std::time::Duration;
+
+mod lines;
+
+pub(super) const ABOUT: About = About {
+    name: "memory-status",
+    caption: "show how things stand, and what to do next",
+    usage: &["memory-status [--json] [--config FILE]"],
+    flags: &[flag("json", "print one JSON object"), CONFIG],
+    text: include_str!("memory_status.md"),
+    ..About::BLANK
+};
+
+/// So long a scheduler and a path outside the store have to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct All {
+    #[serde(flatten)]
+    status: Status,
+    timers: Vec<TimerRuns>,
+}
+
+pub fn main() -> ExitCode {
+    cli::main(&ABOUT, run)
+}
+
+fn run(args: &Args, cx: &mut Context) -> Result<()> {
+    cx.watch_signals();
+    let store = Store::open(args, cx)?;
+    let config_files = files(args.path("config"), &cx.env)?;
+    let All { status, timers } = reach::hurried(PATIENCE, || -> Result<All> {
+        let check = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
+        let installed = installed::all(&store.config.schedule, &cx.env, PATIENCE);
+        let status = Status::of(&check, check::look_at(&installed, &check))?;
+        let tools = Tools { env: &cx.env, patience: PATIENCE };
+        Ok(All { status, timers: runs::of(&installed, &store.root, &tools) })
+    })?;
+    if cx.json {
+        return cx.stdout.json(&All { status, timers });
+    }
+    let now = cx.env.now();
+    let is_terminal = cx.stdout.is_terminal();
+    let told = Told {
+        home: cx.env.home().map(|home| home.to_string_lossy().into_owned()),
+        time: &|moment| if is_terminal { ago(moment, now) } else { moment.to_string() },
+        is_whole: !is_terminal,
+        now,
+    };
+    let lines = lines(&status, &timers, &told);
+    match is_terminal {
+        true => present(&screen(&lines, cx), cx),
+        false => lines.iter().try_for_each(|line| {
+            let Line { area, what, next, .. } = line;
+            cx.stdout.line(&format!("{area}\t{what}\t{}", next.as_deref().unwrap_or_default()))
+        }),
+    }
+}
+
+/// The columns that the names of the areas take, and the widest text that is pleasant to read.
+const MARGIN: usize = 10;
+const WIDEST: usize = 110;
+
+/// The lines, wrapped at words, with their areas at the left.
+fn screen(lines: &[Line], cx: &Context) -> String {
+    let paint = cx.stdout.paint();
+    let width = cx.stdout.columns().min(WIDEST).saturating_sub(MARGIN).max(20);
+    let (mut text, mut before) = (String::new(), "");
+    for line in lines {
+        for (number, row) in rows(line, width, paint).iter().enumerate() {
+            let label = if number > 0 || line.area == before { "" } else { line.area };
+            let gap = " ".repeat(MARGIN - label.len());
+            text += &format!("{}{gap}{row}\n", paint.paint(Meaning::Heading, label));
+        }
+        before = line.area;
+    }
+    text
+}
+
+/// A line as rows of the screen. The next step stands at the end, or on rows of its own.
+fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
+    let what = wrap(&disarmed(&line.what), width);
+    let used = what.last().map_or(0, |row| row.chars().count());
+    let painted = |row: &String| match line.meaning {
+        Some(meaning) => paint.paint(meaning, row).into_owned(),
+        None => row.clone(),
+    };
+    let mut rows: Vec<String> = what.iter().map(painted).collect();
+    let Some(next) = &line.next else { return rows };
+    let next = disarmed(next);
+    let step = |text: &str| format!("  {}", paint.paint(Meaning::Good, text));
+    match rows.last_mut() {
+        Some(last) if used + 2 + next.chars().count() <= width => *last += &step(&next),
+        _ => rows.extend(wrap(&next, width.saturating_sub(2)).iter().map(|row| step(row))),
+    }
+    rows
+}
