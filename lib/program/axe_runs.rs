@@ -1,8 +1,13 @@
 //! `axe-runs`: what runs of agents took, from the ledger. It is read once, line by line.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, value};
+mod html;
+mod sum;
+
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, path, value};
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed, one_line};
+use crate::program::axe_runs::sum::{Sum, cost, key_of};
+use crate::program::page::PageTarget;
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
 use jiff::civil::Date;
@@ -16,6 +21,7 @@ pub(super) const ABOUT: About = About {
     usage: &[
         "axe-runs [FILTERS] [--limit N] [--json]",
         "axe-runs [FILTERS] --by model|agent|day [--json]",
+        "axe-runs [FILTERS] [--limit N] --html FILE [--force]",
         "axe-runs ID [--json]",
         "axe-runs --trim WHEN",
     ],
@@ -25,13 +31,17 @@ pub(super) const ABOUT: About = About {
         flag("failed", "only runs with another exit code than 0"),
         count("limit", "only the newest N runs"),
         one_of("by", "KEY", &["model", "agent", "day"], "sums for each model, agent or day (UTC)"),
+        path("html", "FILE", "write the runs as one HTML file to look at, readable by you alone"),
+        flag("force", "with --html: also into a git repository, or in the place of another file"),
         value("trim", "WHEN", "remove the runs before WHEN from the ledger"),
         flag("json", "one JSON object a line"),
     ],
     words: Words::AtMost(1),
     rules: &[
         Rule::Apart("--by", &["--limit"], ""),
-        Rule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--json"], ""),
+        Rule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"], ""),
+        Rule::Apart("--html", &["--by", "--json"], ""),
+        Rule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
     ],
     text: include_str!("axe_runs.md"),
     ..About::BLANK
@@ -50,7 +60,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let now = cx.env.now();
     let when = |flag: &str| args.parsed(flag, |text| moment(flag, text, now));
     if let [id, ..] = args.words()[..] {
-        return match ["agent", "since", "failed", "limit", "by", "trim"]
+        return match ["agent", "since", "failed", "limit", "by", "html", "trim"]
             .into_iter()
             .find(|flag| args.has(flag))
         {
@@ -69,7 +79,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             && since.is_none_or(|since| run.time >= since)
             && (!is_failed || run.exit != 0)
     };
-    match (args.text("by"), args.number("limit")) {
+    let limit: Option<usize> = args.number("limit");
+    if let Some(path) = args.path("html") {
+        let target = PageTarget::of(Some(path), "--html", args.has("force"), None, cx)?;
+        let runs = newest(limit.unwrap_or(usize::MAX), &is_wanted, cx)?;
+        return target.write(&html::page(runs, now), cx);
+    }
+    match (args.text("by"), limit) {
         (Some(key), _) => {
             let mut sums = BTreeMap::<String, Sum>::new();
             each(cx, &mut |run, _| {
@@ -81,19 +97,21 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             print_sums(key, &sums, cx)
         }
         (None, None) => each(cx, &mut |run, cx| if is_wanted(&run) { print(&run, cx) } else { Ok(()) }),
-        (None, Some(limit)) => {
-            let limit: usize = limit;
-            let mut newest = VecDeque::new();
-            each(cx, &mut |run, _| {
-                if is_wanted(&run) {
-                    newest.truncate(limit - 1);
-                    newest.push_front(run);
-                }
-                Ok(())
-            })?;
-            newest.iter().rev().try_for_each(|run| print(run, cx))
-        }
+        (None, Some(limit)) => newest(limit, &is_wanted, cx)?.iter().rev().try_for_each(|run| print(run, cx)),
     }
+}
+
+/// At most so many runs, the newest first.
+fn newest(limit: usize, is_wanted: &dyn Fn(&Run) -> bool, cx: &mut Context) -> Result<VecDeque<Run>> {
+    let mut newest = VecDeque::new();
+    each(cx, &mut |run, _| {
+        if is_wanted(&run) {
+            newest.truncate(limit - 1);
+            newest.push_front(run);
+        }
+        Ok(())
+    })?;
+    Ok(newest)
 }
 
 /// `7d` before now, a day in UTC, or a time.
@@ -166,11 +184,6 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     cx.stdout.line(&disarmed(&text))
 }
 
-/// `-` if it is not known.
-fn cost(cost: Option<f64>) -> String {
-    cost.map_or_else(|| "-".to_owned(), |cost| ((cost * 1e6).round() / 1e6).to_string())
-}
-
 /// A row of a table on a terminal, else columns with tabs between them. A table has no columns of the width 0. Wide ones
 /// are texts, and narrow ones are numbers.
 fn row(cells: &[String], widths: &[usize], cx: &mut Context) -> Result<()> {
@@ -213,51 +226,6 @@ fn print(run: &Run, cx: &mut Context) -> Result<()> {
         error,
     ];
     row(&cells, &[26, 0, 4, 19, 35, 9, 8, 0, 0, 10, 0, 8, 0, 0, 1], cx)
-}
-
-/// What several runs took.
-#[derive(Debug, Default, serde::Serialize)]
-struct Sum {
-    runs: u64,
-    failed: u64,
-    input_tokens: u64,
-    output_tokens: u64,
-    cache_read_tokens: u64,
-    cache_write_tokens: u64,
-    /// Of those runs whose cost is known; `None` if it is known of none.
-    cost: Option<f64>,
-    runs_without_cost: u64,
-}
-
-impl Sum {
-    fn add(&mut self, run: &Run) {
-        let counts = [
-            (&mut self.runs, 1),
-            (&mut self.failed, u64::from(run.exit != 0)),
-            (&mut self.input_tokens, run.input_tokens),
-            (&mut self.output_tokens, run.output_tokens),
-            (&mut self.cache_read_tokens, run.cache_read_tokens),
-            (&mut self.cache_write_tokens, run.cache_write_tokens),
-            (&mut self.runs_without_cost, u64::from(run.cost.is_none())),
-        ];
-        counts.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
-        if let Some(cost) = run.cost {
-            // Without the noise of adding fractions.
-            self.cost = Some(((self.cost.unwrap_or_default() + cost) * 1e9).round() / 1e9);
-        }
-    }
-
-    fn tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
-}
-
-fn key_of(key: &str, run: &Run) -> String {
-    match key {
-        "model" => run.model.clone(),
-        "agent" => run.agent.clone(),
-        _ => run.time.to_zoned(TimeZone::UTC).date().to_string(),
-    }
 }
 
 /// With a bar for each day on a terminal: of money if anything has cost some, else of tokens.

@@ -408,7 +408,7 @@ fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
 }
 
 /// For a person, nothing in it is live: models and web pages have written it.
-fn text_of(pending: &Pending) -> String {
+pub(super) fn text_of(pending: &Pending) -> String {
     lines(pending).iter().map(|line| format!("{}\n", disarmed(line))).collect()
 }
 
