@@ -74,6 +74,7 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-doctor", &["--fix"]),
     ("memory-install-cron", &["--print", "--scheduler", "crontab"]),
     ("memory-list", &[]),
+    ("memory-page", &[]),
     ("memory-read", &["AAAAAA"]),
     ("memory-recall", &["one"]),
     ("memory-remove", &["AAAAAA"]),

@@ -14,7 +14,9 @@ pub fn graph(rows: &[Found]) -> String {
     let itself = |row: &Found| (row.view.meta.id.clone(), row.view.meta.id.clone());
     let mut known: BTreeMap<EntryId, EntryId> = rows.iter().map(itself).collect();
     for Meta { id, aliases, .. } in rows.iter().map(|row| &row.view.meta) {
-        aliases.iter().for_each(|alias| drop(known.entry(alias.clone()).or_insert_with(|| id.clone())));
+        for alias in aliases {
+            known.entry(alias.clone()).or_insert_with(|| id.clone());
+        }
     }
     let mut text = "digraph notes {\n  node [shape=box];\n".to_owned();
     for Meta { id, title, tier, .. } in rows.iter().map(|row| &row.view.meta) {

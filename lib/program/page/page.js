@@ -96,7 +96,7 @@
     more();
     const [one, many] = page.things;
     const all = `${number(found.length)} of ${number(items.length)} ${items.length === 1 ? one : many}`;
-    count.textContent = isRead ? all : `${all}, reading…`;
+    count.textContent = isRead ? all : `${all}, reading\u2026`;
   }
 
   function more(most = ROWS) {
@@ -223,7 +223,7 @@
     const most = Math.max(...bars.map((bar) => bar[1]));
     const sum = bars.reduce((all, bar) => all + bar[1], 0);
     const top = bars.find((bar) => bar[1] === most);
-    const told = sum > 0 ? `${number(sum)} ${unit} in all, at most ${number(most)}: ${top[0]}` : `no ${unit} in this time`;
+    const told = sum > 0 ? `${number(sum)} ${unit} in all, at most ${number(most)} from ${top[0]}` : `no ${unit} in this time`;
     const draw = (name, attributes) => {
       const made = document.createElementNS('http://www.w3.org/2000/svg', name);
       for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
