@@ -1,12 +1,10 @@
 //! `axe-runs`: what runs of agents took, from the ledger. It is read once, line by line.
 
-mod html;
-mod sum;
+pub mod html;
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, path, value};
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed, one_line};
-use crate::program::axe_runs::sum::{Sum, cost, key_of};
 use crate::program::page::PageTarget;
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
@@ -31,8 +29,8 @@ pub(super) const ABOUT: About = About {
         flag("failed", "only runs with another exit code than 0"),
         count("limit", "only the newest N runs"),
         one_of("by", "KEY", &["model", "agent", "day"], "sums for each model, agent or day (UTC)"),
-        path("html", "FILE", "write the runs as one HTML file to look at, readable by you alone"),
-        flag("force", "with --html: also into a git repository, or in the place of another file"),
+        path("html", "FILE", "write the runs as one HTML file to look at"),
+        flag("force", "with --html: also into a git repository, or over another file"),
         value("trim", "WHEN", "remove the runs before WHEN from the ledger"),
         flag("json", "one JSON object a line"),
     ],
@@ -83,7 +81,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if let Some(path) = args.path("html") {
         let target = PageTarget::of(Some(path), "--html", args.has("force"), None, cx)?;
         let runs = newest(limit.unwrap_or(usize::MAX), &is_wanted, cx)?;
-        return target.write(&html::page(runs, now), cx);
+        return target.write(&html::page(&Vec::from(runs), now)?, cx);
     }
     match (args.text("by"), limit) {
         (Some(key), _) => {
@@ -184,6 +182,11 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     cx.stdout.line(&disarmed(&text))
 }
 
+/// `-` if it is not known.
+fn cost(cost: Option<f64>) -> String {
+    cost.map_or_else(|| "-".to_owned(), |cost| ((cost * 1e6).round() / 1e6).to_string())
+}
+
 /// A row of a table on a terminal, else columns with tabs between them. A table has no columns of the width 0. Wide ones
 /// are texts, and narrow ones are numbers.
 fn row(cells: &[String], widths: &[usize], cx: &mut Context) -> Result<()> {
@@ -226,6 +229,51 @@ fn print(run: &Run, cx: &mut Context) -> Result<()> {
         error,
     ];
     row(&cells, &[26, 0, 4, 19, 35, 9, 8, 0, 0, 10, 0, 8, 0, 0, 1], cx)
+}
+
+/// What several runs took.
+#[derive(Debug, Default, serde::Serialize)]
+struct Sum {
+    runs: u64,
+    failed: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_read_tokens: u64,
+    cache_write_tokens: u64,
+    /// Of those runs whose cost is known; `None` if it is known of none.
+    cost: Option<f64>,
+    runs_without_cost: u64,
+}
+
+impl Sum {
+    fn add(&mut self, run: &Run) {
+        let counts = [
+            (&mut self.runs, 1),
+            (&mut self.failed, u64::from(run.exit != 0)),
+            (&mut self.input_tokens, run.input_tokens),
+            (&mut self.output_tokens, run.output_tokens),
+            (&mut self.cache_read_tokens, run.cache_read_tokens),
+            (&mut self.cache_write_tokens, run.cache_write_tokens),
+            (&mut self.runs_without_cost, u64::from(run.cost.is_none())),
+        ];
+        counts.into_iter().for_each(|(sum, more)| *sum = sum.saturating_add(more));
+        if let Some(cost) = run.cost {
+            // Without the noise of adding fractions.
+            self.cost = Some(((self.cost.unwrap_or_default() + cost) * 1e9).round() / 1e9);
+        }
+    }
+
+    fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+fn key_of(key: &str, run: &Run) -> String {
+    match key {
+        "model" => run.model.clone(),
+        "agent" => run.agent.clone(),
+        _ => run.time.to_zoned(TimeZone::UTC).date().to_string(),
+    }
 }
 
 /// With a bar for each day on a terminal: of money if anything has cost some, else of tokens.

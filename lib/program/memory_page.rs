@@ -9,19 +9,19 @@ mod note;
 use crate::base::cli::{self, About, Args, Context, ExitCode, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::Result;
-use crate::base::text::{counted, one_line};
+use crate::base::text::one_line;
 use crate::memory::section::Room;
-use crate::program::memory_page::history::Changes;
-use crate::program::memory_page::note::{KnownNote, KnownNotes, State};
+use crate::program::axe_runs::html;
+use crate::program::memory_page::history::changes;
+use crate::program::memory_page::note::{EXPIRED, IN_USE, KnownNote, UNUSED, related};
 use crate::program::memory_review;
 use crate::program::notes::{CONFIG, Store};
-use crate::program::page::{Item, Page, PageFilter, PageTarget, Panel, PanelEntry, Plot, Shown, Warning};
+use crate::program::page::{Page, PageTarget, Panel, PanelEntry, Plot, Shown, Warning};
 use crate::store::entry::{Scope, repos};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::Proposal;
 use crate::store::runs;
 use jiff::Timestamp;
-use jiff::civil::Date;
 
 pub(super) const ABOUT: About = About {
     name: "memory-page",
@@ -36,11 +36,11 @@ pub(super) const ABOUT: About = About {
     ..About::BLANK
 };
 
-/// The index of the filter by [`State`].
+const FILTERS: &[(&str, &str)] =
+    &[("Repository", ""), ("Tag", ""), ("Tier", ""), ("Author", ""), ("State", IN_USE)];
 const STATE: usize = 4;
-/// The days of a bar: of notes, and of runs.
+/// The days of a bar.
 const WEEK: i32 = 7;
-const DAY: i32 = 1;
 
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
@@ -60,49 +60,38 @@ fn page_of(store: &Store, cx: &Context) -> Result<Page> {
     let scan = notes.scan(&[Place::Topics, Place::Archive], KnownNote::of)?;
     let (waiting, unread) = notes.proposals()?;
     warn_of(&[scan.broken, unread].concat(), &cx.reporter);
-    let known = KnownNotes::of(scan.found);
-    let changes = Changes::of(&store.root, cx);
+    let mut notes = scan.found;
+    // The newest first.
+    notes.sort_by(|a, b| (b.meta.updated_at, &a.meta.id).cmp(&(a.meta.updated_at, &b.meta.id)));
+    let (mut related, changes) = (related(&notes), changes(&store.root, cx));
     let (now, today) = (cx.env.now(), cx.env.today());
-    let items: Vec<Item> =
-        known.each(|note, related| note.item(related, changes.of_note(&note.meta.id), now, today));
-    let root = store.root.path().display().to_string();
-    let first =
-        [("Repository", ""), ("Tag", ""), ("Tier", ""), ("Author", ""), ("State", State::InUse.as_str())];
-    let panels = vec![sections(store, &known)?, review(store, waiting)?, numbers(&known, cx)];
+    let item = |note: &KnownNote| {
+        let (its, id) = (related.remove(&note.meta.id).unwrap_or_default(), &note.meta.id);
+        note.item(its, changes.get(id).map_or(&[], Vec::as_slice), now, today)
+    };
+    let root = one_line(&store.root.path().to_string_lossy(), usize::MAX);
     Ok(Page {
         title: "Notes",
-        made: format!("{} from {}", Shown::time(now).as_str(), one_line(&root, usize::MAX)).into(),
+        made: format!("{} from {root}", Shown::time(now).as_str()).into(),
         things: ["note", "notes"],
-        filters: first.into_iter().map(|(name, first)| PageFilter { name, first }).collect(),
-        warnings: warnings(&known, now, today),
-        panels,
-        items,
+        events: "History",
+        filters: FILTERS,
+        warnings: vec![
+            Warning { text: "Notes whose last day is over", filter: STATE, value: EXPIRED },
+            Warning {
+                text: "Are they still true? Notes that nobody changed, said again or read for half a year",
+                filter: STATE,
+                value: UNUSED,
+            },
+        ],
+        items: notes.iter().map(item).collect::<Result<_>>()?,
+        panels: vec![sections(store, &notes)?, review(store, waiting)?, numbers(&notes, cx)],
     })
 }
 
-/// What has not been true, or was not needed, for long.
-fn warnings(known: &KnownNotes, now: Timestamp, today: Date) -> Vec<Warning> {
-    let of = |state: State, one: &str, many: &str| {
-        let count = known.all().filter(|note| note.states(now, today).contains(&state)).count();
-        let text = counted(count, one, many);
-        (count > 0).then(|| Warning { text, filter: STATE, value: state.as_str() })
-    };
-    let expired = of(
-        State::Expired,
-        "note no longer holds: its last day is over.",
-        "notes no longer hold: their last day is over.",
-    );
-    let unused = of(
-        State::Unused,
-        "note was neither changed, said again nor read for half a year. Is it still true?",
-        "notes were neither changed, said again nor read for half a year. Are they still true?",
-    );
-    expired.into_iter().chain(unused).collect()
-}
-
 /// What the next session of each repository is given, and one outside of all repositories.
-fn sections(store: &Store, known: &KnownNotes) -> Result<Panel> {
-    let of_repos = known.all().filter(|note| note.place == Place::Topics && note.meta.scope == Scope::Repo);
+fn sections(store: &Store, notes: &[KnownNote]) -> Result<Panel> {
+    let of_repos = notes.iter().filter(|note| note.place == Place::Topics && note.meta.scope == Scope::Repo);
     let names: Vec<&str> = repos(of_repos.flat_map(|note| &note.meta.sources)).into_iter().collect();
     let audiences: Vec<Option<&str>> = [None].into_iter().chain(names.into_iter().map(Some)).collect();
     let sections = store.service.sections(&audiences, Room::of(&store.config.agents_md))?;
@@ -118,7 +107,7 @@ fn sections(store: &Store, known: &KnownNotes) -> Result<Panel> {
             is_diff: false,
         }
     });
-    let about = "What memory-recall gives to the next session in each repository.".to_owned();
+    let about = "What memory-recall gives to the next session in each repository.";
     Ok(Panel { name: "Next session", about, entries: entries.collect(), ..Panel::default() })
 }
 
@@ -127,13 +116,7 @@ fn review(store: &Store, waiting: Vec<Proposal>) -> Result<Panel> {
     let sessions = store.service.by_session(waiting);
     let waiting = sessions.into_iter().flatten().map(|(_, proposal)| proposal).collect();
     let pending = store.service.all_pending(waiting)?;
-    let about = match pending.len() {
-        0 => "No change waits for you.".to_owned(),
-        count => format!(
-            "{} for your decision. Nothing on this page decides: copy a command, or run memory-review.",
-            counted(count, "change waits", "changes wait")
-        ),
-    };
+    let about = "Nothing on this page decides: copy a command, or run memory-review.";
     let entries = pending.iter().map(|pending| {
         let (id, text) = (&pending.proposal.id, memory_review::text_of(pending));
         let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
@@ -144,32 +127,25 @@ fn review(store: &Store, waiting: Vec<Proposal>) -> Result<Panel> {
 }
 
 /// Use of the notes, and what runs of agents took, over time.
-fn numbers(known: &KnownNotes, cx: &Context) -> Panel {
+fn numbers(notes: &[KnownNote], cx: &Context) -> Panel {
     let now = cx.env.now();
-    let made = known.all().filter(|note| note.meta.superseded_by.is_none());
+    let made = notes.iter().filter(|note| note.meta.superseded_by.is_none());
     let made = made.filter_map(|note| Some((Timestamp::from_millisecond(note.meta.created_at).ok()?, 1.0)));
-    let read = known.all().filter_map(|note| Some((note.meta.last_used?, 1.0)));
+    let read = notes.iter().filter_map(|note| Some((note.meta.last_used?, 1.0)));
     let mut plots = vec![
         Plot::of("New notes", "notes", WEEK, now, made),
-        Plot::of("Notes read, each where it was read last", "notes", WEEK, now, read),
+        Plot::of("Notes by the time of their last read", "notes", WEEK, now, read),
     ];
-    let (mut tokens, mut costs) = (Vec::new(), Vec::new());
+    let mut runs = Vec::new();
     let ledger = runs::read(&cx.env, &mut |line| {
-        if let Ok(run) = line.run {
-            tokens.push((run.time, run.input_tokens.saturating_add(run.output_tokens) as f64));
-            costs.extend(run.cost.map(|cost| (run.time, cost)));
-        }
+        runs.extend(line.run.ok());
         Ok(())
     });
     if let Err(error) = ledger {
         cx.reporter.warn(&format!("without what runs of agents took: {}", error.line()));
     }
-    if !tokens.is_empty() {
-        plots.push(Plot::of("Runs of agents", "tokens", DAY, now, tokens.into_iter()));
+    if !runs.is_empty() {
+        plots.extend(html::plots(&runs, now));
     }
-    if !costs.is_empty() {
-        plots.push(Plot::of("Cost of runs", "of your currency", DAY, now, costs.into_iter()));
-    }
-    let about = "Days and weeks are those of UTC.".to_owned();
-    Panel { name: "Use and cost", about, plots, ..Panel::default() }
+    Panel { name: "Use and cost", about: "Days and weeks are those of UTC.", plots, ..Panel::default() }
 }

@@ -12,7 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 const HTML: &str = include_str!("page.html");
@@ -53,26 +55,20 @@ pub struct Page {
     pub made: Shown,
     /// What an item is called: one, many.
     pub things: [&'static str; 2],
-    pub filters: Vec<PageFilter>,
+    /// What the events of an item are called.
+    pub events: &'static str,
+    /// The names of choices among the values of the items, and the value that is chosen at first; empty: all.
+    pub filters: &'static [(&'static str, &'static str)],
     pub warnings: Vec<Warning>,
     pub panels: Vec<Panel>,
     #[serde(skip)]
     pub items: Vec<Item>,
 }
 
-/// A choice among the values that the items have.
-#[derive(Debug, Serialize)]
-pub struct PageFilter {
-    pub name: &'static str,
-    /// The value that is chosen at first; empty: all.
-    pub first: &'static str,
-}
-
-/// A line above the list that leads to the items with a value of a filter.
+/// A line above the list that leads to the items with a value of a filter, which is an index.
 #[derive(Debug, Serialize)]
 pub struct Warning {
-    pub text: String,
-    /// Its index.
+    pub text: &'static str,
     pub filter: usize,
     pub value: &'static str,
 }
@@ -82,27 +78,28 @@ pub struct Warning {
 pub struct Item {
     pub id: String,
     pub title: Shown,
-    pub about: Shown,
     /// For each filter the values that the item has.
     pub values: Vec<Vec<Shown>>,
-    pub facts: Vec<(&'static str, Shown)>,
+    pub facts: Vec<(String, Shown)>,
     /// Markdown.
     pub text: Shown,
-    /// Other items, by id.
-    pub related: Vec<(&'static str, Vec<String>)>,
+    /// Other items, by their ids.
+    pub related: Related,
     /// When, and what.
     pub events: Vec<(Shown, Shown)>,
-    pub commands: Vec<Shown>,
+    pub command: Shown,
 }
+
+/// Ids under what they have to do with an item.
+pub type Related = BTreeMap<&'static str, BTreeSet<String>>;
 
 /// A part of the page beside the list.
 #[derive(Debug, Default, Serialize)]
 pub struct Panel {
     pub name: &'static str,
-    pub about: String,
+    pub about: &'static str,
     pub entries: Vec<PanelEntry>,
     pub plots: Vec<Plot>,
-    pub tables: Vec<Table>,
 }
 
 /// A text under a title, and the commands that go with it.
@@ -115,11 +112,24 @@ pub struct PanelEntry {
     pub is_diff: bool,
 }
 
-#[derive(Debug, Serialize)]
-pub struct Table {
-    pub title: &'static str,
-    pub head: Vec<&'static str>,
-    pub rows: Vec<Vec<Shown>>,
+/// The keys of a JSON object by their own names, without those that say nothing, and those that are shown in another way.
+///
+/// # Errors
+/// It cannot be written as JSON.
+pub fn facts(value: &impl Serialize, shown: &[&str]) -> Result<Vec<(String, Shown)>> {
+    let Value::Object(keys) = serde_json::to_value(value).map_err(unwritable)? else { return Ok(Vec::new()) };
+    let keys = keys.into_iter().filter(|(key, _)| !shown.contains(&&**key));
+    let text = |value: Value| match value {
+        Value::Null | Value::Bool(false) => String::new(),
+        Value::String(text) => text,
+        value => value.to_string(),
+    };
+    let facts = keys.map(|(key, value)| (key, Shown::line(&text(value))));
+    Ok(facts.filter(|(_, value)| !matches!(value.as_str(), "" | "[]")).collect())
+}
+
+fn unwritable(error: serde_json::Error) -> Error {
+    Error::io(format!("cannot write JSON: {error}"))
 }
 
 impl Page {
@@ -178,7 +188,7 @@ fn block(attribute: &str, json: &str) -> String {
 /// JSON that cannot end its block, or begin a comment in it: what HTML knows stands in strings alone, and is escaped. So is
 /// all that is not ASCII: a browser reads megabytes of ASCII at once, and takes ten times as long for anything else.
 fn json(value: &impl Serialize) -> Result<String> {
-    let json = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+    let json = serde_json::to_string(value).map_err(unwritable)?;
     let mut escaped = String::with_capacity(json.len() + json.len() / 8);
     for c in json.chars() {
         if c.is_ascii() && !matches!(c, '<' | '>' | '&') {
@@ -202,7 +212,8 @@ mod tests {
             title: "Notes",
             made: "now".into(),
             things: ["note", "notes"],
-            filters: Vec::new(),
+            events: "History",
+            filters: &[],
             warnings: Vec::new(),
             panels: Vec::new(),
             items: texts.iter().map(item).collect(),

@@ -47,7 +47,7 @@
   const items = [];
   const byId = new Map();
   const values = page.filters.map(() => new Map());
-  const choices = page.filters.map(({ name }) => {
+  const choices = page.filters.map(([name]) => {
     const select = make('select');
     byName('filters').append(make('label', {}, `${name} `, select));
     select.addEventListener('input', update);
@@ -56,6 +56,7 @@
 
   function add(item) {
     item.head = `${item.title}\n${item.values.flat().join('\n')}`.toLowerCase();
+    item.about = item.values.flat().join(' \u00b7 ');
     item.whole = [item.id, item.text, ...item.facts.map((fact) => fact[1])].join('\n').toLowerCase();
     items.push(item);
     byId.set(item.id, item);
@@ -67,7 +68,7 @@
       const sorted = [...values[at]].sort(([a], [b]) => (a < b ? -1 : 1));
       select.replaceChildren(make('option', { value: '' }, 'all'));
       select.append(...sorted.map(([value, many]) => make('option', { value }, `${value} (${number(many)})`)));
-      if (values[at].has(page.filters[at].first)) select.value = page.filters[at].first;
+      if (values[at].has(page.filters[at][1])) select.value = page.filters[at][1];
     });
   }
 
@@ -133,9 +134,10 @@
       make('p', { class: 'about' }, item.about),
       make('dl', {}, ...facts),
       ...(item.text ? [make('div', { class: 'text' }, ...body(item.text))] : []),
-      ...item.related.flatMap(([name, ids]) => [make('h3', {}, name), make('ul', {}, ...ids.map((id) => make('li', {}, reference(id))))]),
-      ...(item.events.length ? [make('h3', {}, 'History'), make('ol', { class: 'events' }, ...item.events.map(event))] : []),
-      ...(item.commands.length ? [make('h3', {}, 'Commands'), ...item.commands.map(command)] : []),
+      ...Object.entries(item.related).flatMap(([name, ids]) => [make('h3', {}, name), make('ul', {}, ...ids.map((id) => make('li', {}, reference(id))))]),
+      ...(item.events.length ? [make('h3', {}, page.events), make('ol', { class: 'events' }, ...item.events.map(event))] : []),
+      make('h3', {}, 'Command'),
+      command(item.command),
     );
     article.scrollTop = 0;
     article.focus({ preventScroll: true });
@@ -203,8 +205,9 @@
 
   async function showPanel(at) {
     const mine = ++turn;
-    const { name, about, entries, plots, tables } = page.panels[at];
-    panel.replaceChildren(make('h2', {}, name), make('p', { class: 'about' }, about), ...plots.map(plot), ...tables.map(table));
+    const { name, about, entries, plots } = page.panels[at];
+    panel.replaceChildren(make('h2', {}, name), make('p', { class: 'about' }, about), ...plots.map(plot));
+    if (!entries.length && !plots.length) panel.append(make('p', {}, 'Nothing.'));
     await each(entries, (one) => panel.append(entry(one, entries.length === 1)), () => mine === turn);
   }
 
@@ -238,17 +241,16 @@
       bar.append(tip);
       svg.append(bar);
     });
-    const numbers = { title: '', head: ['From', unit], rows: bars.filter((bar) => bar[1]).map(([label, value]) => [label, number(value)]) };
+    const numbers = bars.filter((bar) => bar[1]).map(([label, value]) => [label, number(value)]);
     return make('figure', {},
       make('figcaption', {}, title), make('div', { class: 'about' }, told), svg,
       make('div', { class: 'ends' }, make('span', {}, bars[0][0]), make('span', {}, bars.at(-1)[0])),
-      ...(sum > 0 ? [make('details', {}, make('summary', {}, 'Numbers'), table(numbers))] : []));
+      ...(sum > 0 ? [make('details', {}, make('summary', {}, 'Numbers'), table(['From', unit], numbers))] : []));
   }
 
-  function table({ title, head, rows: lines }) {
+  function table(head, lines) {
     const line = (name, cells) => make('tr', {}, ...cells.map((cell) => make(name, name === 'th' ? { scope: 'col' } : {}, cell)));
-    const caption = title ? [make('caption', {}, title)] : [];
-    return make('div', { class: 'wide' }, make('table', {}, ...caption, make('thead', {}, line('th', head)), make('tbody', {}, ...lines.map((cells) => line('td', cells)))));
+    return make('table', {}, make('thead', {}, line('th', head)), make('tbody', {}, ...lines.map((cells) => line('td', cells))));
   }
 
   // Where the address leads, and keys.
@@ -297,6 +299,8 @@
   }
 
   function warning({ text, filter, value }) {
+    const many = items.filter((item) => item.values[filter].includes(value)).length;
+    if (!many) return '';
     const button = make('button', { type: 'button' }, 'Show');
     button.addEventListener('click', () => {
       search.value = '';
@@ -304,14 +308,13 @@
       location.hash = '';
       update();
     });
-    return make('p', { class: 'warning' }, text, button);
+    return make('p', { class: 'warning' }, `${text}: ${number(many)} `, button);
   }
 
   async function start() {
     byName('made').textContent = page.made;
     const names = [page.things[1], ...page.panels.map(({ name }) => name)];
     tabs.append(...names.map((name, at) => make('a', { href: at ? `#part-${at - 1}` : '#' }, name[0].toUpperCase() + name.slice(1))));
-    byName('warnings').append(...page.warnings.map(warning));
     search.addEventListener('input', update);
     document.addEventListener('keydown', pressed);
     addEventListener('hashchange', go);
@@ -327,6 +330,7 @@
     }
     isRead = true;
     fillChoices();
+    byName('warnings').append(...page.warnings.map(warning));
     await update();
     go();
     document.documentElement.dataset.ready = 'true';

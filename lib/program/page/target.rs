@@ -37,14 +37,12 @@ impl PageTarget {
             return Ok(PageTarget::Stdout);
         };
         let shown = path.display();
-        let Some(name) = path.file_name() else {
-            return Err(Error::usage(format!("option \"{flag}\" needs the name of a file, got \"{shown}\"")));
-        };
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let dir = fs_err::canonicalize(dir)?;
         // A link leads to the file that is replaced.
-        let real = file::if_exists(fs_err::canonicalize(path))?.unwrap_or_else(|| dir.join(name));
-        let dir = real.parent().unwrap_or(&dir);
+        let real = match file::if_exists(fs_err::canonicalize(path))? {
+            Some(real) => real,
+            None => absolute_dir(path)?.join(path.file_name().unwrap_or_default()),
+        };
+        let dir = real.parent().unwrap_or(&real);
         let store = store.and_then(|store| store.canonicalize().ok());
         if store.is_some_and(|store| dir.starts_with(store)) {
             return Err(Error::usage(format!("\"{shown}\" is in the store of the notes"))
@@ -78,6 +76,11 @@ impl PageTarget {
             }
         }
     }
+}
+
+fn absolute_dir(path: &Path) -> Result<PathBuf> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    Ok(fs_err::canonicalize(dir.unwrap_or(Path::new(".")))?)
 }
 
 fn is_page(path: &Path) -> Result<bool> {
