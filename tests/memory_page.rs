@@ -81,17 +81,18 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
         ("[\"in use\",\"expired\"]".into(), "[\"in use\",\"unused for half a year\"]".into())
     );
     assert_eq!(items[0]["values"], json!([["h/o/r"], ["topic__http"], ["hot"], ["agent"], ["in use"]]));
-    assert_eq!(items[0]["related"], json!([["Links to", ["id__BBBBBB"]], ["Replaces", ["id__DDDDDD"]]]));
+    assert_eq!(items[0]["related"], json!({"Links to": ["id__BBBBBB"], "Replaces": ["id__DDDDDD"]}));
     // A link to a note that was merged leads to the one that it was merged into.
-    assert_eq!(items[2]["related"], json!([["Links to", ["id__BBBBBB"]], ["Linked from", ["id__BBBBBB"]]]));
-    assert_eq!(items[3]["related"], json!([["Replaced by", ["id__AAAAAA"]]]));
+    assert_eq!(items[2]["related"], json!({"Links to": ["id__BBBBBB"], "Linked from": ["id__BBBBBB"]}));
+    assert_eq!(items[3]["related"], json!({"Replaced by": ["id__AAAAAA"]}));
     assert_eq!(items[0]["events"][0], json!(["2026-02-01 10:00 UTC", "said: codex session T-7 in h/o/r"]));
-    assert!(
-        items[0]["facts"]
-            .as_array()
-            .unwrap()
-            .contains(&json!(["Read", "2 times, last on 2026-02-20 08:00 UTC"]))
-    );
+    // By the names that they have in the file.
+    let facts = items[0]["facts"].as_array().unwrap();
+    for fact in
+        [json!(["used", "2"]), json!(["last_used", "2026-02-20T08:00:00Z"]), json!(["status", "captured"])]
+    {
+        assert!(facts.contains(&fact), "{fact}: {facts:?}");
+    }
     assert!(items[1]["text"].as_str().unwrap().contains("<U+202E>\\u{1b}[31m"), "{}", items[1]["text"]);
     let warnings: Vec<(&Value, &Value)> =
         page["warnings"].as_array().unwrap().iter().map(|one| (&one["filter"], &one["value"])).collect();
@@ -122,8 +123,8 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
     let last = |at: usize, back: usize| {
         plots[at]["bars"].as_array().unwrap().iter().rev().nth(back).unwrap().clone()
     };
-    assert_eq!((plots.len(), last(1, 1)), (4, json!(["2026-02-15", 1.0])));
-    assert_eq!((last(2, 1), last(3, 1)), (json!(["2026-02-27", 240.0]), json!(["2026-02-27", 0.75])));
+    assert_eq!((plots.len(), last(1, 1)), (6, json!(["2026-02-15", 1.0])));
+    assert_eq!((last(4, 1), last(5, 1)), (json!(["2026-02-27", 240.0]), json!(["2026-02-27", 0.75])));
     // To look is no use.
     assert!(store.text("AAAAAA").contains("used: 2\n"));
 }
@@ -132,7 +133,7 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
 fn a_store_without_notes_has_a_page_and_one_with_a_history_tells_it() {
     let store = Store::with_history();
     let (page, items) = data(&store.out("memory-page", &[]));
-    assert!(items.is_empty() && page["warnings"] == json!([]) && !store.root().exists());
+    assert!(items.is_empty() && page["panels"][1]["entries"] == json!([]) && !store.root().exists());
     store.out("memory-capture", &["--title", "Ports", "--body", "4310", "--direct"]);
     let (_, items) = data(&store.out("memory-page", &[]));
     let events = items[0]["events"].to_string();
@@ -211,14 +212,13 @@ fn runs_have_a_page_too() {
     let (code, html, err) = runs(&["--html", "-"]);
     assert!(code == Some(0) && err.contains("line 2 of the ledger is left out"), "{err}");
     let (page, items) = data(&html);
-    assert_eq!((items.len(), &page["warnings"][0]["text"]), (2, &json!("1 run failed.")));
+    assert_eq!((items.len(), &page["warnings"][0]["value"]), (2, &json!("failed")));
     assert_eq!(items[0]["values"], json!([["a <b>"], ["m/x"], ["axe-run"], ["failed"]]));
-    assert_eq!(
-        (&items[0]["text"], &items[0]["related"]),
-        (&json!("\\u{1b}late"), &json!([["Started by", ["20260227T100000Z-aaaaaa"]]]))
-    );
-    assert_eq!(items[0]["events"], json!([["3 ms", "tool look {\"p\":\"</script>\"}, exit code 0"]]));
-    assert_eq!(page["panels"][0]["tables"][1]["rows"], json!([["m/x", "2", "1", "200", "40", "0.75"]]));
+    assert_eq!(items[0]["text"], "api: \\u{1b}late");
+    assert_eq!(items[0]["related"], json!({"Started by": ["20260227T100000Z-aaaaaa"]}));
+    assert!(items[0]["facts"].as_array().unwrap().contains(&json!(["cost", "0.25"])), "{}", items[0]);
+    assert_eq!(items[0]["events"], json!([["3 ms", "look {\"p\":\"</script>\"}, exit code 0"]]));
+    assert_eq!(page["panels"][0]["plots"].as_array().unwrap().len(), 4);
     assert_eq!(data(&runs(&["--failed", "--limit", "1", "--html", "-"]).1).1.len(), 1);
     let to = store.sandbox.home().join("runs.html");
     assert_eq!((runs(&["--html", to.to_str().unwrap()]).0, mode(&to) & 0o777), (Some(0), 0o600));
