@@ -67,7 +67,7 @@ fn page_of(store: &Store, cx: &Context) -> Result<Page> {
     let (now, today) = (cx.env.now(), cx.env.today());
     let item = |note: &KnownNote| {
         let (its, id) = (related.remove(&note.meta.id).unwrap_or_default(), &note.meta.id);
-        note.item(its, changes.get(id).map_or(&[], Vec::as_slice), now, today)
+        note.item(its, changes.get(id).map_or(&[][..], Vec::as_slice), now, today)
     };
     let root = one_line(&store.root.path().to_string_lossy(), usize::MAX);
     Ok(Page {

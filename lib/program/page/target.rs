@@ -4,7 +4,7 @@ use crate::base::cli::Context;
 use crate::base::error::{Error, Result};
 use crate::base::{file, repository};
 use crate::program::page::document::Page;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// How every page begins.
@@ -38,10 +38,10 @@ impl PageTarget {
         };
         let shown = path.display();
         // A link leads to the file that is replaced.
-        let real = match file::if_exists(fs_err::canonicalize(path))? {
-            Some(real) => real,
-            None => absolute_dir(path)?.join(path.file_name().unwrap_or_default()),
-        };
+        let real = path.canonicalize().or_else(|_| real_name(path)).map_err(|why| {
+            Error::io(format!("\"{shown}\" cannot be written: {why}"))
+                .hint("name a file in a directory that exists")
+        })?;
         let dir = real.parent().unwrap_or(&real);
         let store = store.and_then(|store| store.canonicalize().ok());
         if store.is_some_and(|store| dir.starts_with(store)) {
@@ -78,9 +78,10 @@ impl PageTarget {
     }
 }
 
-fn absolute_dir(path: &Path) -> Result<PathBuf> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    Ok(fs_err::canonicalize(dir.unwrap_or(Path::new(".")))?)
+/// Of a file that does not exist yet.
+fn real_name(path: &Path) -> io::Result<PathBuf> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(dir.canonicalize()?.join(path.file_name().unwrap_or_default()))
 }
 
 fn is_page(path: &Path) -> Result<bool> {
