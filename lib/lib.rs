@@ -167,6 +167,7 @@ pub use program::memory_install_cron::main as memory_install_cron;
 pub use program::memory_install_hooks::main as memory_install_hooks;
 pub use program::memory_list::main as memory_list;
 pub use program::memory_mcp::main as memory_mcp;
+pub use program::memory_page::main as memory_page;
 pub use program::memory_read::main as memory_read;
 pub use program::memory_recall::main as memory_recall;
 pub use program::memory_remove::main as memory_remove;

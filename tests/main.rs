@@ -96,6 +96,7 @@ mod memory_history;
 mod memory_list;
 mod memory_mcp;
 mod memory_notes;
+mod memory_page;
 mod memory_recall;
 mod memory_review;
 mod memory_status;

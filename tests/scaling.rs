@@ -118,6 +118,7 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
         ("memory-recall", &["which title has number 7?"], &none),
         ("memory-recall", &["--harness", "claude-code"], &start),
         ("memory-mcp", &[], &search),
+        ("memory-page", &[], &none),
         ("memory-agents-md", &["--stdout"], &none),
         ("memory-agents-md", &[], &none),
         ("memory-agents-md", &["--check"], &none),

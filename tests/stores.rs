@@ -75,6 +75,7 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-import", &[concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")]),
     ("memory-install-cron", &["--print", "--scheduler", "crontab"]),
     ("memory-list", &[]),
+    ("memory-page", &[]),
     ("memory-read", &["AAAAAA"]),
     ("memory-recall", &["one"]),
     ("memory-remove", &["AAAAAA"]),

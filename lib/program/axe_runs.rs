@@ -1,11 +1,14 @@
 //! `axe-runs`: what runs of agents took, from the ledger. It is read once, line by line.
 
+pub mod html;
+
 use crate::base::cli::{
     self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Table, Words, count, flag, one_of,
-    value,
+    path, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed};
+use crate::program::page::PageTarget;
 use crate::program::screen::present;
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
@@ -20,6 +23,7 @@ pub(super) const ABOUT: About = About {
     usage: &[
         "axe-runs [FILTERS] [--limit N] [--json]",
         "axe-runs [FILTERS] --by model|agent|day [--json]",
+        "axe-runs [FILTERS] [--limit N] --html FILE [--force]",
         "axe-runs ID [--json]",
         "axe-runs --trim WHEN",
     ],
@@ -29,13 +33,17 @@ pub(super) const ABOUT: About = About {
         flag("failed", "only runs with another exit code than 0"),
         count("limit", "only the newest N runs"),
         one_of("by", "KEY", &["model", "agent", "day"], "sums for each model, agent or day (UTC)"),
+        path("html", "FILE", "write the runs as one HTML file to look at"),
+        flag("force", "with --html: also into a git repository, or over another file"),
         value("trim", "WHEN", "remove the runs before WHEN from the ledger"),
         flag("json", "one JSON object a line"),
     ],
     words: Words::AtMost(1),
     rules: &[
         Rule::Apart("--by", &["--limit"], ""),
-        Rule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--json"], ""),
+        Rule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"], ""),
+        Rule::Apart("--html", &["--by", "--json"], ""),
+        Rule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
     ],
     text: include_str!("axe_runs.md"),
     ..About::BLANK
@@ -88,7 +96,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let now = cx.env.now();
     let when = |flag: &str| args.parsed(flag, |text| moment(flag, text, now));
     if let [id, ..] = args.words()[..] {
-        return match ["agent", "since", "failed", "limit", "by", "trim"]
+        return match ["agent", "since", "failed", "limit", "by", "html", "trim"]
             .into_iter()
             .find(|flag| args.has(flag))
         {
@@ -107,8 +115,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             && since.is_none_or(|since| run.time >= since)
             && (!is_failed || run.exit != 0)
     };
+    let limit: Option<usize> = args.number("limit");
+    if let Some(path) = args.path("html") {
+        let target = PageTarget::of(Some(path), "--html", args.has("force"), None, cx)?;
+        let runs = newest(limit.unwrap_or(usize::MAX), &is_wanted, cx)?;
+        return target.write(&html::page(&Vec::from(runs), now)?, cx);
+    }
     let mut table = Table::new(COLUMNS, now, None);
-    match (args.text("by"), args.number("limit")) {
+    match (args.text("by"), limit) {
         (Some(key), _) => {
             let mut sums = BTreeMap::<String, Sum>::new();
             each(cx, &mut |run, _| {
@@ -124,19 +138,23 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             end(&table, cx)
         }
         (None, Some(limit)) => {
-            let limit: usize = limit;
-            let mut newest = VecDeque::new();
-            each(cx, &mut |run, _| {
-                if is_wanted(&run) {
-                    newest.truncate(limit - 1);
-                    newest.push_front(run);
-                }
-                Ok(())
-            })?;
-            newest.iter().rev().try_for_each(|run| print(run, &mut table, cx))?;
+            newest(limit, &is_wanted, cx)?.iter().rev().try_for_each(|run| print(run, &mut table, cx))?;
             end(&table, cx)
         }
     }
+}
+
+/// At most so many runs, the newest first.
+fn newest(limit: usize, is_wanted: &dyn Fn(&Run) -> bool, cx: &mut Context) -> Result<VecDeque<Run>> {
+    let mut newest = VecDeque::new();
+    each(cx, &mut |run, _| {
+        if is_wanted(&run) {
+            newest.truncate(limit - 1);
+            newest.push_front(run);
+        }
+        Ok(())
+    })?;
+    Ok(newest)
 }
 
 /// `7d` before now, a day in UTC, or a time.

@@ -7,7 +7,7 @@ use crate::program::family::{Family, OWN};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_import, memory_install_cron, memory_install_hooks, memory_list, memory_mcp,
-    memory_read, memory_recall, memory_remove, memory_review, memory_status, memory_sync,
+    memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_status, memory_sync,
     memory_uninstall_cron, memory_uninstall_hooks, memory_update,
 };
 
@@ -59,6 +59,7 @@ const FAMILY: Family = Family {
         &memory_list::ABOUT,
         &memory_read::ABOUT,
         &memory_recall::ABOUT,
+        &memory_page::ABOUT,
         &memory_mcp::ABOUT,
         &memory_update::ABOUT,
         &memory_remove::ABOUT,

@@ -1,5 +1,7 @@
 //! `memory-list`: list the notes by title, or search them.
 
+mod dot;
+
 use crate::base::cli::{
     self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Search, Table, count, flag, one_of,
     value,
@@ -43,10 +45,14 @@ pub(super) const ABOUT: About = About {
         flag("archived", "archived notes instead of those in use"),
         one_of("sort", "KEY", &["used", "updated", "created", "title"], "used, updated, created or title"),
         count("limit", "at most N notes"),
+        one_of("links", "FORM", &["dot"], "dot: the notes and their links as a graph, for graphviz"),
         flag("json", "one JSON object a line"),
         CONFIG,
     ],
-    rules: &[Rule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository")],
+    rules: &[
+        Rule::Apart("--links", &["--json"], ""),
+        Rule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository"),
+    ],
     text: include_str!("memory_list.md"),
     ..About::BLANK
 };
@@ -117,6 +123,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let listing = NoteTable { view: &view, waiting, has_query: query.is_some(), today };
     match cx.json {
+        _ if args.has("links") => cx.stdout.text(&dot::graph(&rows))?,
         true => rows.iter().try_for_each(|row| listing.print_json(row, cx))?,
         false => {
             let words = query.map(Query::parse);

@@ -458,7 +458,7 @@ fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
 }
 
 /// For a person, nothing in it is live: models and web pages have written it.
-fn text_of(pending: &Pending, paint: Paint) -> String {
+pub(super) fn text_of(pending: &Pending, paint: Paint) -> String {
     let painted = |(meaning, line): &(Option<Meaning>, String)| {
         let line = disarmed(line);
         meaning.map_or(line.to_string(), |meaning| paint.paint(meaning, &line).into_owned()) + "\n"

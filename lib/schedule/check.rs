@@ -8,7 +8,6 @@ use crate::schedule::runs::last_run;
 use crate::schedule::scheduler::{Scheduler, words};
 use crate::schedule::timer::TimedProgram;
 use crate::schedule::tool::{PATIENCE, Tools};
-use crate::store::place::Root;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
 

@@ -41,20 +41,32 @@ impl Pool {
     /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's
     /// notes come first, except that those of the others have what is left of their share.
     pub fn section(&self, room: Room, had: &Had, bytes: Option<usize>) -> Section {
+        self.section_of(&Vec::from_iter(0..self.audiences.len()), room, had, bytes)
+    }
+
+    /// The same for some audiences, by their indices.
+    pub(super) fn section_of(
+        &self,
+        audiences: &[usize],
+        room: Room,
+        had: &Had,
+        bytes: Option<usize>,
+    ) -> Section {
         // The last audience is the widest.
-        let waiting = self.waiting_for(self.audiences.last().and_then(Option::as_deref));
+        let widest = audiences.last().and_then(|last| self.audiences.get(*last)?.as_deref());
+        let waiting = self.waiting_for(widest);
         let mut all = Section { waiting, ..Section::default() };
         let mut left = bytes.map(|bytes| bytes.saturating_sub(FRAME));
-        for audience in 0..self.audiences.len() {
-            let rest = left.filter(|_| audience + 1 < self.audiences.len()).map(|left| {
+        for (at, audience) in audiences.iter().enumerate() {
+            let rest = left.zip(audiences.get(at + 1)).map(|(left, next)| {
                 let need = |least, audience, bytes| self.need(least, audience, room, bytes);
                 let share = left * REPOSITORY / 100;
                 // A person's own for everywhere go before what sessions found here.
-                let own = left - need(Group::Own, audience, share);
-                need(Group::Other, audience + 1, left - share).max(need(Group::Own, audience + 1, own))
+                let own = left - need(Group::Own, *audience, share);
+                need(Group::Other, *next, left - share).max(need(Group::Own, *next, own))
             });
             let bytes = left.map(|left| left - rest.unwrap_or_default());
-            let section = self.fitting(Group::Other, audience, room, bytes);
+            let section = self.fitting(Group::Other, *audience, room, bytes);
             left = left.map(|left| left.saturating_sub(size(&section)));
             let is_new = |(id, _): &(EntryId, String)| !had.whole.contains(id);
             all.own.extend(section.own.into_iter().filter(is_new));

@@ -238,6 +238,23 @@ impl<P: Persistence + Sync> NoteService<P> {
         let pool = Pool::read(self.index(), audiences, self.today())?;
         Ok(pool.section(room, &Had::default(), bytes))
     }
+
+    /// What a session in each of these repositories should know, or for `None` one outside of all. The notes are read once.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn sections(&self, repos: &[Option<&str>], room: Room) -> Result<Vec<Section>> {
+        let named = repos.iter().flatten().map(|repo| Some((*repo).to_owned()));
+        let audiences: Vec<Option<String>> = named.chain([None]).collect();
+        let everybody = audiences.len() - 1;
+        let pool = Pool::read(self.index(), audiences, self.today())?;
+        let mut named = 0..everybody;
+        let of = |repo: &Option<&str>| {
+            let its: Vec<usize> = repo.and_then(|_| named.next()).into_iter().chain([everybody]).collect();
+            pool.section_of(&its, room, &Had::default(), None)
+        };
+        Ok(repos.iter().map(of).collect())
+    }
 }
 
 /// The section of just these notes.

@@ -1,0 +1,139 @@
+//! A note as an item of the page.
+
+use crate::base::error::Result;
+use crate::base::text::one_line;
+use crate::program::page::{Item, Related, Shown, facts};
+use crate::store::entry::{EntryId, Meta, Scope, Source, links, repos};
+use crate::store::persistence::{Note, Place};
+use jiff::civil::Date;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A note that nobody has changed, said again or read for so long may be out of date.
+const HALF_A_YEAR: SignedDuration = SignedDuration::from_hours(182 * 24);
+
+/// How a note stands.
+pub const IN_USE: &str = "in use";
+pub const ARCHIVED: &str = "archived";
+pub const EXPIRED: &str = "expired";
+pub const UNUSED: &str = "unused for half a year";
+
+/// The keys that are not shown under their names: the filters and the history say the same.
+const APART: &[&str] = &[
+    "id", "title", "tags", "tier", "by", "createdAt", "updatedAt", "written", "sources", "aliases",
+    "supersededBy",
+];
+
+/// A note without what the page does not show.
+#[derive(Debug)]
+pub struct KnownNote {
+    pub meta: Meta,
+    pub place: Place,
+    path: PathBuf,
+    body: String,
+}
+
+/// What the notes have to do with each other: links, and what an archived one was replaced by.
+pub fn related(notes: &[KnownNote]) -> BTreeMap<EntryId, Related> {
+    let aliases = notes.iter().flat_map(|note| note.meta.aliases.iter().map(|alias| (alias, &note.meta.id)));
+    let aliases: BTreeMap<&EntryId, &EntryId> = aliases.collect();
+    let mut related: BTreeMap<EntryId, Related> = BTreeMap::new();
+    let mut add = |of: &EntryId, what: &'static str, other: &EntryId| {
+        related.entry(of.clone()).or_default().entry(what).or_default().insert(other.to_string());
+    };
+    for KnownNote { meta, body, .. } in notes {
+        for link in links(body) {
+            let link = aliases.get(&link).copied().unwrap_or(&link);
+            add(&meta.id, "Links to", link);
+            add(link, "Linked from", &meta.id);
+        }
+        if let Some(successor) = &meta.superseded_by {
+            add(&meta.id, "Replaced by", successor);
+            add(successor, "Replaces", &meta.id);
+        }
+    }
+    related
+}
+
+impl KnownNote {
+    pub fn of(note: Note) -> KnownNote {
+        let body = String::from_utf8_lossy(note.entry.body()).into_owned();
+        KnownNote { place: note.place, path: note.path, body, meta: note.entry.into_meta() }
+    }
+
+    /// When somebody last said, changed or read it.
+    fn confirmed(&self) -> Option<Timestamp> {
+        let Meta { created_at, updated_at, last_used, sources, .. } = &self.meta;
+        let written = Timestamp::from_millisecond(*created_at.max(updated_at)).ok();
+        let said = sources.iter().filter_map(|source| source.at.as_ref()?.parse().ok());
+        said.chain(written).chain(*last_used).max()
+    }
+
+    fn states(&self, now: Timestamp, today: Date) -> Vec<&'static str> {
+        if self.place == Place::Archive {
+            return vec![ARCHIVED];
+        }
+        let is_old = self.confirmed().is_none_or(|time| now.duration_since(time) > HALF_A_YEAR);
+        let states = [(true, IN_USE), (self.meta.is_expired(today), EXPIRED), (is_old, UNUSED)];
+        states.into_iter().filter(|(is_so, _)| *is_so).map(|(_, state)| state).collect()
+    }
+
+    /// Its values are in the order of the filters: repository, tag, tier, author, state.
+    pub fn item(
+        &self,
+        related: Related,
+        commits: &[(Timestamp, Shown)],
+        now: Timestamp,
+        today: Date,
+    ) -> Result<Item> {
+        let Meta { id, title, tags, tier, scope, by, sources, .. } = &self.meta;
+        let repositories = match scope {
+            Scope::Global => vec!["all repositories".into()],
+            Scope::Repo => repos(sources).into_iter().map(Shown::line).collect(),
+        };
+        let mut facts = facts(&self.meta, APART)?;
+        facts.push(("file".to_owned(), Shown::line(&self.path.to_string_lossy())));
+        Ok(Item {
+            id: id.to_string(),
+            title: Shown::line(title),
+            values: vec![
+                repositories,
+                tags.iter().map(|tag| Shown::line(tag)).collect(),
+                vec![tier.as_str().into()],
+                vec![by.map_or("unknown", |by| by.as_str()).into()],
+                self.states(now, today).into_iter().map(Shown::from).collect(),
+            ],
+            facts,
+            text: (&self.body).into(),
+            related,
+            events: self.events(commits),
+            command: format!("memory-read {id}").into(),
+        })
+    }
+
+    /// Who said it and when it was changed, the oldest first.
+    fn events(&self, commits: &[(Timestamp, Shown)]) -> Vec<(Shown, Shown)> {
+        let said = self.meta.sources.iter().map(|source| {
+            let time = source.at.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
+            (time, Shown::line(&told(source)))
+        });
+        let changed =
+            commits.iter().map(|(time, what)| (Some(*time), format!("commit: {}", what.as_str()).into()));
+        let made = Timestamp::from_millisecond(self.meta.created_at).ok().filter(|time| time.as_second() > 0);
+        let mut events: Vec<_> =
+            said.chain(changed).chain(made.map(|time| (Some(time), "made".into()))).collect();
+        events.sort_by_key(|(time, _)| *time);
+        let time = |time: Option<Timestamp>| time.map_or_else(|| "at an unknown time".into(), Shown::time);
+        events.into_iter().map(|(at, what)| (time(at), what)).collect()
+    }
+}
+
+/// A session, in words.
+fn told(source: &Source) -> String {
+    let Source { harness, thread_id, repo, cwd, .. } = source;
+    let harness = harness.as_deref().unwrap_or("somebody");
+    let thread = thread_id.as_ref().map(|id| format!(" session {id}")).unwrap_or_default();
+    let place = repo.as_ref().or(cwd.as_ref()).map(|place| format!(" in {place}")).unwrap_or_default();
+    one_line(&format!("said: {harness}{thread}{place}"), 500)
+}
