@@ -3,7 +3,7 @@
 use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
-use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Reporter, Rule, Words, flag, path};
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -42,6 +42,7 @@ pub(super) const ABOUT: About = About {
         path("agents-dir", "DIR", "look for agents in DIR first, and create them there"),
     ],
     words: Words::Command(usize::MAX),
+    completes: Completes::Values("agents"),
     rules: &[Rule::Needs(
         &["--json"],
         &["list", "show", "check"],
@@ -49,6 +50,7 @@ pub(super) const ABOUT: About = About {
         "",
     )],
     text: include_str!("axe_agents.md"),
+    ..About::BLANK
 };
 
 /// Seconds for key files that do not answer.

@@ -1,6 +1,6 @@
 //! `memory-read`: print notes and count each read. Defrag moves notes that are read often into AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
+use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::disarmed;
 use crate::program::notes::{CONFIG, Listed, Store, ids, up_to_ids};
@@ -17,6 +17,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: up_to_ids(usize::MAX),
+    completes: Completes::Values("notes"),
     text: include_str!("memory_read.md"),
     ..About::BLANK
 };
@@ -28,7 +29,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
-    let ids = ids(args, cx)?;
+    let ids = ids(args, &store, cx)?;
     let is_counted = !args.has("no-count");
     let mut is_first = true;
     cx.each(&ids, |id, cx| {

@@ -1,15 +1,17 @@
 //! `memory-remove`: move notes to the archive, or delete them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Rule, Words, flag, path};
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
 use crate::memory::checkouts::{is_below, is_from};
 use crate::memory::defrag::applied::forget;
+use crate::program::edited;
 use crate::program::notes::{CONFIG, NO_ID, Store, ids, print_note};
 use crate::program::person::{self, author_of, only_a_person};
 use crate::store::entry::{EntryId, Kept, Source};
 use crate::store::index::NoteView;
 use crate::store::persistence::{Persistence, Place, warn_of};
+use crate::store::proposal::PREFIX;
 use crate::store::topics::Topics;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +27,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),
+    completes: Completes::Values("notes"),
     rules: &[
         Rule::Apart("--from", &["WORDS", "--purge"], "notes go to the archive first"),
         Rule::Needs(
@@ -51,7 +54,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage(NO_ID.0).hint(NO_ID.1));
     }
     let store = Store::open(args, cx)?;
-    let ids = ids(args, cx)?;
+    let ids = ids(args, &store, cx)?;
     let is_purged = args.has("purge");
     let author = author_of(is_purged.then_some(person::DELETE), &ids, &store, cx)?;
     if is_purged {
@@ -73,7 +76,15 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     match is_purged {
-        true => store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author)),
+        true => {
+            let done = store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author));
+            // Of the notes themselves, and of changes that went with them.
+            let is_there = |id: &str| store.root.proposals().join(format!("{id}.json")).exists();
+            edited::forget(&store.root, |id| {
+                ids.iter().any(|gone| gone.as_str() == id) || id.starts_with(PREFIX) && !is_there(id)
+            })?;
+            done
+        }
         false => store.change(&ids, "archive", true, cx, |id| store.service.remove(id, &author)),
     }
 }

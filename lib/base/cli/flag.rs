@@ -9,8 +9,21 @@ pub struct Flag {
     pub(super) value: &'static str,
     pub(super) help: &'static str,
     pub(super) kind: FlagValue,
+    /// What a shell offers for its value, besides the words of a [`FlagValue::OneOf`].
+    pub(super) completes: Completes,
     /// How many values belong to it: the words after its value do, too.
     pub(super) most: usize,
+}
+
+/// What a shell's completion offers for a word or a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completes {
+    Nothing,
+    Files,
+    /// These words, with spaces between them.
+    Words(&'static str),
+    /// What the family's dispatcher prints for this kind: `memory completions notes`.
+    Values(&'static str),
 }
 
 /// What the value of a flag may be.
@@ -29,7 +42,15 @@ pub enum FlagValue {
 }
 
 pub const fn flag(long: &'static str, help: &'static str) -> Flag {
-    Flag { long, short: None, value: "", help, kind: FlagValue::Switch, most: 1 }
+    Flag {
+        long,
+        short: None,
+        value: "",
+        help,
+        kind: FlagValue::Switch,
+        completes: Completes::Nothing,
+        most: 1,
+    }
 }
 
 pub const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
@@ -37,7 +58,7 @@ pub const fn value(long: &'static str, value: &'static str, help: &'static str) 
 }
 
 pub const fn path(long: &'static str, value: &'static str, help: &'static str) -> Flag {
-    Flag { value, kind: FlagValue::Path, ..flag(long, help) }
+    Flag { value, kind: FlagValue::Path, completes: Completes::Files, ..flag(long, help) }
 }
 
 pub const fn count(long: &'static str, help: &'static str) -> Flag {
@@ -60,6 +81,10 @@ pub const fn one_of(
 impl Flag {
     pub const fn short(self, short: char) -> Flag {
         Flag { short: Some(short), ..self }
+    }
+
+    pub const fn offering(self, completes: Completes) -> Flag {
+        Flag { completes, ..self }
     }
 
     /// Up to `most` values: the first, and the words that follow it.
