@@ -40,7 +40,10 @@ fn a_note_is_found_by_what_a_person_knows_of_it() {
     let other = "\"twice\" names 2 notes: id__oTher1 (TWICE), id__XyZ123 (Twice); give the id of one of them";
     for (word, why) in [
         ("a1B2", "\"a1B2\" names 2 notes: id__a1B2c3 (Dev server), id__a1B2d4 (Ports); give the id"),
-        ("port", "no note has the id, the title or the file name \"port\"; did you mean \"ports\"?"),
+        (
+            "port",
+            "no note has the id, the title or the file name \"port\"; search for its words with: memory-list WORDS",
+        ),
         // Too short for the beginning of an id, if it does not say that it is one.
         (
             "a1",

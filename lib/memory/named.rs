@@ -2,7 +2,7 @@
 //! program names is read with [`EntryId::parse`] alone.
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::text::{in_line, nearest, one_line};
+use crate::base::text::{in_line, one_line};
 use crate::memory::service::NoteService;
 use crate::store::entry::{EntryId, ID_PREFIX};
 use crate::store::index::NoteView;
@@ -32,35 +32,31 @@ impl<P: Persistence + Sync> NoteService<P> {
                 return Ok(id.clone());
             }
         }
-        let name = NoteName::of(word);
+        let (digits, title, path) = (beginning(word, ID_PREFIX), word.trim().to_lowercase(), Path::new(word));
+        let is_meant = |NoteView { meta, path: its, .. }: &NoteView| {
+            digits.is_some_and(|digits| meta.id.digits().starts_with(digits))
+                || meta.title.to_lowercase() == title && !title.is_empty()
+                || its == path
+                || [its.file_name(), its.file_stem()].contains(&Some(path.as_os_str()))
+        };
         for place in [Place::Topics, Place::Archive] {
-            let of_view = |view: NoteView| name.means(&view).then(|| (view.meta.id, view.meta.title));
+            let of_view = |view: NoteView| is_meant(&view).then(|| (view.meta.id, view.meta.title));
             let found: Vec<_> = self.index().scan(place, of_view)?.found.into_iter().flatten().collect();
             match &found[..] {
                 [] => {}
                 [(id, _)] => return Ok(id.clone()),
                 several => {
-                    let title =
-                        |(id, title): &(EntryId, String)| format!("{id} ({})", one_line(title, TITLE));
-                    return Err(ambiguous(word, "notes", several.iter().map(title)));
+                    let titled =
+                        several.iter().map(|(id, title)| format!("{id} ({})", one_line(title, TITLE)));
+                    return Err(ambiguous(word, "notes", titled));
                 }
             }
         }
         // An id that is whole is looked up again, for its own error.
-        id.map_or_else(|| Err(self.no_such(word)), Ok)
-    }
-
-    fn no_such(&self, word: &str) -> Error {
-        let error = Error::not_found(format!(
-            "no note has the id, the title or the file name \"{}\"",
-            in_line(&one_line(word, 80))
-        ));
-        let titles = self.index().scan(Place::Topics, |view| view.meta.title.to_lowercase());
-        let titles = titles.map(|scan| scan.found).unwrap_or_default();
-        match nearest(&word.to_lowercase(), titles.iter().map(String::as_str)) {
-            Some(near) => error.hint(format!("did you mean \"{}\"?", in_line(near))),
-            None => error.hint("search for its words with: memory-list WORDS"),
-        }
+        id.ok_or_else(|| {
+            Error::not_found(format!("no note has the id, the title or the file name \"{}\"", shown(word)))
+                .hint("search for its words with: memory-list WORDS")
+        })
     }
 }
 
@@ -78,39 +74,11 @@ impl<P: Persistence> NoteService<P> {
         let digits = beginning(word, proposal::PREFIX);
         let is_meant = |id: &ProposalId| digits.is_some_and(|digits| id.digits().starts_with(digits));
         match &ids.filter(is_meant).collect::<Vec<_>>()[..] {
-            [] => Err(Error::not_found(format!(
-                "no change with the id \"{}\" waits",
-                in_line(&one_line(word, 80))
-            ))
-            .hint("an id is like p__a1B2c3; see what waits with: memory-review")),
+            [] => Err(Error::not_found(format!("no change with the id \"{}\" waits", shown(word)))
+                .hint("an id is like p__a1B2c3; see what waits with: memory-review")),
             [id] => Ok(id.clone()),
             several => Err(ambiguous(word, "changes", several.iter().map(ToString::to_string))),
         }
-    }
-}
-
-/// What a word may be of a note.
-struct NoteName<'a> {
-    digits: Option<&'a str>,
-    /// In lower case.
-    title: String,
-    path: &'a Path,
-}
-
-impl NoteName<'_> {
-    fn of(word: &str) -> NoteName<'_> {
-        NoteName {
-            digits: beginning(word, ID_PREFIX),
-            title: word.trim().to_lowercase(),
-            path: Path::new(word),
-        }
-    }
-
-    fn means(&self, NoteView { meta, path, .. }: &NoteView) -> bool {
-        self.digits.is_some_and(|digits| meta.id.digits().starts_with(digits))
-            || (!self.title.is_empty() && meta.title.to_lowercase() == self.title)
-            || path == self.path
-            || [path.file_name(), path.file_stem()].contains(&Some(self.path.as_os_str()))
     }
 }
 
@@ -128,6 +96,10 @@ fn ambiguous(word: &str, what: &str, candidates: impl ExactSizeIterator<Item = S
     if count > LISTED {
         listed.push(format!("{} more", count - LISTED));
     }
-    Error::usage(format!("\"{}\" names {count} {what}: {}", in_line(&one_line(word, 80)), listed.join(", ")))
+    Error::usage(format!("\"{}\" names {count} {what}: {}", shown(word), listed.join(", ")))
         .hint("give the id of one of them")
+}
+
+fn shown(word: &str) -> String {
+    in_line(&one_line(word, 80))
 }

@@ -29,7 +29,7 @@ pub(super) const ABOUT: About = About {
     flags: &[
         flag("dry-run", "print the analysis, trim nothing"),
         flag("all", "every agent that has memory enabled, one after another"),
-        value("model", "P/M", "use this model for the analysis").completing(Completes::Values("models")),
+        value("model", "P/M", "use this model for the analysis").from("models"),
         flag("no-analysis", "trim without a call, for logs that do not fit any model"),
         AGENTS_DIR,
         seconds("timeout", "the time for the analysis of one agent (default 120)"),

@@ -1,8 +1,6 @@
 //! `axe-runs`: what runs of agents took, from the ledger. It is read once, line by line.
 
-use crate::base::cli::{
-    self, About, Args, Completes, Context, ExitCode, Rule, Words, count, flag, one_of, value,
-};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, value};
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed, one_line};
 use crate::store::run_id::RunId;
@@ -22,7 +20,7 @@ pub(super) const ABOUT: About = About {
         "axe-runs --trim WHEN",
     ],
     flags: &[
-        value("agent", "NAME", "only runs of this agent").completing(Completes::Values("agents")),
+        value("agent", "NAME", "only runs of this agent").from("agents"),
         value("since", "WHEN", "only runs since 7d (days; h, m, w), or since 2026-02-28"),
         flag("failed", "only runs with another exit code than 0"),
         count("limit", "only the newest N runs"),

@@ -5,16 +5,17 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::hex;
 use crate::program::editor::{edit, signal_of};
+use crate::store::entry::EntryId;
 use crate::store::place::Root;
 use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The largest text that an editor may leave, in bytes.
 const CAP: u64 = 1 << 20;
 
 /// A text that goes to an editor.
 pub(super) struct EditedText {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     before: Vec<u8>,
 }
 
@@ -29,10 +30,6 @@ impl EditedText {
     /// Some of it was edited earlier and is not filed.
     pub(super) fn is_left(&self) -> bool {
         self.path.exists()
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Opens the text, or what is left of it, in the person's editor. `None`: it is as it was, or empty.
@@ -77,12 +74,13 @@ fn dir(root: &Root) -> PathBuf {
     root.state().join("edits")
 }
 
-/// Removes what is left of edits whose ids are `gone`.
-pub(super) fn forget(root: &Root, is_gone: impl Fn(&str) -> bool) -> Result<()> {
+/// Removes what is left of edits of these notes, and of changes of them.
+pub(super) fn forget(root: &Root, ids: &[EntryId]) -> Result<()> {
     for entry in file::if_exists(fs_err::read_dir(dir(root)))?.into_iter().flatten() {
-        let entry = entry?;
-        if entry.file_name().to_str().and_then(|name| name.split('.').next()).is_some_and(&is_gone) {
-            file::if_exists(file::remove(&entry.path()))?;
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if ids.iter().any(|id| name.starts_with(id.as_str())) {
+            file::if_exists(file::remove(&path))?;
         }
     }
     Ok(())

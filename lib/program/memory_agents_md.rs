@@ -1,6 +1,6 @@
 //! `memory-agents-md`: write what every agent should know into the files that agents read first.
 
-use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Rule, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
@@ -27,8 +27,7 @@ pub(super) const ABOUT: About = About {
     flags: &[
         path("target", "FILE", "this file, not the configured ones; repeatable"),
         flag("project", "AGENTS.md of the current repository, with its notes"),
-        value("repo", "R", "the notes of repository R (. is the current one)")
-            .completing(Completes::Values("repositories")),
+        value("repo", "R", "the notes of repository R (. is the current one)").from("repositories"),
         flag("stdout", "print the section, write no file"),
         flag("check", "write nothing; exit 1 if a file is stale"),
         flag("json", "one JSON object a file"),

@@ -2,14 +2,14 @@
 
 use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, flag};
 use crate::base::error::{Error, Result};
-use crate::base::text::{lossy, whole_lines};
+use crate::base::text::whole_lines;
 use crate::memory::service::{Author, Patch};
 use crate::program::edited::EditedText;
 use crate::program::memory_update::{redact, title_that_fits};
 use crate::program::notes::{CONFIG, Store, up_to_ids, wanted_tag};
 use crate::program::person::{self, only_a_person};
 use crate::store::entry::{Entry, Meta};
-use crate::store::journal::entry::BODY_CAP;
+use std::borrow::Cow;
 use std::slice;
 
 pub(super) const ABOUT: About = About {
@@ -36,14 +36,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let id = before.meta().id.clone();
     let text = EditedText::of(&store.root, id.as_str(), before.form());
     if text.is_left() {
-        cx.say(&format!("this is your text of an earlier edit, \"{}\"", text.path().display()));
+        cx.say(&format!("this is your text of an earlier edit, \"{}\"", text.path.display()));
     }
     let Some(after) = text.edit(&cx.env).map_err(|error| text.keep(error, ""))? else {
         cx.say("nothing was changed");
         return Ok(());
     };
     let again = format!("; mend it with: memory-edit {id}");
-    let mut patch = patch(&before, &after, cx).map_err(|error| text.keep(error, &again))?;
+    let mut patch = patch(&before, &after).map_err(|error| text.keep(error, &again))?;
     redact(&mut patch, &store.config.redact, |field| format!("the {field}"), &cx.reporter)
         .map_err(|error| text.keep(error, ""))?;
     let beside = format!("; the note as it is now: memory-read {id}");
@@ -53,9 +53,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// What a person changed.
-fn patch(before: &Entry, after: &[u8], cx: &Context) -> Result<Patch> {
+fn patch(before: &Entry, after: &[u8]) -> Result<Patch> {
     let after = Entry::of_form(after, &before.meta().id)?;
-    let body = body(before, &after, cx)?;
     let (old, new) = (before.meta(), after.meta());
     let of = |given: &Meta, other: &Meta| -> Vec<String> {
         given.tags.iter().filter(|tag| !other.tags.contains(tag)).cloned().collect()
@@ -64,7 +63,7 @@ fn patch(before: &Entry, after: &[u8], cx: &Context) -> Result<Patch> {
     Ok(Patch {
         title: (new.title != old.title).then(|| title_that_fits("the title", &new.title)).transpose()?,
         summary: (new.summary != old.summary).then(|| new.summary.clone()),
-        body,
+        body: body(before, &after)?,
         add_tags: added,
         drop_tags: of(old, new),
         base: Some(before.base()),
@@ -73,22 +72,17 @@ fn patch(before: &Entry, after: &[u8], cx: &Context) -> Result<Patch> {
 }
 
 /// The new text, if there is one. An editor may add the end of the last line.
-fn body(before: &Entry, after: &Entry, cx: &Context) -> Result<Option<String>> {
-    let [(old, _), (new, damaged)] = [before, after].map(|entry| lossy(entry.body().to_vec()));
+fn body(before: &Entry, after: &Entry) -> Result<Option<String>> {
+    let [old, new] = [before, after].map(|entry| String::from_utf8_lossy(entry.body()));
     if before.body() == after.body() || whole_lines(&new) == whole_lines(&old) {
         return Ok(None);
     }
     if new.trim().is_empty() {
         return Err(Error::usage("the note has no text").hint("memory-remove takes a note out of use"));
     }
-    if new.len() > BODY_CAP {
-        return Err(Error::usage(format!(
-            "the text has {} bytes; a note takes at most {BODY_CAP}",
-            new.len()
-        )));
+    // What is damaged would be lost.
+    match new {
+        Cow::Borrowed(text) => Ok(Some(text.to_owned())),
+        Cow::Owned(_) => Err(Error::usage("the text is not valid UTF-8")),
     }
-    if damaged {
-        cx.reporter.warn("the text is not valid UTF-8; the invalid bytes became U+FFFD");
-    }
-    Ok(Some(new))
 }

@@ -1,8 +1,6 @@
 //! `memory-list`: list the notes by title, or search them.
 
-use crate::base::cli::{
-    self, About, Args, Completes, Context, ExitCode, Rule, Words, count, flag, one_of, value,
-};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, one_of, value};
 use crate::base::error::{Error, Result};
 use crate::base::stderr;
 use crate::base::text::{counted, disarmed, one_line};
@@ -27,11 +25,10 @@ pub(super) const ABOUT: About = About {
         value("query", "WORDS", "only notes that match, best first; as WORDS"),
         STATUS,
         TIER,
-        value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable")
-            .completing(Completes::Values("tags")),
+        value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable").from("tags"),
         SCOPE,
         value("repo", "R", "only notes of this repository (host/owner/name; . for the current)")
-            .completing(Completes::Values("repositories")),
+            .from("repositories"),
         flag("all", "notes of every repository, not only of the current one"),
         flag("pinned", "only pinned notes"),
         one_of(

@@ -3,7 +3,7 @@
 //! By hand it prints the section for this place, or the notes that answer some words. As a hook it must never stand in
 //! the way: it answers in time or not at all, and it does not fail.
 
-use crate::base::cli::{self, About, Args, Completes, Context, Reporter, Rule, Words, count, flag, value};
+use crate::base::cli::{self, About, Args, Context, Reporter, Rule, Words, count, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -33,12 +33,10 @@ pub(super) const ABOUT: About = About {
         "memory-recall --harness H < HOOK",
     ],
     flags: &[
-        value("repo", "R", "for this repository (host/owner/name), not the current one")
-            .completing(Completes::Values("repositories")),
+        value("repo", "R", "for this repository (host/owner/name), not the current one").from("repositories"),
         count("limit", "with WORDS: at most N notes (default 5)"),
         count("tokens", "at most N tokens, four bytes each"),
-        value("harness", "H", "answer a hook of this program: its JSON is on stdin")
-            .completing(Completes::Values("harnesses")),
+        value("harness", "H", "answer a hook of this program: its JSON is on stdin").from("harnesses"),
         flag("json", "JSON: the section, or one note a line"),
         CONFIG,
     ],

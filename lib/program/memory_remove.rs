@@ -11,7 +11,6 @@ use crate::program::person::{self, author_of, only_a_person};
 use crate::store::entry::{EntryId, Kept, Source};
 use crate::store::index::NoteView;
 use crate::store::persistence::{Persistence, Place, warn_of};
-use crate::store::proposal::PREFIX;
 use crate::store::topics::Topics;
 use std::path::{Path, PathBuf};
 
@@ -77,13 +76,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     match is_purged {
         true => {
-            let done = store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author));
-            // Of the notes themselves, and of changes that went with them.
-            let is_there = |id: &str| store.root.proposals().join(format!("{id}.json")).exists();
-            edited::forget(&store.root, |id| {
-                ids.iter().any(|gone| gone.as_str() == id) || id.starts_with(PREFIX) && !is_there(id)
-            })?;
-            done
+            edited::forget(&store.root, &ids)?;
+            store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author))
         }
         false => store.change(&ids, "archive", true, cx, |id| store.service.remove(id, &author)),
     }

@@ -29,10 +29,10 @@ pub(super) const ABOUT: About = About {
     flags: &[
         value("accept", "ID…", "make these changes; - reads ids from stdin")
             .up_to(usize::MAX)
-            .completing(Completes::Values("changes")),
+            .from("changes"),
         value("reject", "ID…", "drop these changes; - reads ids from stdin")
             .up_to(usize::MAX)
-            .completing(Completes::Values("changes")),
+            .from("changes"),
         value("reject-session", "THREAD_ID", "drop all changes of a session"),
         flag("json", "one JSON object a line"),
         CONFIG,
@@ -325,7 +325,8 @@ impl Review<'_> {
             cx.stdout.line("it brings no text that could be edited")?;
             return Ok(false);
         };
-        let text = EditedText::of(&self.store.root, &proposal.id.to_string(), before);
+        let id = proposal.note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
+        let text = EditedText::of(&self.store.root, &id, before);
         cx.stdout.flush()?;
         let set = match text.edit(&cx.env) {
             Ok(None) => {

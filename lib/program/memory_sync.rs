@@ -1,8 +1,6 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{
-    self, About, Args, Completes, Context, ExitCode, Progress, Rule, Words, flag, path, value,
-};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Rule, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -36,12 +34,9 @@ pub(super) const ABOUT: About = About {
         "memory-sync --leave",
     ],
     flags: &[
-        value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder")
-            .completing(Completes::Files),
-        value("trust", "WHO", "own: nobody else can write to the remote; or shared")
-            .completing(Completes::Words("own shared")),
-        value("missing", "WHAT", "if many notes are missing: keep or remove them")
-            .completing(Completes::Words("keep remove")),
+        value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder").from_files(),
+        value("trust", "WHO", "own: nobody else can write to the remote; or shared"),
+        value("missing", "WHAT", "if many notes are missing: keep or remove them"),
         flag("leave", "sync no more; all notes stay here"),
         flag("dry-run", "fetch, and print what would change; change nothing"),
         flag("strict", "fail if the remote cannot be reached"),

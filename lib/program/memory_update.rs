@@ -21,7 +21,7 @@ pub(super) const ABOUT: About = About {
         value("title", "TITLE", "a new title; the file is renamed to match"),
         value("summary", "TEXT", "one line, shown where the note itself is not"),
         path("body", "FILE", "a new text, from FILE or from stdin (-)"),
-        value("tag", "+T|-T", "add or remove a tag; repeatable").completing(Completes::Values("tag-changes")),
+        value("tag", "+T|-T", "add or remove a tag; repeatable").from("tag-changes"),
         STATUS,
         TIER,
         SCOPE,

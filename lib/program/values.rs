@@ -6,8 +6,8 @@
 
 use crate::base::cli::{Context, Reporter};
 use crate::base::error::Result;
-use crate::base::text::{counted, in_line, one_line};
-use crate::config::agent::{self, AgentName};
+use crate::base::text::{in_line, one_line};
+use crate::config::agent;
 use crate::config::global::Global;
 use crate::harness::HARNESSES;
 use crate::memory::service::shown_in;
@@ -58,47 +58,41 @@ fn is_plain(value: &str) -> bool {
 }
 
 /// What `of` makes of the notes that memory-list shows here, or of all.
-fn of_notes(is_all: bool, cx: &Context, mut of: impl FnMut(&Meta)) -> Result<()> {
+fn of_notes<I: IntoIterator<Item = (String, String)>>(
+    is_all: bool,
+    cx: &Context,
+    of: fn(&Meta) -> I,
+) -> Result<Values> {
     let store = Store::of(None, cx)?;
     let here = if is_all { None } else { repository_here(cx) };
-    let listed =
-        store.service.list(Place::Topics, |meta| here.as_deref().is_none_or(|here| shown_in(meta, here)))?;
-    listed.found.iter().for_each(|found| of(&found.view.meta));
+    let is_shown = |meta: &Meta| here.as_deref().is_none_or(|here| shown_in(meta, here));
+    let listed = store.service.list(Place::Topics, is_shown)?;
     let _ = store.service.keep_up();
-    Ok(())
+    Ok(listed.found.iter().flat_map(|found| of(&found.view.meta)).collect())
 }
 
 fn notes(cx: &Context) -> Result<Values> {
-    let mut all = Values::new();
-    of_notes(false, cx, |meta| drop(all.insert(meta.id.to_string(), meta.title.clone())))?;
-    Ok(all)
+    of_notes(false, cx, |meta| [(meta.id.to_string(), meta.title.clone())])
 }
 
 fn tags(cx: &Context) -> Result<Values> {
-    counts(false, cx, |meta| meta.tags.iter().filter(|tag| is_tag(tag)).cloned().collect())
+    of_notes(false, cx, |meta| unknown(meta.tags.clone()))
 }
 
 fn tag_changes(cx: &Context) -> Result<Values> {
-    let signed = |(tag, count): (String, String)| {
-        [format!("+{tag}"), format!("-{tag}")].map(|tag| (tag, count.clone()))
-    };
-    Ok(tags(cx)?.into_iter().flat_map(signed).collect())
+    let signed = |tag: String| [format!("+{tag}"), format!("-{tag}")];
+    Ok(unknown(tags(cx)?.into_keys().flat_map(signed)).collect())
 }
 
 fn repositories(cx: &Context) -> Result<Values> {
-    counts(true, cx, |meta| meta.sources.iter().filter_map(|source| source.repo.clone()).collect())
+    of_notes(true, cx, |meta| {
+        unknown(meta.sources.iter().filter_map(|source| source.repo.clone()).collect::<Vec<_>>())
+    })
 }
 
-/// In how many notes each is.
-fn counts(is_all: bool, cx: &Context, of: impl Fn(&Meta) -> Vec<String>) -> Result<Values> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    of_notes(is_all, cx, |meta| {
-        let mut there = of(meta);
-        there.sort();
-        there.dedup();
-        there.into_iter().for_each(|one| *counts.entry(one).or_default() += 1);
-    })?;
-    Ok(counts.into_iter().map(|(one, count)| (one, counted(count, "note", "notes"))).collect())
+/// Values that a person knows by nothing else.
+fn unknown(values: impl IntoIterator<Item = String>) -> impl Iterator<Item = (String, String)> {
+    values.into_iter().map(|value| (value, String::new()))
 }
 
 fn changes(cx: &Context) -> Result<Values> {
@@ -107,30 +101,23 @@ fn changes(cx: &Context) -> Result<Values> {
 }
 
 fn harnesses(cx: &Context) -> Result<Values> {
-    let own = Store::of(None, cx)?.config.harnesses.into_keys().map(|name| (name, String::new()));
+    let own = unknown(Store::of(None, cx)?.config.harnesses.into_keys());
     Ok(own.chain(HARNESSES.iter().map(|spec| (spec.name.to_owned(), spec.title.to_owned()))).collect())
 }
 
 fn agents(cx: &Context) -> Result<Values> {
-    let load = |name: &str| agent::load(&AgentName::parse(name)?, &cx.env, &Reporter::silent());
-    // A file that is broken has a name to edit it by.
-    let described = |name: String| {
-        let description = load(&name).map(|agent| agent.description).unwrap_or_default();
-        (name, description)
-    };
-    Ok(agent::names(&cx.env)?.into_iter().map(described).collect())
+    Ok(unknown(agent::names(&cx.env)?).collect())
 }
 
 /// Those that the configuration or an agent names.
 fn models(cx: &Context) -> Result<Values> {
     let mut all = Values::new();
     for (name, agent) in agent::load_all(&cx.env, &Reporter::silent())? {
-        for model in agent.fallback.into_iter().chain([agent.model]) {
-            all.insert(model, format!("of the agent {name}"));
-        }
+        let models = agent.fallback.into_iter().chain([agent.model]);
+        all.extend(models.map(|model| (model, format!("of the agent {name}"))));
     }
     let config = Global::load(&cx.env, &Reporter::silent())?;
-    all.extend(config.rates.into_keys().map(|model| (model.to_string(), String::new())));
+    all.extend(unknown(config.rates.into_keys().map(|model| model.to_string())));
     all.extend(config.models.into_iter().map(|(short, model)| (short, model.to_string())));
     Ok(all)
 }

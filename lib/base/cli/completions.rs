@@ -1,10 +1,10 @@
-//! Shell completions, from the same tables as `--help`: commands, flags, and values where the table says what is offered.
+//! Shell completions, from the same tables as `--help`: commands, flags, and values where the table says what completes them.
 //!
 //! A script holds what does not change. The values come from the program: `memory completions notes` prints those that begin
 //! as the word that is typed.
 
 use crate::base::cli::about::About;
-use crate::base::cli::flag::{Completes, Flag, FlagValue};
+use crate::base::cli::flag::{Completes, Flag};
 use std::fmt::Write;
 
 /// Makes a script that completes programs. That of a dispatcher completes all programs of its `family` behind its own name.
@@ -20,225 +20,168 @@ pub fn completer(shell: &str) -> Option<Completer> {
     }
 }
 
-fn family_of(about: &About) -> &'static str {
-    about.name.split('-').next().unwrap_or(about.name)
+fn bash(programs: &[&About], family: &[&About]) -> String {
+    script(include_str!("completions/bash.sh"), programs, functions(programs, family, bash_function))
+}
+
+fn zsh(programs: &[&About], family: &[&About]) -> String {
+    script(include_str!("completions/zsh.sh"), programs, functions(programs, family, zsh_function))
+}
+
+/// A template with the functions, the names of the programs, and the name of their family.
+fn script(template: &str, programs: &[&About], functions: String) -> String {
+    let names: Vec<&str> = programs.iter().map(|about| about.name).collect();
+    let family = names.first().and_then(|name| name.split('-').next()).unwrap_or_default();
+    let script = template.replace("@NAMES@", &names.join(" ")).replace("@FUNCTIONS@\n", &functions);
+    script.replace("@FAMILY@", family)
+}
+
+/// A function for each program, and for each alias one that calls it.
+fn functions(programs: &[&About], family: &[&About], function: fn(&About) -> String) -> String {
+    let has_dispatcher = programs.iter().any(|about| is_dispatcher(about));
+    let needed = if has_dispatcher { family } else { programs };
+    let mut out: String = needed.iter().map(|about| function(about)).collect();
+    for (alias, command) in needed.iter().flat_map(|about| about.aliases) {
+        let (alias, command) = (function_name(alias), function_name(command));
+        let _ = writeln!(out, "_@FAMILY@{alias}() {{ _@FAMILY@{command} \"$@\"; }}");
+    }
+    out
 }
 
 fn is_dispatcher(about: &About) -> bool {
     !about.name.contains('-')
 }
 
-/// The programs whose functions a script needs.
-fn needed<'a>(programs: &'a [&'a About], family: &'a [&'a About]) -> &'a [&'a About] {
-    if programs.iter().any(|about| is_dispatcher(about)) { family } else { programs }
-}
-
-/// The helpers of a script, with the name of the family.
-fn helpers(template: &str, programs: &[&About]) -> String {
-    programs.first().map_or_else(String::new, |about| template.replace("FAMILY", family_of(about)))
-}
-
-/// What is offered for the value of a flag, in a shell's own words.
-fn offered(flag: &Flag, words: impl Fn(&str) -> String, of: impl Fn(Completes) -> String) -> String {
-    match (flag.kind, flag.completes) {
-        (FlagValue::OneOf(all), _) => words(&all.join(" ")),
-        (_, completes) => of(completes),
+/// The call of the helper that offers this.
+fn helper(completes: Completes) -> String {
+    match completes {
+        Completes::Nothing => "__@FAMILY@_nothing".to_owned(),
+        Completes::Files => "__@FAMILY@_files".to_owned(),
+        Completes::Words(words) => format!("__@FAMILY@_words {}", words.join(" ")),
+        Completes::Values(kind) => format!("__@FAMILY@_values {kind}"),
     }
 }
 
-fn bash(programs: &[&About], family: &[&About]) -> String {
-    let mut out = helpers(include_str!("completions/bash.sh"), programs);
-    for about in needed(programs, family) {
-        bash_function(&mut out, about);
-    }
-    for about in programs {
-        // bash 3.2 cannot say in a function that files are meant; there they are what is offered last.
-        let (function, name) = (function_name(about.name), about.name);
-        let _ = writeln!(
-            out,
-            "if [ \"${{BASH_VERSINFO[0]}}\" -ge 4 ]; then complete -F {function} {name}; \
-             else complete -o default -F {function} {name}; fi"
-        );
-    }
-    out
-}
-
-fn bash_function(out: &mut String, about: &About) {
-    let (function, family) = (function_name(about.name), family_of(about));
-    let words = |words: &str| format!("_{family}_words {}", quote(words));
-    let of = |completes| match completes {
-        // No branch is empty.
-        Completes::Nothing => ":".to_owned(),
-        Completes::Files => format!("_{family}_files"),
-        Completes::Words(all) => words(all),
-        Completes::Values(kind) => format!("_{family}_values {kind}"),
-    };
-    let _ = writeln!(out, "{function}() {{");
-    if is_dispatcher(about) {
-        // A command is completed like the program that it runs.
-        let _ = writeln!(
-            out,
-            "    local __{family}_at=$((COMP_CWORD - 1)) below=\"{function}_${{COMP_WORDS[1]//-/_}}\"\n    \
-             if [ \"$COMP_CWORD\" -gt 1 ]; then\n        \
-             ! declare -F \"$below\" >/dev/null || \"$below\" \"$@\"\n        return\n    fi"
-        );
-    }
-    let _ =
-        writeln!(out, "    local word option before\n    _{family}_typed \"$2\"\n    case \"$option\" in");
-    for flag in about.all_flags().filter(|flag| !flag.value.is_empty()) {
-        let _ = writeln!(out, "        {}) {} ;;", spellings(flag).join(" | "), offered(flag, words, of));
-    }
-    let flags = words(&about.all_flags().flat_map(spellings).collect::<Vec<_>>().join(" "));
-    let rest = match (about.completes, about.commands.is_empty()) {
+fn bash_function(about: &About) -> String {
+    let words = |words: &[String]| format!("__@FAMILY@_words {}", words.join(" "));
+    let flags = words(&about.all_flags().flat_map(spellings).collect::<Vec<_>>());
+    let rest = match (about.completes, &names(about)[..]) {
         // Where nothing else is meant, the flags are shown.
-        (Completes::Nothing, true) => flags.clone(),
-        (completes, true) => of(completes),
-        (completes, false) => {
-            let (names, later) = (words(&names(about).join(" ")), of(completes));
-            format!("if [ \"${{__{family}_at:-$COMP_CWORD}}\" -le 1 ]; then {names}; else {later}; fi")
-        }
+        (Completes::Nothing, []) => flags.clone(),
+        (completes, []) => helper(completes),
+        (completes, names) => format!(
+            "if __@FAMILY@_first; then __@FAMILY@_words {}; else {}; fi",
+            names.join(" "),
+            helper(completes)
+        ),
     };
-    let _ = writeln!(
-        out,
-        "        *) case \"$word\" in\n            -*) {flags} ;;\n            *) {rest} ;;\n        esac ;;\n    esac\n}}"
-    );
-    for (alias, command) in about.aliases {
-        let (alias, command) = (function_name(alias), function_name(command));
-        let _ = writeln!(out, "{function}{alias}() {{ {function}{command} \"$@\"; }}");
+    let mut out = format!("{}() {{\n", function_name(about.name));
+    if is_dispatcher(about) {
+        out += "    ! __@FAMILY@_below \"$@\" || return 0\n";
     }
-}
-
-fn zsh(programs: &[&About], family: &[&About]) -> String {
-    let names: Vec<_> = programs.iter().map(|about| about.name).collect();
-    let mut out = format!("#compdef {}\n", names.join(" "));
-    out += &helpers(include_str!("completions/zsh.sh"), programs);
-    for about in needed(programs, family) {
-        zsh_function(&mut out, about);
+    out += "    local word option before\n    __@FAMILY@_typed \"$2\"\n    case \"$option\" in\n";
+    for flag in about.all_flags().filter(|flag| !flag.value.is_empty()) {
+        let _ = writeln!(out, "        {}) {} ;;", spellings(flag).join(" | "), helper(flag.completes));
     }
-    // Read by eval, this registers a function for each program. As a file on fpath, it is called as the function of
-    // the first program, once.
-    for about in programs {
-        let _ = writeln!(out, "compdef {} {}", function_name(about.name), about.name);
-    }
-    out.push_str("if [ -n \"$service\" ]; then\n    case \"$service\" in\n");
-    for about in programs {
-        let _ = writeln!(out, "        {}) {} \"$@\" ;;", about.name, function_name(about.name));
-    }
-    out.push_str("    esac\nfi\n");
+    let _ = writeln!(out, "        *) case \"$word\" in -*) {flags} ;; *) {rest} ;; esac ;;\n    esac\n}}");
     out
 }
 
-fn zsh_function(out: &mut String, about: &About) {
-    let (function, family) = (function_name(about.name), family_of(about));
-    let _ = writeln!(out, "{function}() {{");
+fn zsh_function(about: &About) -> String {
+    let mut out = format!("{}() {{\n", function_name(about.name));
     if is_dispatcher(about) {
-        let _ = writeln!(
-            out,
-            "    local below=\"{function}_${{words[2]//-/_}}\"\n    if (( CURRENT > 2 )); then\n        \
-             (( $+functions[$below] )) || return 1\n        \
-             shift words; (( CURRENT-- )); $below; return\n    fi"
-        );
+        out += "    ! __@FAMILY@_below || return 0\n";
     }
-    out.push_str("    _arguments -s \\\n");
-    // A space offers nothing.
-    let of = |completes| match completes {
-        Completes::Nothing => " ".to_owned(),
-        Completes::Files => "_files".to_owned(),
-        Completes::Words(all) => format!("({all})"),
-        Completes::Values(kind) => format!("_{family}_values {kind}"),
-    };
+    out += "    _arguments -s";
     for flag in about.all_flags() {
-        let help = flag.help.replace('[', "(").replace(']', ")").replace(':', "\\:");
-        let value = flag.value.replace(':', "\\:");
-        let tail = match flag.value {
-            "" => String::new(),
-            _ => format!(":{value}:{}", offered(flag, |words| format!("({words})"), of)),
-        };
+        let escaped = |text: &str| text.replace('[', "(").replace(']', ")").replace(':', "\\:");
         // With a value it may be given again, and the value may follow a sign of equality.
-        let star = if flag.value.is_empty() { "" } else { "*" };
+        let (star, equals, value) = match flag.value {
+            "" => ("", "", String::new()),
+            value => ("*", "=", format!(":{}: {}", escaped(value), helper(flag.completes))),
+        };
         for spelling in spellings(flag) {
-            let equals = if flag.value.is_empty() || !spelling.starts_with("--") { "" } else { "=" };
-            let _ = writeln!(out, "        {} \\", quote(&format!("{star}{spelling}{equals}[{help}]{tail}")));
+            let equals = if spelling.starts_with("--") { equals } else { "" };
+            out += &argument(&format!("{star}{spelling}{equals}[{}]{value}", escaped(flag.help)));
         }
     }
     let names = names(about);
     if !names.is_empty() {
-        let _ = writeln!(out, "        {} \\", quote(&format!("1:command:({})", names.join(" "))));
+        out += &argument(&format!("1:command:({})", names.join(" ")));
     }
-    let _ = writeln!(out, "        {}\n}}", quote(&format!("*:word:{}", of(about.completes))));
-    for (alias, command) in about.aliases {
-        let (alias, command) = (function_name(alias), function_name(command));
-        let _ = writeln!(out, "{function}{alias}() {{ {function}{command} }}");
-    }
+    out + &argument(&format!("*:word: {}", helper(about.completes))) + "\n}\n"
+}
+
+fn argument(text: &str) -> String {
+    format!(" \\\n        '{}'", text.replace('\'', "'\\''"))
 }
 
 fn fish(programs: &[&About], family: &[&About]) -> String {
-    let mut out = helpers(include_str!("completions/fish.fish"), programs);
+    let mut lines = String::new();
     for about in programs {
-        fish_lines(&mut out, about, about.name, "", 2);
+        let _ = writeln!(lines, "complete -c {} -f", about.name);
+        lines += &fish_lines(about, about.name, 2, "");
         for below in family.iter().filter(|below| is_dispatcher(about) && below.name != about.name) {
-            let command = below.name.trim_start_matches(about.name).trim_start_matches('-');
-            let names =
-                std::iter::once(command).chain(about.aliases_of(command)).collect::<Vec<_>>().join(" ");
-            fish_lines(&mut out, below, about.name, &format!("__{}_word 2 {names}", about.name), 3);
+            let command = &below.name[about.name.len() + 1..];
+            let names = with_aliases(about, command).collect::<Vec<_>>().join(" ");
+            lines += &fish_lines(below, about.name, 3, &format!("__@FAMILY@_word 2 {names}"));
         }
     }
-    out
+    script(include_str!("completions/fish.fish"), programs, lines)
 }
 
-/// `at`: which word of the command line is the first of the program's own. `behind`: the condition under which it is meant.
-fn fish_lines(out: &mut String, about: &About, name: &str, behind: &str, at: usize) {
-    let family = family_of(about);
-    let when = |also: &str| match (behind, also) {
-        ("", "") => String::new(),
-        ("", one) | (one, "") => format!(" -n {}", quote_fish(one)),
-        (one, two) => format!(" -n {}", quote_fish(&format!("{one}; and {two}"))),
+/// `first`: where on the command line the program's own first word is. `behind`: the condition under which the program is meant.
+fn fish_lines(about: &About, name: &str, first: usize, behind: &str) -> String {
+    let is_first = format!("__@FAMILY@_word {first}");
+    let mut out = String::new();
+    let mut add = |condition: &str, what: &str| {
+        let conditions = [behind, condition].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>();
+        let when = match &conditions[..] {
+            [] => String::new(),
+            conditions => format!(" -n {}", quote_fish(&conditions.join("; and "))),
+        };
+        let _ = writeln!(out, "complete -c {name}{when} {what}");
     };
-    let values =
-        |kind: &str| format!("-a {}", quote_fish(&format!("({family} completions {kind} 2>/dev/null)")));
-    // No files, unless a flag or a word is one.
-    let of = |completes| match completes {
-        Completes::Nothing => "-x".to_owned(),
-        Completes::Files => "-r -F".to_owned(),
-        Completes::Words(all) => format!("-x -a {}", quote_fish(all)),
-        Completes::Values(kind) => format!("-x {}", values(kind)),
-    };
-    if behind.is_empty() {
-        let _ = writeln!(out, "complete -c {name} -f");
-    }
-    let is_first = format!("__{family}_word {at}");
     for (command, help) in about.commands {
-        for command in std::iter::once(*command).chain(about.aliases_of(command)) {
-            let _ =
-                writeln!(out, "complete -c {name}{} -a {command} -d {}", when(&is_first), quote_fish(help));
+        for command in with_aliases(about, command) {
+            add(&is_first, &format!("-a {command} -d {}", quote_fish(help)));
         }
     }
-    let is_later = if about.commands.is_empty() { String::new() } else { format!("not {is_first}") };
-    let words = match about.completes {
-        Completes::Nothing => None,
-        Completes::Files => Some("-F".to_owned()),
-        Completes::Words(all) => Some(format!("-a {}", quote_fish(all))),
-        Completes::Values(kind) => Some(values(kind)),
-    };
-    if let Some(words) = words {
-        let _ = writeln!(out, "complete -c {name}{} {words}", when(&is_later));
+    if about.completes != Completes::Nothing {
+        let is_later = if about.commands.is_empty() { String::new() } else { format!("not {is_first}") };
+        add(&is_later, &fish_values(about.completes));
     }
     // A dispatcher's own flags are before its command.
     let before = if is_dispatcher(about) { is_first.as_str() } else { "" };
     for flag in about.all_flags() {
-        let short = flag.short.map(|short| format!(" -s {short}")).unwrap_or_default();
-        let value = match flag.value {
-            "" => String::new(),
-            _ => format!(" {}", offered(flag, |words| format!("-x -a {}", quote_fish(words)), of)),
-        };
-        let (long, help) = (flag.long, quote_fish(flag.help));
-        let _ = writeln!(out, "complete -c {name}{}{short} -l {long}{value} -d {help}", when(before));
+        let short = flag.short.map(|short| format!("-s {short} ")).unwrap_or_default();
+        let value = if flag.value.is_empty() { String::new() } else { fish_values(flag.completes) };
+        add(before, &format!("{short}-l {} {value} -d {}", flag.long, quote_fish(flag.help)));
+    }
+    out
+}
+
+fn fish_values(completes: Completes) -> String {
+    match completes {
+        Completes::Nothing => "-x".to_owned(),
+        Completes::Files => "-r -F".to_owned(),
+        Completes::Words(words) => format!("-x -a {}", quote_fish(&words.join(" "))),
+        Completes::Values(kind) => format!("-x -a '(@FAMILY@ completions {kind} 2>/dev/null)'"),
     }
 }
 
+/// In fish a backslash escapes inside single quotes too.
+fn quote_fish(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+fn with_aliases<'a>(about: &'a About, command: &'a str) -> impl Iterator<Item = &'a str> {
+    std::iter::once(command).chain(about.aliases_of(command))
+}
+
 /// The names of the commands, and their aliases.
-fn names(about: &About) -> Vec<&'static str> {
-    about.commands.iter().flat_map(|(name, _)| std::iter::once(*name).chain(about.aliases_of(name))).collect()
+fn names(about: &About) -> Vec<&str> {
+    about.commands.iter().flat_map(|(name, _)| with_aliases(about, name)).collect()
 }
 
 /// `-p`, `--prompt`
@@ -248,13 +191,4 @@ fn spellings(flag: &Flag) -> Vec<String> {
 
 fn function_name(name: &str) -> String {
     format!("_{}", name.replace('-', "_"))
-}
-
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// In fish a backslash escapes inside single quotes too.
-fn quote_fish(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }

@@ -9,7 +9,7 @@ pub struct Flag {
     pub(super) value: &'static str,
     pub(super) help: &'static str,
     pub(super) kind: FlagValue,
-    /// What a shell offers for its value, besides the words of a [`FlagValue::OneOf`].
+    /// What completes its value.
     pub(super) completes: Completes,
     /// How many values belong to it: the words after its value do, too.
     pub(super) most: usize,
@@ -20,8 +20,7 @@ pub struct Flag {
 pub enum Completes {
     Nothing,
     Files,
-    /// These words, with spaces between them.
-    Words(&'static str),
+    Words(&'static [&'static str]),
     /// What the family's dispatcher prints for this kind: `memory completions notes`.
     Values(&'static str),
 }
@@ -75,7 +74,7 @@ pub const fn one_of(
     words: &'static [&'static str],
     help: &'static str,
 ) -> Flag {
-    Flag { value, kind: FlagValue::OneOf(words), ..flag(long, help) }
+    Flag { value, kind: FlagValue::OneOf(words), completes: Completes::Words(words), ..flag(long, help) }
 }
 
 impl Flag {

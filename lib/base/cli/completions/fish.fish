@@ -1,5 +1,5 @@
 # The word at this place is one of those that follow; if none follow, there is no word at this place.
-function __FAMILY_word
+function __@FAMILY@_word
     set -l words (commandline -opc)
     if set -q argv[2]
         contains -- "$words[$argv[1]]" $argv[2..-1]
@@ -7,3 +7,4 @@ function __FAMILY_word
         not set -q words[$argv[1]]
     end
 end
+@FUNCTIONS@
