@@ -3,7 +3,7 @@
 use crate::memory_review::propose;
 use crate::support::store::{Store, name, note};
 use crate::support::terminal::Terminal;
-use crate::support::{binary, eventually, said, say, tools};
+use crate::support::{Said, binary, eventually, say, tools};
 use serde_json::json;
 use std::io::Write;
 use std::process::Command;
@@ -45,9 +45,9 @@ fn shell(store: &Store, shell: &str, args: &[&str]) -> Option<Command> {
 }
 
 fn out(command: &mut Command) -> String {
-    let (_, out, err) = said(command);
-    assert_eq!(err, "");
-    out
+    let output = command.output().unwrap();
+    assert_eq!(output.err(), "");
+    output.out()
 }
 
 /// What bash offers at the end of each line, with this type of completion; the lines are separated by blank ones.
@@ -111,7 +111,7 @@ fn values_are_those_that_no_shell_reads_in_another_way() {
         (&["tags"], "topic__dev\n"),
         (&["tag-changes", "--", "-"], "-topic__dev\n"),
         (&["repositories"], "local:/src/x\n"),
-        (&["changes"], "p__a1B2c3\tupdate: Dev server\n"),
+        (&["changes"], "p__a1B2c3\tcreate: Dev server\n"),
         (
             &["harnesses", "c"],
             "claude-code\tClaude Code\ncodex\tCodex\ncopilot\tCopilot CLI\ncursor\tCursor\n",

@@ -65,8 +65,7 @@ impl About {
     }
 
     /// The other names of a command.
-    pub(super) fn aliases_of(&self, command: &str) -> impl Iterator<Item = &'static str> + use<'_> {
-        let command = command.to_owned();
+    pub(super) fn aliases_of<'a>(&'a self, command: &'a str) -> impl Iterator<Item = &'a str> {
         self.aliases.iter().filter(move |(_, name)| *name == command).map(|(alias, _)| *alias)
     }
 

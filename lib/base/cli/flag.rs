@@ -82,8 +82,14 @@ impl Flag {
         Flag { short: Some(short), ..self }
     }
 
-    pub const fn offering(self, completes: Completes) -> Flag {
-        Flag { completes, ..self }
+    /// Its value is one of those that the family's dispatcher prints for this kind.
+    pub const fn from(self, kind: &'static str) -> Flag {
+        Flag { completes: Completes::Values(kind), ..self }
+    }
+
+    /// Its value is the path of a file, but text.
+    pub const fn from_files(self) -> Flag {
+        Flag { completes: Completes::Files, ..self }
     }
 
     /// Up to `most` values: the first, and the words that follow it.
