@@ -107,7 +107,7 @@ fn words_are_a_query() {
         (&["--query", " "], "the query is empty; without one, all notes are listed"),
         (&[""], "the query is empty; without one, all notes are listed"),
         (&["--nope"], "unknown option \"--nope\"; see --help"),
-        (&["--sorted", "used"], "unknown option \"--sorted\"; did you mean \"--sort\"?"),
+        (&["--sotr", "used"], "unknown option \"--sotr\"; did you mean \"--sort\"?"),
     ] {
         let (code, out, err) = store.run("memory-list", args);
         assert_eq!((code, out.as_str(), err), (Some(1), "", format!("memory-list: {why}\n")));

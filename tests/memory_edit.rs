@@ -85,7 +85,7 @@ fn what_cannot_be_filed_is_kept_and_opened_again() {
     for (line, why) in [
         ("title: ", "title: it is empty"),
         ("title: [a", "line 2"),
-        ("nothing", "line 2"),
+        ("nothing", "the front matter has no keys"),
         (
             "title: x\ntier: hot",
             "\"tier\" is not one of title, summary, tags; change other keys with: memory-update",
