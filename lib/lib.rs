@@ -162,6 +162,7 @@ pub use program::memory_config::main as memory_config;
 pub use program::memory_consolidate::main as memory_consolidate;
 pub use program::memory_defrag::main as memory_defrag;
 pub use program::memory_doctor::main as memory_doctor;
+pub use program::memory_edit::main as memory_edit;
 pub use program::memory_import::main as memory_import;
 pub use program::memory_install_cron::main as memory_install_cron;
 pub use program::memory_install_hooks::main as memory_install_hooks;

@@ -184,7 +184,7 @@ fn bash_completes_commands_and_flags() {
     ] {
         let function = format!("_{}", program.replace('-', "_"));
         let ask = format!(
-            "{script}\nCOMP_WORDS=({program} {typed}); COMP_CWORD=1; {function}; echo \"${{COMPREPLY[*]}}\""
+            "{script}\nCOMP_LINE='{program} {typed}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=($COMP_LINE); COMP_CWORD=1; {function} {program} {typed}; echo \"${{COMPREPLY[*]}}\""
         );
         let output = Command::new("bash").args(["--norc", "-c", &ask]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{program} {typed}");
@@ -195,7 +195,7 @@ fn bash_completes_commands_and_flags() {
 fn bash_completes_a_command_below_its_dispatcher() {
     let output = Command::new(binary("memory")).args(["completions", "bash"]).output().unwrap();
     let script = format!(
-        "{}\nCOMP_WORDS=(memory agents-md --pro); COMP_CWORD=2; _memory; echo \"${{COMPREPLY[*]}}\"",
+        "{}\nCOMP_LINE='memory agents-md --pro'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=($COMP_LINE); COMP_CWORD=2; _memory memory --pro; echo \"${{COMPREPLY[*]}}\"",
         output.out()
     );
     let output = Command::new("bash").args(["--norc", "-c", &script]).output().unwrap();
@@ -208,7 +208,7 @@ fn completing_an_agents_name_runs_nothing() {
     for name in ["$(touch OWNED)", "`touch OWNED`", "plain"] {
         sandbox.agent_file(name, &format!("name = '{name}'\nmodel = 'a/b'"));
     }
-    let script = "eval \"$(axe completions bash)\"; COMP_WORDS=(axe-run ''); COMP_CWORD=1; _axe_run; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let script = "eval \"$(axe completions bash)\"; COMP_LINE='axe-run '; COMP_POINT=8; COMP_WORDS=(axe-run ''); COMP_CWORD=1; _axe_run axe-run ''; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let mut bash = std::process::Command::new("bash");
     bash.args(["-c", script]).current_dir(sandbox.work()).env("HOME", sandbox.home());
     bash.env_remove("XDG_CONFIG_HOME");

@@ -160,7 +160,10 @@ fn an_invalid_id_changes_nothing_and_is_quoted_in_the_error() {
             let args = if program == "memory-update" { &["--pin", word][..] } else { &["AAAAAA", word] };
             let (code, out, err) = store.run(program, args);
             assert_eq!((code, out.as_str()), (Some(1), ""), "{program} {word:?}");
-            assert!(err.contains("is not a note's id; ") && err.lines().count() == 1, "{err}");
+            assert!(
+                err.contains("no note has the id, the title or the file name \"") && err.lines().count() == 1,
+                "{err}"
+            );
             assert!(!err.contains('\u{1b}'), "{err:?}");
         }
     }

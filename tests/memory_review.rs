@@ -442,16 +442,26 @@ fn an_edited_text_is_what_is_accepted() {
     let (code, shown) = answers(&store, &["e", "q"], &[("EDITOR", "true")]);
     assert!(code == Some(0) && shown.contains("nothing was changed"), "{shown}");
     let (_, shown) = answers(&store, &["e", "q"], &[("EDITOR", "cp /dev/null")]);
-    assert!(shown.contains("the text is left as it was: "), "{shown}");
-    assert_eq!(waiting(&store).len(), 1);
+    assert!(shown.contains("nothing was changed"), "{shown}");
+    // What was typed is kept, and opened again.
+    let edits = store.root().join(".agent-memory/edits");
+    store.sandbox.file("broken", "no note");
+    let broken = format!("cp {}", store.sandbox.work().join("broken").display());
+    let (_, shown) = answers(&store, &["e", "q"], &[("EDITOR", &broken)]);
+    assert!(
+        shown.contains("the text is left as it was: ") && shown.contains("your text is kept in \""),
+        "{shown}"
+    );
+    assert_eq!((waiting(&store).len(), names(&edits).len()), (1, 1));
+    let (_, shown) = answers(&store, &["e", "q"], &[("EDITOR", "cp /dev/null")]);
+    assert!(shown.contains("nothing was changed") && names(&edits).is_empty(), "{shown}");
     let (code, shown) = answers(&store, &["e"], &editors);
     assert!(code == Some(0) && shown.contains("accepted: /"), "{shown}");
     let text = store.text("topics/");
     assert!(text.contains("summary: It listens on 4330.") && text.ends_with("listens on 4330.\n"), "{text}");
     assert!(text.contains("threadId: T-7") && value(&text, "by") == Some("person"), "{text}");
     assert!(waiting(&store).is_empty());
-    let left = names(&store.root().join(".agent-memory")).into_iter().filter(|name| name.ends_with(".md"));
-    assert_eq!(left.count(), 0);
+    assert!(names(&edits).is_empty());
 }
 
 #[test]
@@ -541,7 +551,7 @@ fn unknown_ids_and_wrong_words_are_told() {
             &["--accept", "p__a1B2c4"][..],
             "no change with the id \"p__a1B2c4\" waits; did you mean \"p__a1B2c3\"?",
         ),
-        (&["--accept", "../x"], "\"../x\" is not the id of a change; write it like p__a1B2c3"),
+        (&["--accept", "../x"], "no change with the id \"../x\" waits; an id is like p__a1B2c3"),
         (&["p__a1B2c3"], "unexpected argument \"p__a1B2c3\"; say what to do with it: --accept or --reject"),
         (&["--accept", "-", "--reject", "-"], "stdin can be read only once"),
     ] {

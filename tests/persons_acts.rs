@@ -21,6 +21,7 @@ const ACTS: &[(&str, &str, &[&str])] = &[
     ("change the tier of a note that is theirs", "memory-update", &["AAAAAA", "--status", "promoted"]),
     ("delete a note that is theirs", "memory-remove", &["BBBBBB", "AAAAAA", "--purge"]),
     ("accept what an MCP server offers", "axe-agents", &["accept", "a"]),
+    ("edit a note", "memory-edit", &["AAAAAA"]),
     ("accept or reject a change", "memory-review", &["--accept", "p__a1B2c3"]),
     ("accept or reject a change", "memory-review", &["--reject", "p__a1B2c3"]),
     ("accept or reject a change", "memory-review", &["--reject-session", "T-7"]),

@@ -64,7 +64,10 @@ fn calls(store: &Store, program: &str, args: &[&str], input: &str) -> String {
     let trace = store.sandbox.home().join("trace");
     let mut traced = Command::new("strace");
     traced.args(["-f", "-qq", COUNTED, "-o"]).arg(&trace).arg(run.get_program()).args(args);
-    traced.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    traced
+        .env_clear()
+        .env("EDITOR", "true")
+        .envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
     traced
         .current_dir(store.sandbox.work())
         .stdin(Stdio::piped())
@@ -126,6 +129,7 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
         ("memory-capture", &["--title", "One more", "--body", "x"], &none),
         ("memory-capture", &["--harness", "claude-code"], &hook),
         ("memory-update", &[&first, "--pin"], &none),
+        ("memory-edit", &[&first], &none),
         ("memory-review", &[], &none),
         ("memory-review", &["--accept", "-"], &ids),
         ("memory-remove", &[&first], &none),

@@ -72,6 +72,7 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-consolidate", &[]),
     ("memory-defrag", &[]),
     ("memory-doctor", &["--fix"]),
+    ("memory-edit", &["AAAAAA"]),
     ("memory-import", &[concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")]),
     ("memory-install-cron", &["--print", "--scheduler", "crontab"]),
     ("memory-list", &[]),

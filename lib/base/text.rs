@@ -190,7 +190,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter_map(|candidate| {
             let theirs = candidate.chars().count();
             // One or two typos; in a short word one. If every character differs, the word is not similar.
-            let typos = if ours.min(theirs) < 4 { 1 } else { 2.max(ours.min(theirs) / 3) };
+            let typos = if ours.min(theirs) < 5 { 1 } else { 2.max(ours.min(theirs) / 3) };
             // The comparison needs memory for each pair of characters, and a word from outside may have millions.
             if ours.abs_diff(theirs) > typos {
                 return None;

@@ -13,6 +13,7 @@ pub mod hash;
 pub mod hooks;
 pub mod links;
 pub mod lists;
+pub mod named;
 pub mod outside;
 pub mod pipeline;
 pub mod programs;

@@ -91,6 +91,11 @@ pub fn belongs_to(meta: &Meta, repo: &str) -> bool {
     meta.scope == Scope::Repo && repos.any(|its| repository::includes(its, repo))
 }
 
+/// Is it one that concerns a repository: global, or its own?
+pub fn shown_in(meta: &Meta, repo: &str) -> bool {
+    meta.scope == Scope::Global || belongs_to(meta, repo)
+}
+
 /// A change to a note. `None` leaves the field as it is.
 #[derive(Debug, Default, PartialEq)]
 pub struct Patch {
@@ -107,6 +112,8 @@ pub struct Patch {
     pub pinned: Option<bool>,
     /// `Some(None)`: without end.
     pub until: Option<Option<Date>>,
+    /// The [base](Entry::base) of the note that it was made for; a note with another one stays as it is.
+    pub base: Option<String>,
 }
 
 /// Who changes a note.
@@ -313,11 +320,15 @@ impl<P: Persistence> NoteService<P> {
     /// Applies the whole patch at once. An agent's change of what a person has made their own waits for a person.
     ///
     /// # Errors
-    /// `NotFound`: there is no such note. Or the store cannot be written.
+    /// `NotFound`: there is no such note. `Conflict`: it is another one than the patch was made for. Or the store cannot be
+    /// written.
     pub fn update_meta(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
         self.must_have(id)?;
         let changing = Change::of(self.notes())?;
         let note = changing.notes.find(id)?;
+        if patch.base.as_ref().is_some_and(|base| *base != note.entry.base()) {
+            return Err(Error::conflict(format!("the note {id} has changed meanwhile")));
+        }
         let mut entry = note.entry.clone();
         let is_sealed = entry.is_typed() || entry.meta().written.is_some();
         // What is changed now was not sealed by a version that knew how: it must count as edited, too.

@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
 use crate::program::family::{Family, OWN};
-use crate::program::{axe_agents, axe_config, axe_gc, axe_map, axe_run, axe_runs, manuals};
+use crate::program::{axe_agents, axe_config, axe_gc, axe_map, axe_run, axe_runs, manuals, values};
 
 const ABOUT: About = About {
     name: "axe",
@@ -39,7 +39,7 @@ const FAMILY: Family = Family {
     ],
     manuals: manuals::AXE,
     other_manuals: manuals::MEMORY,
-    aliases: &[],
+    values: values::AXE,
 };
 
 pub fn main() -> ExitCode {

@@ -4,7 +4,8 @@ use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
 use crate::base::cli::{
-    self, About, Args, Column, Context, ExitCode, Meaning, Reporter, Rule, Table, Words, flag, path,
+    self, About, Args, Column, Completes, Context, ExitCode, Meaning, Reporter, Rule, Table, Words, flag,
+    path,
 };
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
@@ -46,6 +47,7 @@ pub(super) const ABOUT: About = About {
         path("agents-dir", "DIR", "look for agents in DIR first, and create them there"),
     ],
     words: Words::Command(usize::MAX),
+    completes: Completes::Values("agents"),
     rules: &[Rule::Needs(
         &["--json"],
         &["list", "show", "check"],
@@ -53,6 +55,7 @@ pub(super) const ABOUT: About = About {
         "",
     )],
     text: include_str!("axe_agents.md"),
+    ..About::BLANK
 };
 
 /// Seconds for key files that do not answer.

@@ -6,7 +6,9 @@
 use crate::agent::gc;
 use crate::agent::record::{Recorder, Tally, begun};
 use crate::agent::tree::Scope;
-use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Words, flag, seconds, value};
+use crate::base::cli::{
+    self, About, Args, Completes, Context, ExitCode, Progress, Words, flag, seconds, value,
+};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::stderr::line;
@@ -27,12 +29,13 @@ pub(super) const ABOUT: About = About {
     flags: &[
         flag("dry-run", "print the analysis, trim nothing"),
         flag("all", "every agent that has memory enabled, one after another"),
-        value("model", "P/M", "use this model for the analysis"),
+        value("model", "P/M", "use this model for the analysis").from("models"),
         flag("no-analysis", "trim without a call, for logs that do not fit any model"),
         AGENTS_DIR,
         seconds("timeout", "the time for the analysis of one agent (default 120)"),
     ],
     words: Words::AtMost(1),
+    completes: Completes::Values("agents"),
     text: include_str!("axe_gc.md"),
     ..About::BLANK
 };

@@ -10,7 +10,9 @@ mod work;
 use crate::agent::log::AgentLog;
 use crate::agent::record::{Recorder, begun};
 use crate::agent::tree::{Providers, Scope, TokenLimit};
-use crate::base::cli::{self, About, Args, Context, Rule, Stdout, Words, count, flag, path, seconds, value};
+use crate::base::cli::{
+    self, About, Args, Completes, Context, Rule, Stdout, Words, count, flag, path, seconds, value,
+};
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::config::agent::{AgentName, Memory, with_agents_dir};
@@ -38,13 +40,14 @@ pub(super) const ABOUT: About = About {
         MODEL,
         SET,
         SKILL,
-        value("schema", "FILE", "each answer must be JSON that this JSON Schema accepts"),
+        value("schema", "FILE", "each answer must be JSON that this JSON Schema accepts").from_files(),
         WORKDIR,
         seconds("timeout", "limit for one line (default 120)"),
         AGENTS_DIR,
         flag("dry-run", "count lines and tokens, call nothing"),
     ],
     words: Words::Needed(1, "agent name is required", "see them with: axe agents list"),
+    completes: Completes::Values("agents"),
     rules: &[Rule::Needs(
         &["--keep-errors"],
         &["--resume"],

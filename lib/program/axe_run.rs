@@ -14,8 +14,8 @@ use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::agent::turn_file::{Continued, RunStart, TurnFile};
 use crate::base::cli::{
-    self, About, Args, Context, Flag, Progress, Reporter, Rule, Stdout, Words, count, flag, path, seconds,
-    value,
+    self, About, Args, Completes, Context, Flag, Progress, Reporter, Rule, Stdout, Words, count, flag, path,
+    seconds, value,
 };
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
@@ -41,11 +41,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 // What programs that run an agent have in common.
-pub(super) const MODEL: Flag = value("model", "P/M", "use this model instead of the agent's");
+pub(super) const MODEL: Flag = value("model", "P/M", "use this model instead of the agent's").from("models");
 pub(super) const SET: Flag =
     value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable");
-pub(super) const SKILL: Flag = value("skill", "PATH", "use this skill instead of the agent's");
-pub(super) const WORKDIR: Flag = value("workdir", "DIR", "look for files and run commands in DIR");
+pub(super) const SKILL: Flag = value("skill", "PATH", "use this skill instead of the agent's").from_files();
+pub(super) const WORKDIR: Flag =
+    value("workdir", "DIR", "look for files and run commands in DIR").from_files();
 pub(super) const AGENTS_DIR: Flag = path("agents-dir", "DIR", "look for agents in DIR first");
 /// Keeps secrets out of the ledger.
 pub(super) const CLEAN: Clean = |text| Redactor::default().cleaned(text);
@@ -58,13 +59,13 @@ pub(super) const ABOUT: About = About {
     usage: &["axe-run [OPTIONS] [AGENT] [< CONTEXT]", "axe-run [OPTIONS] --continue RUN"],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
-        value("attach", "FILE", "show an image or a PDF; - is stdin; repeatable"),
+        value("attach", "FILE", "show an image or a PDF; - is stdin; repeatable").from_files(),
         value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("continue", "RUN", "go on with a run that failed after calls of tools"),
         MODEL,
         SET,
         SKILL,
-        value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts"),
+        value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts").from_files(),
         WORKDIR,
         seconds("timeout", "limit for stdin, calls and sub-agents (default 120)"),
         count("max-tokens-total", "limit for the tokens of all calls; exit 4 before the next one"),
@@ -80,6 +81,7 @@ pub(super) const ABOUT: About = About {
         flag("verbose", "describe every step on stderr").short('v'),
     ],
     words: Words::AtMost(usize::MAX),
+    completes: Completes::Values("agents"),
     rules: &[
         Rule::Apart("--skip-empty", &["--no-stdin"], ""),
         Rule::Apart("--continue", CONTINUED_AS_IT_WAS, "the run goes on as it began"),

@@ -28,7 +28,7 @@ pub(super) const ABOUT: About = About {
         "axe-runs --trim WHEN",
     ],
     flags: &[
-        value("agent", "NAME", "only runs of this agent"),
+        value("agent", "NAME", "only runs of this agent").from("agents"),
         value("since", "WHEN", "only runs since 7d (days; h, m, w), or since 2026-02-28"),
         flag("failed", "only runs with another exit code than 0"),
         count("limit", "only the newest N runs"),

@@ -7,6 +7,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::{self, is_program, on_path};
 use crate::base::text::did_you_mean;
+use crate::program::values::{self, ValueKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -20,8 +21,8 @@ pub struct Family {
     pub(super) manuals: &'static [Manual],
     /// The pages of the other family; `help` finds them too.
     pub(super) other_manuals: &'static [Manual],
-    /// Aliases of commands: `("generate-agents-md", "agents-md")`.
-    pub(super) aliases: &'static [(&'static str, &'static str)],
+    /// What `completions` prints for a shell's completion, besides the scripts.
+    pub(super) values: &'static [ValueKind],
 }
 
 /// The commands that are not separate programs.
@@ -38,6 +39,13 @@ impl Family {
             (_, Some(shell)) => Ok(Some(shell)),
             _ => Err(Error::usage(format!("unknown form \"{form}\"")).hint("use man, bash, zsh or fish")),
         })?;
+        if let ["completions", kind, beginning @ ..] = &args.words()[..]
+            && let Some(kind) = self.values.iter().find(|known| known.name == *kind)
+            && beginning.len() < 2
+        {
+            let beginning = beginning.first().copied().unwrap_or_default();
+            return values::print(kind, beginning, cx).map(|()| ExitCode::SUCCESS);
+        }
         let text = match (form, &args.words()[..]) {
             (Some(form), []) => self.generate(form, None)?,
             (Some(form), [program]) => self.generate(form, Some(program))?,
@@ -49,7 +57,7 @@ impl Family {
             (None, ["version"]) => format!("{} version {VERSION}\n", self.about.name),
             (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
             (None, ["completions", shell]) => match completer(shell) {
-                Some(complete) => complete(self.programs),
+                Some(complete) => complete(self.programs, self.programs),
                 None => {
                     let error = Error::usage(format!("unknown shell \"{shell}\""));
                     return Err(error.hint("use bash, zsh or fish"));
@@ -77,7 +85,7 @@ impl Family {
         let about = about.transpose()?;
         let programs = about.as_ref().map_or(self.programs, std::slice::from_ref);
         if let Some(complete) = shell {
-            return Ok(complete(programs));
+            return Ok(complete(programs, self.programs));
         }
         let mut pages: String = programs.iter().map(|about| man_page(about, VERSION)).collect();
         if name.is_none() {
@@ -121,7 +129,7 @@ impl Family {
     }
 
     fn without_alias<'a>(&self, name: &'a str) -> &'a str {
-        self.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real)
+        self.about.aliases.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, real)| real)
     }
 
     /// The program of a command.
@@ -133,17 +141,23 @@ impl Family {
     fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {
             let name = command.to_string_lossy();
-            let near = did_you_mean(&name, self.about.commands.iter().map(|(name, _)| *name));
+            let names = self.about.commands.iter().chain(self.about.aliases).map(|(name, _)| *name);
+            let near = did_you_mean(&name, names);
             Error::usage(format!("unknown command \"{}\"", name.escape_debug()))
                 .hint(near.unwrap_or_else(|| format!("see them with: {} help", self.about.name)))
         };
-        let mut file = OsString::from(format!("{}-", self.about.name));
-        file.push(command.to_str().map_or(command, |name| self.without_alias(name).as_ref()));
-        file.push(std::env::consts::EXE_SUFFIX);
-        if command.is_empty() || Path::new(&file).components().count() != 1 {
+        let file = |command: &OsStr| {
+            let mut file = OsString::from(format!("{}-", self.about.name));
+            file.push(command);
+            file.push(std::env::consts::EXE_SUFFIX);
+            file
+        };
+        if command.is_empty() || Path::new(&file(command)).components().count() != 1 {
             return Err(unknown());
         }
-        let program = find(&file, env).ok_or_else(unknown)?;
+        // A program that a person named so is theirs.
+        let of_alias = || find(&file(self.without_alias(command.to_str()?).as_ref()), env);
+        let program = find(&file(command), env).or_else(of_alias).ok_or_else(unknown)?;
         become_program(lookup::command(&program).args(arguments))
             .map_err(|e| Error::io(format!("cannot run \"{}\": {e}", program.display())))
     }

@@ -6,9 +6,9 @@ use crate::base::lookup;
 use crate::program::family::{Family, OWN};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
-    memory_doctor, memory_import, memory_install_cron, memory_install_hooks, memory_list, memory_mcp,
-    memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_status, memory_sync,
-    memory_uninstall_cron, memory_uninstall_hooks, memory_update,
+    memory_doctor, memory_edit, memory_import, memory_install_cron, memory_install_hooks, memory_list,
+    memory_mcp, memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_status,
+    memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update, values,
 };
 
 const ABOUT: About = About {
@@ -27,6 +27,7 @@ const ABOUT: About = About {
         ("recall", "print what a session here should know"),
         ("mcp", "serve the notes to an MCP client"),
         ("update", "change a note"),
+        ("edit", "change a note in your editor"),
         ("remove", "move notes to the archive, or delete them"),
         ("review", "accept or reject changes that wait for you"),
         ("sync", "share the notes with your other machines"),
@@ -39,6 +40,14 @@ const ABOUT: About = About {
         ("completions", "print completions for bash, zsh or fish"),
         ("help", "print the help of a command, or a manual"),
         ("version", "print the version"),
+    ],
+    aliases: &[
+        ("add", "capture"),
+        ("ls", "list"),
+        ("search", "list"),
+        ("show", "read"),
+        ("rm", "remove"),
+        ("generate-agents-md", "agents-md"),
     ],
     flags: &[value("generate", "FORM", "print a man page, or completions, of PROGRAM (default: all)")],
     words: Words::Program(OWN),
@@ -62,6 +71,7 @@ const FAMILY: Family = Family {
         &memory_page::ABOUT,
         &memory_mcp::ABOUT,
         &memory_update::ABOUT,
+        &memory_edit::ABOUT,
         &memory_remove::ABOUT,
         &memory_review::ABOUT,
         &memory_sync::ABOUT,
@@ -74,7 +84,7 @@ const FAMILY: Family = Family {
     ],
     manuals: manuals::MEMORY,
     other_manuals: manuals::AXE,
-    aliases: &[("generate-agents-md", "agents-md")],
+    values: values::MEMORY,
 };
 
 pub fn main() -> ExitCode {

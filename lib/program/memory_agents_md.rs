@@ -27,7 +27,7 @@ pub(super) const ABOUT: About = About {
     flags: &[
         path("target", "FILE", "this file, not the configured ones; repeatable"),
         flag("project", "AGENTS.md of the current repository, with its notes"),
-        value("repo", "R", "the notes of repository R (. is the current one)"),
+        value("repo", "R", "the notes of repository R (. is the current one)").from("repositories"),
         flag("stdout", "print the section, write no file"),
         flag("check", "write nothing; exit 1 if a file is stale"),
         flag("json", "one JSON object a file"),

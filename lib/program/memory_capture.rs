@@ -51,10 +51,10 @@ pub(super) const ABOUT: About = About {
     flags: &[
         value("title", "T", "the note's title, one line"),
         value("body", "B", "the note's text; \"-\" reads it from stdin"),
-        value("tags", "a,b", "tags: topic__x or area__x; a plain x means topic__x"),
+        value("tags", "a,b", "tags: topic__x or area__x; a plain x means topic__x").from("tags"),
         value("scope", "S", "global (default), or repo: only for the current repository"),
         flag("direct", "write the note at once, without the queue"),
-        value("harness", "H", "the program that the session or note comes from"),
+        value("harness", "H", "the program that the session or note comes from").from("harnesses"),
         value("thread-id", "ID", "the session's id"),
         flag("entry", "read a queue entry (JSON, version 1) from stdin"),
         value("past", "PERIOD", "queue the sessions of this period: 30d, 12h, 2w or all"),

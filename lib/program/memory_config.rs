@@ -38,6 +38,7 @@ pub(super) const ABOUT: About = About {
         Rule::Needs(&["--yes", "--timers"], &["init"], "is only for init", ""),
     ],
     text: include_str!("memory_config.md"),
+    ..About::BLANK
 };
 
 pub fn main() -> ExitCode {

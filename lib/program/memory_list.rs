@@ -3,16 +3,17 @@
 mod dot;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Search, Table, count, flag, one_of,
-    value,
+    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Search, Table, Words, count, flag,
+    one_of, value,
 };
 use crate::base::error::{Error, Result};
-use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::counted;
 use crate::memory::search::{Found, Query, Wanted};
-use crate::memory::service::{Filter, belongs_to};
-use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, named_repo, wanted_tag};
+use crate::memory::service::{Filter, shown_in};
+use crate::program::notes::{
+    CONFIG, Listed, SCOPE, STATUS, Store, TIER, named_repo, repository_here, wanted_tag,
+};
 use crate::program::screen::present;
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
@@ -25,14 +26,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) const ABOUT: About = About {
     name: "memory-list",
     caption: "list notes, or search them",
-    usage: &["memory-list [--query WORDS] [--limit N] [FILTERS] [--sort KEY] [--json]"],
+    usage: &["memory-list [WORDS…] [--limit N] [FILTERS] [--sort KEY] [--json]"],
     flags: &[
-        value("query", "WORDS", "only notes that match, best first"),
+        value("query", "WORDS", "only notes that match, best first; as WORDS"),
         STATUS,
         TIER,
-        value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable"),
+        value("tag", "T", "topic__x, area__x, or x for topic__x; repeatable").from("tags"),
         SCOPE,
-        value("repo", "R", "only notes of this repository (host/owner/name; . for the current)"),
+        value("repo", "R", "only notes of this repository (host/owner/name; . for the current)")
+            .from("repositories"),
         flag("all", "notes of every repository, not only of the current one"),
         flag("pinned", "only pinned notes"),
         one_of(
@@ -49,7 +51,9 @@ pub(super) const ABOUT: About = About {
         flag("json", "one JSON object a line"),
         CONFIG,
     ],
+    words: Words::AtMost(usize::MAX),
     rules: &[
+        Rule::Apart("--query", &["WORDS"], "WORDS are a query, too"),
         Rule::Apart("--links", &["--json"], ""),
         Rule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository"),
     ],
@@ -93,13 +97,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         over_on: args.has("expired").then_some(today),
     };
     let is_narrow = !args.has("all") && filter.repo.is_none();
-    let dir = cx.env.current_dir().ok().filter(|_| is_narrow);
-    let here = dir.and_then(|dir| repository::of(&dir)).map(|here| here.name);
+    let here = if is_narrow { repository_here(cx) } else { None };
     let view = ListedNotes { filter, here, elsewhere: AtomicUsize::new(0) };
-    let query = args.parsed("query", |words| match words.trim() {
-        "" => Err(Error::usage("option \"--query\" is empty").hint("without it, all notes are listed")),
-        _ => Ok(words),
-    })?;
+    let query = query(args)?;
+    let query = query.as_deref();
     let place = if args.has("archived") { Place::Archive } else { Place::Topics };
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
     let rows = match query {
@@ -140,11 +141,25 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     Ok(())
 }
 
+/// What is searched for: the words, or the value of --query.
+fn query(args: &Args) -> Result<Option<String>> {
+    let words = args.words();
+    let query =
+        args.text("query").map(str::to_owned).or_else(|| (!words.is_empty()).then(|| words.join(" ")));
+    match query.as_deref().map(str::trim) {
+        Some("") => Err(Error::usage("the query is empty").hint("without one, all notes are listed")),
+        _ => Ok(query),
+    }
+}
+
 /// What a person may want to look at besides.
 fn hints(elsewhere: usize, is_counted: bool, is_empty: bool, waiting: usize, cx: &Context) {
     let is_table = cx.stdout.is_terminal();
     if cx.json || !is_table && !is_empty {
         return;
+    }
+    if is_table && is_empty {
+        stderr::line("no note was found");
     }
     if elsewhere > 0 {
         let (one, many) = ("note of another repository is", "notes of other repositories are");
@@ -172,7 +187,7 @@ impl ListedNotes {
             return false;
         }
         let Some(here) = &self.here else { return true };
-        let is_here = meta.scope == Scope::Global || belongs_to(meta, here);
+        let is_here = shown_in(meta, here);
         if !is_here {
             self.elsewhere.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,6 +1,6 @@
 //! `memory-read`: print notes and count each read. Defrag moves notes that are read often into AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Paint, flag};
+use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Meaning, Paint, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::disarmed;
 use crate::base::text::fences::{Fence, fence};
@@ -19,6 +19,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: up_to_ids(usize::MAX),
+    completes: Completes::Values("notes"),
     text: include_str!("memory_read.md"),
     ..About::BLANK
 };
@@ -30,7 +31,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
-    let ids = ids(args, cx)?;
+    let ids = ids(args, &store, cx)?;
     let is_counted = !args.has("no-count");
     let mut is_first = true;
     let mut shown = String::new();

@@ -33,10 +33,10 @@ pub(super) const ABOUT: About = About {
         "memory-recall --harness H < HOOK",
     ],
     flags: &[
-        value("repo", "R", "for this repository (host/owner/name), not the current one"),
+        value("repo", "R", "for this repository (host/owner/name), not the current one").from("repositories"),
         count("limit", "with WORDS: at most N notes (default 5)"),
         count("tokens", "at most N tokens, four bytes each"),
-        value("harness", "H", "answer a hook of this program: its JSON is on stdin"),
+        value("harness", "H", "answer a hook of this program: its JSON is on stdin").from("harnesses"),
         flag("json", "JSON: the section, or one note a line"),
         CONFIG,
     ],

@@ -1,10 +1,11 @@
 //! `memory-remove`: move notes to the archive, or delete them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Rule, Words, flag, path};
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
 use crate::memory::checkouts::{is_below, is_from};
 use crate::memory::defrag::applied::forget;
+use crate::program::edited;
 use crate::program::notes::{CONFIG, NO_ID, Store, ids, print_note};
 use crate::program::person::{self, author_of, only_a_person};
 use crate::store::entry::{EntryId, Kept, Source};
@@ -25,6 +26,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),
+    completes: Completes::Values("notes"),
     rules: &[
         Rule::Apart("--from", &["WORDS"], "it finds the notes by itself"),
         Rule::Apart("--from", &["--purge"], "notes go to the archive first"),
@@ -52,7 +54,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return Err(Error::usage(NO_ID.0).hint(NO_ID.1));
     }
     let store = Store::open(args, cx)?;
-    let ids = ids(args, cx)?;
+    let ids = ids(args, &store, cx)?;
     let is_purged = args.has("purge");
     let author = author_of(is_purged.then_some(person::DELETE), &ids, &store, cx)?;
     if is_purged {
@@ -74,7 +76,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     }
     match is_purged {
-        true => store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author)),
+        true => {
+            edited::forget(&store.root, &ids)?;
+            store.change(&ids, "delete", true, cx, |id| store.service.purge(id, &author))
+        }
         false => store.change(&ids, "archive", true, cx, |id| store.service.remove(id, &author)),
     }
 }

@@ -2,15 +2,14 @@
 
 use crate::base::ago::ago;
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Paint, Table, Words, flag, value,
+    self, About, Args, Cell, Column, Completes, Context, ExitCode, Meaning, Paint, Table, Words, flag, value,
 };
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::text::{counted, disarmed, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
 use crate::memory::section::{self, Which};
-use crate::program::editor::edit;
+use crate::program::edited::EditedText;
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
 use crate::program::screen::{is_paged, present};
@@ -31,13 +30,18 @@ pub(super) const ABOUT: About = About {
         "memory-review --reject-session THREAD_ID [--json]",
     ],
     flags: &[
-        value("accept", "ID…", "make these changes; - reads ids from stdin").up_to(usize::MAX),
-        value("reject", "ID…", "drop these changes; - reads ids from stdin").up_to(usize::MAX),
+        value("accept", "ID…", "make these changes; - reads ids from stdin")
+            .up_to(usize::MAX)
+            .from("changes"),
+        value("reject", "ID…", "drop these changes; - reads ids from stdin")
+            .up_to(usize::MAX)
+            .from("changes"),
         value("reject-session", "THREAD_ID", "drop all changes of a session"),
         flag("json", "one JSON object a line"),
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),
+    completes: Completes::Values("changes"),
     text: include_str!("memory_review.md"),
     ..About::BLANK
 };
@@ -46,8 +50,6 @@ pub(super) const ABOUT: About = About {
 const DECISIONS: [&str; 3] = ["accept", "reject", "reject-session"];
 /// The longest quote that is shown, in characters.
 const QUOTE: usize = 1000;
-/// The largest text that an editor may leave, in bytes.
-const EDITED: u64 = 1 << 20;
 /// So many decisions are one change of the store.
 const AT_ONCE: usize = 100;
 
@@ -209,7 +211,7 @@ impl Review<'_> {
             let named = match (*flag, *word) {
                 ("reject-session", session) => self.ids_of_session(session)?,
                 (_, "-") => CHANGES.ids_on_stdin(parse_id, cx)?,
-                (_, word) => vec![parse_id(word)?],
+                (_, word) => vec![self.store.service.named_change(word)?],
             };
             let is_accepted = *flag == "accept";
             all.extend(named.into_iter().map(|id| Decision { is_accepted, ..rejection(id) }));
@@ -373,24 +375,25 @@ impl Review<'_> {
             cx.stdout.line("it brings no text that could be edited")?;
             return Ok(false);
         };
-        let dir = self.store.root.state();
-        let path = dir.join(format!("{}.md", proposal.id));
-        file::make_private_dir(&dir)?;
-        file::install(&path, &before, 0o600)?;
+        let id = proposal.note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
+        let text = EditedText::of(&self.store.root, &id, before);
         cx.stdout.flush()?;
-        let after = edit(&path, &cx.env).and_then(|_| Ok(file::read(&path, EDITED)?));
-        file::remove(&path)?;
-        let set = match after {
-            Ok(after) if after == before => {
+        let set = match text.edit(&cx.env) {
+            Ok(None) => {
                 cx.stdout.line("nothing was changed")?;
                 return Ok(false);
             }
-            after => after.and_then(|after| self.store.service.set_draft(&proposal.id, after)),
+            Ok(Some(after)) => self.store.service.set_draft(&proposal.id, after),
+            Err(error) => Err(error),
         };
-        if let Err(error) = &set {
-            cx.stdout.line(&disarmed(&format!("the text is left as it was: {}", error.line())))?;
+        match set {
+            Ok(()) => text.done().map(|()| true),
+            Err(error) => {
+                let error = text.keep(error, "; [e] opens it again").line();
+                cx.stdout.line(&disarmed(&format!("the text is left as it was: {error}")))?;
+                Ok(false)
+            }
         }
-        Ok(set.is_ok())
     }
 }
 

@@ -1,6 +1,8 @@
 //! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Reporter, Rule, flag, path as file, value};
+use crate::base::cli::{
+    self, About, Args, Completes, Context, ExitCode, Reporter, Rule, flag, path as file, value,
+};
 use crate::base::error::{Error, Result};
 use crate::base::glob;
 use crate::base::text::{one_line, visible};
@@ -22,7 +24,7 @@ pub(super) const ABOUT: About = About {
         value("title", "TITLE", "a new title; the file is renamed to match"),
         value("summary", "TEXT", "one line, shown where the note itself is not"),
         file("body", "FILE", "a new text, from FILE or from stdin (-)"),
-        value("tag", "+T|-T", "add or remove a tag; repeatable"),
+        value("tag", "+T|-T", "add or remove a tag; repeatable").from("tag-changes"),
         value("path", "+GLOB|-GLOB", "add or remove files that it is about; repeatable"),
         STATUS,
         TIER,
@@ -34,6 +36,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: up_to_ids(1),
+    completes: Completes::Values("notes"),
     rules: &[Rule::AtMostOne(&["--pin", "--unpin"])],
     text: include_str!("memory_update.md"),
     ..About::BLANK
@@ -57,7 +60,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         only_a_person(person::PIN, cx)?;
     }
     let store = Store::open(args, cx)?;
-    let ids = ids(args, cx)?;
+    let ids = ids(args, &store, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
     if let Some(Some(day)) = patch.until.filter(|day| day.is_some_and(|day| day < cx.env.today())) {
         cx.reporter
@@ -74,14 +77,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             *text = visible(text).into_owned();
         }
     }
-    redact(&mut patch, &store.config.redact, &cx.reporter)?;
+    redact(&mut patch, &store.config.redact, |flag| format!("option \"--{flag}\""), &cx.reporter)?;
     store.change(&ids, "update", true, cx, |id| store.service.update_meta(id, &patch, &author))
 }
 
 /// What the flags change, but for the body.
 fn patch(args: &Args) -> Result<Patch> {
     let mut patch = Patch {
-        title: args.parsed("title", title)?,
+        title: args.parsed("title", |title| title_that_fits("option \"--title\"", title))?,
         summary: args.text("summary").map(str::to_owned),
         status: args.text("status").and_then(Status::parse),
         tier: args.text("tier").and_then(Tier::parse),
@@ -106,11 +109,12 @@ fn patch(args: &Args) -> Result<Patch> {
     Ok(patch)
 }
 
-fn title(title: &str) -> Result<String> {
+/// `of`: what holds it, as in the message.
+pub(super) fn title_that_fits(of: &str, title: &str) -> Result<String> {
     match (title.trim(), title.len()) {
-        ("", _) => Err(Error::usage("option \"--title\" is empty")),
+        ("", _) => Err(Error::usage(format!("{of} is empty"))),
         (_, bytes) if bytes > TITLE_CAP => {
-            Err(Error::usage(format!("option \"--title\" has {bytes} bytes; at most {TITLE_CAP} are taken")))
+            Err(Error::usage(format!("{of} has {bytes} bytes; at most {TITLE_CAP} are taken")))
         }
         _ => Ok(title.to_owned()),
     }
@@ -162,7 +166,13 @@ fn signed<'a>(flag: &str, word: &'a str) -> Result<(char, &'a str)> {
     })
 }
 
-fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<()> {
+/// Replaces what looks like a secret. `of`: what holds a field, as in the warning.
+pub(super) fn redact(
+    patch: &mut Patch,
+    settings: &Redact,
+    of: impl Fn(&str) -> String,
+    reporter: &Reporter,
+) -> Result<()> {
     let redactor = Redactor::of(settings)?;
     let whole = patch.add_tags.len();
     // A mark is no tag.
@@ -170,15 +180,14 @@ fn redact(patch: &mut Patch, settings: &Redact, reporter: &Reporter) -> Result<(
     // Nor a path.
     patch.add_paths.retain(|path| redactor.cleaned(path) == *path);
     if patch.add_tags.len() < whole {
-        reporter.warn("option \"--tag\": a tag that looks like a secret is left out");
+        reporter.warn(&format!("{}: a tag that looks like a secret is left out", of("tag")));
     }
-    let texts =
-        [("--title", &mut patch.title), ("--summary", &mut patch.summary), ("--body", &mut patch.body)];
-    for (flag, text) in texts {
+    let texts = [("title", &mut patch.title), ("summary", &mut patch.summary), ("body", &mut patch.body)];
+    for (field, text) in texts {
         let Some(text) = text else { continue };
         let clean = redactor.cleaned(text);
         if clean != *text {
-            reporter.warn(&format!("option \"{flag}\": what looks like a secret was replaced by a mark"));
+            reporter.warn(&format!("{}: what looks like a secret was replaced by a mark", of(field)));
             *text = clean;
         }
     }

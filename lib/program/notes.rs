@@ -43,7 +43,12 @@ pub struct Store {
 
 impl Store {
     pub(super) fn open(args: &Args, cx: &Context) -> Result<Store> {
-        let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
+        Store::of(args.path("config"), cx)
+    }
+
+    /// The store of a configuration file, or of the one that is in use.
+    pub(super) fn of(config: Option<&Path>, cx: &Context) -> Result<Store> {
+        let config = memory::load(config, &cx.env, &cx.reporter)?;
         let root = Root::open(&config.storage.root)?;
         let service = NoteService::new(Topics::at(&root), cx.env.now(), cx.env.today());
         Ok(Store { config, root, service })
@@ -247,13 +252,13 @@ pub(super) const fn up_to_ids(most: usize) -> Words {
     Words::Needed(most, NO_ID.0, NO_ID.1)
 }
 
-/// The notes that they name. `-` stands for those on stdin.
-pub(super) fn ids(args: &Args, cx: &Context) -> Result<Vec<EntryId>> {
+/// The notes that they name, as a person names them. `-` stands for the ids on stdin.
+pub(super) fn ids(args: &Args, store: &Store, cx: &Context) -> Result<Vec<EntryId>> {
     let mut ids = Vec::new();
     for word in args.words() {
         match word {
             "-" => ids.extend(ids_on_stdin(cx)?),
-            word => ids.push(parse_id(word)?),
+            word => ids.push(store.service.named(word)?),
         }
     }
     Ok(ids)
@@ -387,6 +392,11 @@ pub(super) fn repository_name(text: &str) -> Option<String> {
 /// The name of the place here; `None` if the current directory is gone.
 pub(super) fn current_repo(env: &Env) -> Result<Option<String>> {
     Ok(repository::place_of(&env.current_dir()?).map(|place| place.name))
+}
+
+/// The name of the current directory's repository, if it is in one.
+pub(super) fn repository_here(cx: &Context) -> Option<String> {
+    repository::of(&cx.env.current_dir().ok()?).map(|here| here.name)
 }
 
 /// The current directory's repository; without one, the directory itself.

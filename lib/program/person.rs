@@ -23,6 +23,7 @@ pub(super) const PATIENCE: u64 = 5 * 60;
 pub(super) const CONFIGURE: &str = "write a configuration";
 pub(super) const ACCEPT: &str = "accept what an MCP server offers";
 pub(super) const DECIDE: &str = "accept or reject a change";
+pub(super) const EDIT: &str = "edit a note";
 pub(super) const PIN: &str = "pin or unpin a note";
 pub(super) const TIER: &str = "change the tier of a note that is theirs";
 pub(super) const DELETE: &str = "delete a note that is theirs";
@@ -86,8 +87,8 @@ mod tests {
             page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
         let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
         let acts = [
-            CONFIGURE, ACCEPT, DECIDE, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET, IMPORT,
-            HOOKS, TIMERS,
+            CONFIGURE, ACCEPT, DECIDE, EDIT, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET,
+            IMPORT, HOOKS, TIMERS,
         ];
         assert_eq!(listed, acts);
     }

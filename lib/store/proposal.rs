@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The largest file that is read, in bytes: the largest note, with every character escaped.
 const CAP: u64 = 8 << 20;
-const PREFIX: &str = "p__";
+pub const PREFIX: &str = "p__";
 /// What stands in the place of a harness where a change comes from a remote that others can write to.
 pub const REMOTE: &str = "remote";
 /// Where they are, below the store.
@@ -37,6 +37,11 @@ impl ProposalId {
     /// Made as [`EntryId::make`] makes the id of a note, from the title of the note that is proposed or changed.
     pub fn make(title: &str, created_at_ms: i64, is_taken: impl Fn(&ProposalId) -> bool) -> ProposalId {
         ProposalId(EntryId::make(title, created_at_ms, |id| is_taken(&ProposalId(id.clone()))))
+    }
+
+    /// Without `p__`.
+    pub fn digits(&self) -> &str {
+        self.0.digits()
     }
 
     /// The path of its file, below the store.

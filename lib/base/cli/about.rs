@@ -1,6 +1,6 @@
 //! A program's help, in one place: `--help`, the man page and the completions are made from its `About`.
 
-use crate::base::cli::flag::{Flag, Rule, Words, flag, one_of};
+use crate::base::cli::flag::{Completes, Flag, Rule, Words, flag, one_of};
 use crate::base::text::wrap;
 use std::fmt::Write;
 
@@ -13,8 +13,12 @@ pub struct About {
     /// One line for each form.
     pub usage: &'static [&'static str],
     pub commands: &'static [Command],
+    /// Other names of commands: `("ls", "list")`.
+    pub aliases: &'static [(&'static str, &'static str)],
     pub flags: &'static [Flag],
     pub words: Words,
+    /// What a shell offers for words, behind a command if there are commands.
+    pub completes: Completes,
     pub rules: &'static [Rule],
     /// Paragraphs, separated by blank lines; lines that begin with four spaces are verbatim. From the first `## HEADING`
     /// on it is for the man page alone, in the form of [`crate::base::cli::Manual::text`].
@@ -40,8 +44,10 @@ impl About {
         caption: "",
         usage: &[],
         commands: &[],
+        aliases: &[],
         flags: &[],
         words: Words::AtMost(0),
+        completes: Completes::Nothing,
         rules: &[],
         text: "",
     };
@@ -61,6 +67,19 @@ impl About {
         (help.trim_end(), sections)
     }
 
+    /// The other names of a command.
+    pub(super) fn aliases_of<'a>(&'a self, command: &'a str) -> impl Iterator<Item = &'a str> {
+        self.aliases.iter().filter(move |(_, name)| *name == command).map(|(alias, _)| *alias)
+    }
+
+    /// `print notes (also: show)`
+    pub(super) fn with_aliases(&self, command: &str, help: &str) -> String {
+        match &self.aliases_of(command).collect::<Vec<_>>()[..] {
+            [] => help.to_owned(),
+            aliases => format!("{help} (also: {})", aliases.join(", ")),
+        }
+    }
+
     /// What `--help` prints: at most 40 lines of 79 columns (a test checks this).
     pub fn help(&self) -> String {
         let mut out = format!("{} - {}\n\n", self.name, self.caption);
@@ -69,10 +88,13 @@ impl About {
         }
         if !self.commands.is_empty() {
             out.push('\n');
-            table(&mut out, self.commands.iter().map(|(name, help)| ((*name).to_owned(), *help)));
+            table(
+                &mut out,
+                self.commands.iter().map(|(name, help)| ((*name).to_owned(), self.with_aliases(name, help))),
+            );
         }
         out.push('\n');
-        table(&mut out, self.all_flags().map(|flag| (flag.spelling(), flag.help)));
+        table(&mut out, self.all_flags().map(|flag| (flag.spelling(), flag.help.to_owned())));
         for paragraph in self.texts().0.split("\n\n") {
             out.push('\n');
             if is_verbatim(paragraph) {
@@ -92,11 +114,11 @@ pub(super) fn is_verbatim(paragraph: &str) -> bool {
     paragraph.lines().filter(|line| !line.is_empty()).all(|line| line.starts_with("    "))
 }
 
-fn table<'a>(out: &mut String, rows: impl Iterator<Item = (String, &'a str)>) {
+fn table(out: &mut String, rows: impl Iterator<Item = (String, String)>) {
     let rows: Vec<_> = rows.collect();
     let left = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     for (name, help) in rows {
-        for (n, line) in wrap(help, WIDTH - left - 4).iter().enumerate() {
+        for (n, line) in wrap(&help, WIDTH - left - 4).iter().enumerate() {
             let _ = writeln!(out, "  {:left$}  {line}", if n == 0 { name.as_str() } else { "" });
         }
     }

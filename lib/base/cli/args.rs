@@ -4,7 +4,7 @@ use crate::base::cli::about::About;
 use crate::base::cli::flag::{Flag, FlagValue, Rule, Words};
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::error::{Error, Result};
-use crate::base::text::did_you_mean;
+use crate::base::text::nearest;
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -63,10 +63,9 @@ impl Args {
             Some(Arg::Short(short)) => format!("-{short}"),
         };
         let Some(flag) = self.about.all_flags().find(|flag| flag.is_spelled(&spelled)) else {
-            let flags: Vec<String> = self.about.all_flags().map(|flag| format!("--{}", flag.long)).collect();
-            let near = did_you_mean(&spelled, flags.iter().map(String::as_str));
-            let error = Error::usage(format!("unknown option \"{spelled}\""));
-            return Err(error.hint(near.unwrap_or("see --help".to_owned())));
+            let near = nearest(spelled.trim_start_matches('-'), self.about.all_flags().map(|flag| flag.long));
+            let hint = near.map_or("see --help".to_owned(), |long| format!("did you mean \"--{long}\"?"));
+            return Err(Error::usage(format!("unknown option \"{spelled}\"")).hint(hint));
         };
         let value = match flag.kind {
             FlagValue::Switch => OsString::new(),

@@ -1,10 +1,14 @@
-//! Shell completions, from the same tables as `--help`: commands and flags of every program.
+//! Shell completions, from the same tables as `--help`: commands, flags, and values where the table says what completes them.
+//!
+//! A script holds what does not change. The values come from the program: `memory completions notes` prints those that begin
+//! as the word that is typed.
 
 use crate::base::cli::about::About;
+use crate::base::cli::flag::{Completes, Flag};
 use std::fmt::Write;
 
-/// Makes a script that completes programs.
-pub type Completer = fn(&[&About]) -> String;
+/// Makes a script that completes programs. That of a dispatcher completes all programs of its `family` behind its own name.
+pub type Completer = fn(programs: &[&About], family: &[&About]) -> String;
 
 /// The completer for a shell.
 pub fn completer(shell: &str) -> Option<Completer> {
@@ -16,113 +20,175 @@ pub fn completer(shell: &str) -> Option<Completer> {
     }
 }
 
-fn bash(programs: &[&About]) -> String {
-    let mut out = String::new();
-    for about in programs {
-        let function = function_name(about);
-        let words: Vec<String> = about
-            .commands
-            .iter()
-            .map(|(name, _)| (*name).to_owned())
-            .chain(about.all_flags().map(|flag| format!("--{}", flag.long)))
-            .chain(about.all_flags().filter_map(|flag| flag.short).map(|short| format!("-{short}")))
-            .collect();
-        // A dispatcher's commands are completed like the programs that they run.
-        let below = match about.name.contains('-') {
-            true => String::new(),
-            false => format!(
-                "    local below=\"{function}_${{COMP_WORDS[1]//-/_}}\"\n    \
-                 if [ \"$COMP_CWORD\" -gt 1 ] && declare -F \"$below\" >/dev/null; then\n        \
-                 \"$below\"\n        return\n    fi\n"
-            ),
+fn bash(programs: &[&About], family: &[&About]) -> String {
+    script(include_str!("completions/bash.sh"), programs, functions(programs, family, bash_function))
+}
+
+fn zsh(programs: &[&About], family: &[&About]) -> String {
+    script(include_str!("completions/zsh.sh"), programs, functions(programs, family, zsh_function))
+}
+
+/// A template with the functions, the names of the programs, and the name of their family.
+fn script(template: &str, programs: &[&About], functions: String) -> String {
+    let names: Vec<&str> = programs.iter().map(|about| about.name).collect();
+    let family = names.first().and_then(|name| name.split('-').next()).unwrap_or_default();
+    let script = template.replace("@NAMES@", &names.join(" ")).replace("@FUNCTIONS@\n", &functions);
+    script.replace("@FAMILY@", family)
+}
+
+/// A function for each program, and for each alias one that calls it.
+fn functions(programs: &[&About], family: &[&About], function: fn(&About) -> String) -> String {
+    let has_dispatcher = programs.iter().any(|about| is_dispatcher(about));
+    let needed = if has_dispatcher { family } else { programs };
+    let mut out: String = needed.iter().map(|about| function(about)).collect();
+    for (alias, command) in needed.iter().flat_map(|about| about.aliases) {
+        let (alias, command) = (function_name(alias), function_name(command));
+        let _ = writeln!(out, "_@FAMILY@{alias}() {{ _@FAMILY@{command} \"$@\"; }}");
+    }
+    out
+}
+
+fn is_dispatcher(about: &About) -> bool {
+    !about.name.contains('-')
+}
+
+/// The call of the helper that offers this.
+fn helper(completes: Completes) -> String {
+    match completes {
+        Completes::Nothing => "__@FAMILY@_nothing".to_owned(),
+        Completes::Files => "__@FAMILY@_files".to_owned(),
+        Completes::Words(words) => format!("__@FAMILY@_words {}", words.join(" ")),
+        Completes::Values(kind) => format!("__@FAMILY@_values {kind}"),
+    }
+}
+
+fn bash_function(about: &About) -> String {
+    let words = |words: &[String]| format!("__@FAMILY@_words {}", words.join(" "));
+    let flags = words(&about.all_flags().flat_map(spellings).collect::<Vec<_>>());
+    let rest = match (about.completes, &names(about)[..]) {
+        // Where nothing else is meant, the flags are shown.
+        (Completes::Nothing, []) => flags.clone(),
+        (completes, []) => helper(completes),
+        (completes, names) => format!(
+            "if __@FAMILY@_first; then __@FAMILY@_words {}; else {}; fi",
+            names.join(" "),
+            helper(completes)
+        ),
+    };
+    let mut out = format!("{}() {{\n", function_name(about.name));
+    if is_dispatcher(about) {
+        out += "    ! __@FAMILY@_below \"$@\" || return 0\n";
+    }
+    out += "    local word option before\n    __@FAMILY@_typed \"$2\"\n    case \"$option\" in\n";
+    for flag in about.all_flags().filter(|flag| !flag.value.is_empty()) {
+        let _ = writeln!(out, "        {}) {} ;;", spellings(flag).join(" | "), helper(flag.completes));
+    }
+    let _ = writeln!(out, "        *) case \"$word\" in -*) {flags} ;; *) {rest} ;; esac ;;\n    esac\n}}");
+    out
+}
+
+fn zsh_function(about: &About) -> String {
+    let mut out = format!("{}() {{\n", function_name(about.name));
+    if is_dispatcher(about) {
+        out += "    ! __@FAMILY@_below || return 0\n";
+    }
+    out += "    _arguments -s";
+    for flag in about.all_flags() {
+        let escaped = |text: &str| text.replace('[', "(").replace(']', ")").replace(':', "\\:");
+        // With a value it may be given again, and the value may follow a sign of equality.
+        let (star, equals, value) = match flag.value {
+            "" => ("", "", String::new()),
+            value => ("*", "=", format!(":{}: {}", escaped(value), helper(flag.completes))),
         };
-        // compgen expands words as the shell would, so only names without special characters are passed.
-        let agents = match about.usage.iter().any(|usage| usage.contains("AGENT")) {
-            true => {
-                "    words=\"$words $(axe-agents list 2>/dev/null | sed -n 's/ - .*//; /^[A-Za-z0-9_.-]*$/p')\"\n"
-            }
-            false => "",
-        };
-        // macOS has bash 3.2, which cannot fill arrays in newer ways.
-        let _ = write!(
-            out,
-            "{function}() {{\n{below}    local words={}\n{agents}    \
-             COMPREPLY=($(compgen -W \"$words\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n}}\n\
-             complete -o default -F {function} {}\n",
-            quote(&words.join(" ")),
-            about.name
-        );
+        for spelling in spellings(flag) {
+            let equals = if spelling.starts_with("--") { equals } else { "" };
+            out += &argument(&format!("{star}{spelling}{equals}[{}]{value}", escaped(flag.help)));
+        }
     }
-    out
+    let names = names(about);
+    if !names.is_empty() {
+        out += &argument(&format!("1:command:({})", names.join(" ")));
+    }
+    out + &argument(&format!("*:word: {}", helper(about.completes))) + "\n}\n"
 }
 
-fn zsh(programs: &[&About]) -> String {
-    let names: Vec<_> = programs.iter().map(|about| about.name).collect();
-    let mut out = format!("#compdef {}\n", names.join(" "));
-    for about in programs {
-        let _ = writeln!(out, "{}() {{\n    _arguments -s \\", function_name(about));
-        for flag in about.all_flags() {
-            let help = flag.help.replace('[', "(").replace(']', ")").replace(':', "\\:");
-            let tail = if flag.value.is_empty() { String::new() } else { format!(":{}:_files", flag.value) };
-            for spelling in
-                flag.short.map(|s| format!("-{s}")).into_iter().chain([format!("--{}", flag.long)])
-            {
-                let _ = writeln!(out, "        {} \\", quote(&format!("{spelling}[{help}]{tail}")));
-            }
-        }
-        let commands: Vec<_> = about.commands.iter().map(|(name, _)| *name).collect();
-        if !commands.is_empty() {
-            let _ = writeln!(out, "        {} \\", quote(&format!("1:command:({})", commands.join(" "))));
-        }
-        out.push_str("        '*:file:_files'\n}\n");
-    }
-    // Read by eval, this registers a function for each program. As a file on fpath, it is called as the function of
-    // the first program, once.
-    for about in programs {
-        let _ = writeln!(out, "compdef {} {}", function_name(about), about.name);
-    }
-    out.push_str("if [ -n \"$service\" ]; then\n    case \"$service\" in\n");
-    for about in programs {
-        let _ = writeln!(out, "        {}) {} \"$@\" ;;", about.name, function_name(about));
-    }
-    out.push_str("    esac\nfi\n");
-    out
+fn argument(text: &str) -> String {
+    format!(" \\\n        '{}'", text.replace('\'', "'\\''"))
 }
 
-fn fish(programs: &[&About]) -> String {
+fn fish(programs: &[&About], family: &[&About]) -> String {
+    let mut lines = String::new();
+    for about in programs {
+        let _ = writeln!(lines, "complete -c {} -f", about.name);
+        lines += &fish_lines(about, about.name, 2, "");
+        for below in family.iter().filter(|below| is_dispatcher(about) && below.name != about.name) {
+            let command = &below.name[about.name.len() + 1..];
+            let names = with_aliases(about, command).collect::<Vec<_>>().join(" ");
+            lines += &fish_lines(below, about.name, 3, &format!("__@FAMILY@_word 2 {names}"));
+        }
+    }
+    script(include_str!("completions/fish.fish"), programs, lines)
+}
+
+/// `first`: where on the command line the program's own first word is. `behind`: the condition under which the program is meant.
+fn fish_lines(about: &About, name: &str, first: usize, behind: &str) -> String {
+    let is_first = format!("__@FAMILY@_word {first}");
     let mut out = String::new();
-    for about in programs {
-        for (command, help) in about.commands {
-            let _ = writeln!(
-                out,
-                "complete -c {} -n __fish_use_subcommand -a {command} -d {}",
-                about.name,
-                quote_fish(help)
-            );
+    let mut add = |condition: &str, what: &str| {
+        let conditions = [behind, condition].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>();
+        let when = match &conditions[..] {
+            [] => String::new(),
+            conditions => format!(" -n {}", quote_fish(&conditions.join("; and "))),
+        };
+        let _ = writeln!(out, "complete -c {name}{when} {what}");
+    };
+    for (command, help) in about.commands {
+        for command in with_aliases(about, command) {
+            add(&is_first, &format!("-a {command} -d {}", quote_fish(help)));
         }
-        for flag in about.all_flags() {
-            let _ = write!(out, "complete -c {} -l {}", about.name, flag.long);
-            if let Some(short) = flag.short {
-                let _ = write!(out, " -s {short}");
-            }
-            if !flag.value.is_empty() {
-                out.push_str(" -r");
-            }
-            let _ = writeln!(out, " -d {}", quote_fish(flag.help));
-        }
+    }
+    if about.completes != Completes::Nothing {
+        let is_later = if about.commands.is_empty() { String::new() } else { format!("not {is_first}") };
+        add(&is_later, &fish_values(about.completes));
+    }
+    // A dispatcher's own flags are before its command.
+    let before = if is_dispatcher(about) { is_first.as_str() } else { "" };
+    for flag in about.all_flags() {
+        let short = flag.short.map(|short| format!("-s {short} ")).unwrap_or_default();
+        let value = if flag.value.is_empty() { String::new() } else { fish_values(flag.completes) };
+        add(before, &format!("{short}-l {} {value} -d {}", flag.long, quote_fish(flag.help)));
     }
     out
 }
 
-fn function_name(about: &About) -> String {
-    format!("_{}", about.name.replace('-', "_"))
-}
-
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+fn fish_values(completes: Completes) -> String {
+    match completes {
+        Completes::Nothing => "-x".to_owned(),
+        Completes::Files => "-r -F".to_owned(),
+        Completes::Words(words) => format!("-x -a {}", quote_fish(&words.join(" "))),
+        Completes::Values(kind) => format!("-x -a '(@FAMILY@ completions {kind} 2>/dev/null)'"),
+    }
 }
 
 /// In fish a backslash escapes inside single quotes too.
 fn quote_fish(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+fn with_aliases<'a>(about: &'a About, command: &'a str) -> impl Iterator<Item = &'a str> {
+    std::iter::once(command).chain(about.aliases_of(command))
+}
+
+/// The names of the commands, and their aliases.
+fn names(about: &About) -> Vec<&str> {
+    about.commands.iter().flat_map(|(name, _)| with_aliases(about, name)).collect()
+}
+
+/// `-p`, `--prompt`
+fn spellings(flag: &Flag) -> Vec<String> {
+    flag.short.map(|short| format!("-{short}")).into_iter().chain([format!("--{}", flag.long)]).collect()
+}
+
+fn function_name(name: &str) -> String {
+    format!("_{}", name.replace('-', "_"))
 }

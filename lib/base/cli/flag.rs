@@ -9,8 +9,20 @@ pub struct Flag {
     pub(super) value: &'static str,
     pub(super) help: &'static str,
     pub(super) kind: FlagValue,
+    /// What completes its value.
+    pub(super) completes: Completes,
     /// How many values belong to it: the words after its value do, too.
     pub(super) most: usize,
+}
+
+/// What a shell's completion offers for a word or a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completes {
+    Nothing,
+    Files,
+    Words(&'static [&'static str]),
+    /// What the family's dispatcher prints for this kind: `memory completions notes`.
+    Values(&'static str),
 }
 
 /// What the value of a flag may be.
@@ -29,7 +41,15 @@ pub enum FlagValue {
 }
 
 pub const fn flag(long: &'static str, help: &'static str) -> Flag {
-    Flag { long, short: None, value: "", help, kind: FlagValue::Switch, most: 1 }
+    Flag {
+        long,
+        short: None,
+        value: "",
+        help,
+        kind: FlagValue::Switch,
+        completes: Completes::Nothing,
+        most: 1,
+    }
 }
 
 pub const fn value(long: &'static str, value: &'static str, help: &'static str) -> Flag {
@@ -37,7 +57,7 @@ pub const fn value(long: &'static str, value: &'static str, help: &'static str) 
 }
 
 pub const fn path(long: &'static str, value: &'static str, help: &'static str) -> Flag {
-    Flag { value, kind: FlagValue::Path, ..flag(long, help) }
+    Flag { value, kind: FlagValue::Path, completes: Completes::Files, ..flag(long, help) }
 }
 
 pub const fn count(long: &'static str, help: &'static str) -> Flag {
@@ -54,12 +74,22 @@ pub const fn one_of(
     words: &'static [&'static str],
     help: &'static str,
 ) -> Flag {
-    Flag { value, kind: FlagValue::OneOf(words), ..flag(long, help) }
+    Flag { value, kind: FlagValue::OneOf(words), completes: Completes::Words(words), ..flag(long, help) }
 }
 
 impl Flag {
     pub const fn short(self, short: char) -> Flag {
         Flag { short: Some(short), ..self }
+    }
+
+    /// Its value is one of those that the family's dispatcher prints for this kind.
+    pub const fn from(self, kind: &'static str) -> Flag {
+        Flag { completes: Completes::Values(kind), ..self }
+    }
+
+    /// Its value is the path of a file, but text.
+    pub const fn from_files(self) -> Flag {
+        Flag { completes: Completes::Files, ..self }
     }
 
     /// Up to `most` values: the first, and the words that follow it.

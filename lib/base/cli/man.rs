@@ -44,7 +44,12 @@ pub fn man_page(about: &About, version: &str) -> String {
     if !about.commands.is_empty() {
         out.push_str(".SH COMMANDS\n");
         for (name, help) in about.commands {
-            let _ = writeln!(out, ".TP\n.B {}\n{}", escape(name), filled(&escape(help)));
+            let _ = writeln!(
+                out,
+                ".TP\n.B {}\n{}",
+                escape(name),
+                filled(&escape(&about.with_aliases(name, help)))
+            );
         }
     }
     out.push_str(".SH OPTIONS\n");

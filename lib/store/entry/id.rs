@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-const PREFIX: &str = "id__";
+/// With what every id of a note begins.
+pub const ID_PREFIX: &str = "id__";
 const DIGITS: usize = 6;
-const LENGTH: usize = PREFIX.len() + DIGITS;
+const LENGTH: usize = ID_PREFIX.len() + DIGITS;
 
 /// The id with its prefix, like `id__a1B2c3`. Stored inline, because a search holds ten thousand of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -23,13 +24,13 @@ impl EntryId {
         let linked = text.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]"));
         match linked {
             Some(whole) => EntryId::whole(whole),
-            None => EntryId::of_digits(text.strip_prefix(PREFIX).unwrap_or(text)),
+            None => EntryId::of_digits(text.strip_prefix(ID_PREFIX).unwrap_or(text)),
         }
     }
 
     /// Accepts only `id__a1B2c3`, the form in files.
     pub fn whole(text: &str) -> Option<EntryId> {
-        EntryId::of_digits(text.strip_prefix(PREFIX)?)
+        EntryId::of_digits(text.strip_prefix(ID_PREFIX)?)
     }
 
     /// The id at the end of a note's file name: `slug -- id__a1B2c3.md`.
@@ -46,7 +47,7 @@ impl EntryId {
 
     fn new(digits: &str) -> EntryId {
         let mut text = [0; LENGTH];
-        let bytes = PREFIX.bytes().chain(digits.bytes());
+        let bytes = ID_PREFIX.bytes().chain(digits.bytes());
         text.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
         EntryId(text)
     }
@@ -58,7 +59,7 @@ impl EntryId {
 
     /// Without `id__`.
     pub fn digits(&self) -> &str {
-        &self.as_str()[PREFIX.len()..]
+        &self.as_str()[ID_PREFIX.len()..]
     }
 
     /// The id of a note that was created at `created_at_ms` (Unix time in milliseconds).
@@ -124,8 +125,8 @@ pub fn links(body: &str) -> Vec<EntryId> {
 /// Every id in a text, linked or not, repeated ones too. A part of a longer word is none.
 pub fn mentioned(text: &str) -> impl Iterator<Item = EntryId> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    memmem::find_iter(text.as_bytes(), PREFIX.as_bytes()).filter_map(move |at| {
-        let end = at + PREFIX.len() + DIGITS;
+    memmem::find_iter(text.as_bytes(), ID_PREFIX.as_bytes()).filter_map(move |at| {
+        let end = at + ID_PREFIX.len() + DIGITS;
         let id = EntryId::parse(text.get(at..end)?)?;
         let is_whole = !text[..at].ends_with(is_word) && !text[end..].starts_with(is_word);
         is_whole.then_some(id)

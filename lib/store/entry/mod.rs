@@ -16,7 +16,7 @@ mod schema;
 mod value;
 mod yaml;
 
-pub use crate::store::entry::id::{EntryId, links, mentioned};
+pub use crate::store::entry::id::{EntryId, ID_PREFIX, links, mentioned};
 pub(crate) use crate::store::entry::meta::words;
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 pub use crate::store::entry::meta::{RANKS, add_missing, one_line, repos};
@@ -29,6 +29,9 @@ use crate::store::entry::front_matter::{CAP, Frame, too_large};
 use crate::store::entry::schema::KEYS;
 use crate::store::entry::yaml::Yaml;
 use sha2::{Digest, Sha256};
+
+/// The keys that a person edits in a form.
+const FORM: [&str; 3] = ["title", "summary", "tags"];
 
 /// The harness of the source that a person's word in review adds.
 pub const REVIEW: &str = "review";
@@ -146,6 +149,32 @@ impl Entry {
         // A key that is given twice is an error: there is no id yet.
         let title = with(&EntryId::make("", 0, |_| false))?.into_meta().title;
         with(&EntryId::make(&format!("{name}\0{title}"), 0, is_taken))
+    }
+
+    /// What a person edits of a note: a file with title, summary and tags above the text.
+    pub fn form(&self) -> Vec<u8> {
+        let lines: String =
+            FORM.iter().filter_map(|key| render::lines(&self.meta, key)).map(|line| line + "\n").collect();
+        [format!("---\n{lines}---\n\n").as_bytes(), self.body()].concat()
+    }
+
+    /// The form that an editor left, as a note with this id.
+    ///
+    /// # Errors
+    /// It is no note, or has other keys: they would be lost.
+    pub fn of_form(bytes: &[u8], id: &EntryId) -> Result<Entry> {
+        let frame = Frame::of(bytes)?;
+        if let Some(other) =
+            Yaml::read(yaml_text(bytes, &frame)?)?.fields.iter().find(|field| !FORM.contains(&&*field.key))
+        {
+            let why = format!("\"{}\" is not one of {}", one_line(&other.key), FORM.join(", "));
+            return Err(
+                yaml::in_line(other.line, Error::corrupt(why)).hint("change other keys with: memory-update")
+            );
+        }
+        // The last line, so that the others keep their numbers.
+        let (before, after) = bytes.split_at(frame.yaml.end);
+        Entry::parse([before, format!("id: {id}{}", frame.newline).as_bytes(), after].concat())
     }
 
     pub fn meta(&self) -> &Meta {

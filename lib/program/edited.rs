@@ -1,0 +1,88 @@
+//! Texts that a person edits: each lies in a file of the store until what it says is filed, so that nothing typed is lost.
+
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
+use crate::base::exec::signal_of;
+use crate::base::file;
+use crate::base::text::hex;
+use crate::program::editor::edit;
+use crate::store::entry::EntryId;
+use crate::store::place::Root;
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// The largest text that an editor may leave, in bytes.
+const CAP: u64 = 1 << 20;
+
+/// A text that goes to an editor.
+pub(super) struct EditedText {
+    pub(super) path: PathBuf,
+    before: Vec<u8>,
+}
+
+impl EditedText {
+    /// `id`: of what is edited. The file's name has a hash of the text, too: what was left of an earlier edit is opened again
+    /// if it was of the same text, and stays where it is if not.
+    pub(super) fn of(root: &Root, id: &str, before: Vec<u8>) -> EditedText {
+        let hash = hex(&Sha256::digest(&before)[..4]);
+        EditedText { path: dir(root).join(format!("{id}.{hash}.md")), before }
+    }
+
+    /// Some of it was edited earlier and is not filed.
+    pub(super) fn is_left(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// Opens the text, or what is left of it, in the person's editor. `None`: it is as it was, or empty.
+    ///
+    /// # Errors
+    /// The editor failed, or was ended by a signal, or the file cannot be read.
+    pub(super) fn edit(&self, env: &Env) -> Result<Option<Vec<u8>>> {
+        if !self.is_left() {
+            file::make_private_dir(self.path.parent().unwrap_or(&self.path))?;
+            file::install(&self.path, &self.before, 0o600)?;
+        }
+        let ended = edit(&self.path, env);
+        // Some editors remove a file that is left empty.
+        let after = file::if_exists(file::read(&self.path, CAP))?.unwrap_or_default();
+        let is_same = after.trim_ascii().is_empty() || after == self.before;
+        if is_same {
+            self.done()?;
+        }
+        match signal_of(ended?) {
+            Some(signal) => Err(Error::refused(format!("the editor was ended by signal {signal}"))),
+            None => Ok((!is_same).then_some(after)),
+        }
+    }
+
+    /// What it says is filed.
+    pub(super) fn done(&self) -> Result<()> {
+        Ok(file::if_exists(file::remove(&self.path)).map(drop)?)
+    }
+
+    /// The error, with where the text is if there is one.
+    pub(super) fn keep(&self, error: Error, next: &str) -> Error {
+        if !self.is_left() {
+            return error;
+        }
+        let step = error.next_step().map(|step| format!("{step}; ")).unwrap_or_default();
+        let step = format!("{step}your text is kept in \"{}\"{next}", self.path.display());
+        error.hint(step)
+    }
+}
+
+fn dir(root: &Root) -> PathBuf {
+    root.state().join("edits")
+}
+
+/// Removes what is left of edits of these notes, and of changes of them.
+pub(super) fn forget(root: &Root, ids: &[EntryId]) -> Result<()> {
+    for entry in file::if_exists(fs_err::read_dir(dir(root)))?.into_iter().flatten() {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if ids.iter().any(|id| name.starts_with(id.as_str())) {
+            file::if_exists(file::remove(&path))?;
+        }
+    }
+    Ok(())
+}

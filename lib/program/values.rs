@@ -1,0 +1,123 @@
+//! The values that completions offer: `memory completions notes`, `axe completions agents`. A line for each, with a tab before
+//! what a person knows it by.
+//!
+//! A shell puts a value on a command line that may be run next, and repositories and agents have names that others chose. So
+//! only values that no shell reads in another way are offered. What a person knows them by is shown, and never run.
+
+use crate::base::cli::{Context, Reporter};
+use crate::base::error::Result;
+use crate::base::text::{in_line, one_line};
+use crate::config::agent;
+use crate::config::global::Global;
+use crate::harness::HARNESSES;
+use crate::memory::service::shown_in;
+use crate::program::notes::{Store, repository_here};
+use crate::store::entry::{Meta, is_tag};
+use crate::store::persistence::{Persistence, Place};
+use std::collections::BTreeMap;
+
+/// The longest description, in characters.
+const WIDTH: usize = 60;
+
+/// A value, and what a person knows it by.
+type Values = BTreeMap<String, String>;
+
+/// One kind of values; flags and words name it in [`Completes::Values`](crate::base::cli::Completes).
+pub(super) struct ValueKind {
+    pub(super) name: &'static str,
+    list: fn(&Context) -> Result<Values>,
+}
+
+pub(super) const AXE: &[ValueKind] =
+    &[ValueKind { name: "agents", list: agents }, ValueKind { name: "models", list: models }];
+
+pub(super) const MEMORY: &[ValueKind] = &[
+    ValueKind { name: "notes", list: notes },
+    ValueKind { name: "tags", list: tags },
+    ValueKind { name: "tag-changes", list: tag_changes },
+    ValueKind { name: "changes", list: changes },
+    ValueKind { name: "harnesses", list: harnesses },
+    ValueKind { name: "repositories", list: repositories },
+];
+
+/// Prints the values of a kind that begin so.
+pub(super) fn print(kind: &ValueKind, beginning: &str, cx: &mut Context) -> Result<()> {
+    for (value, known_by) in (kind.list)(cx)? {
+        if value.starts_with(beginning) && is_plain(&value) {
+            let known_by = in_line(&one_line(&known_by, WIDTH));
+            cx.stdout.line(format!("{value}\t{known_by}").trim_end())?;
+        }
+    }
+    Ok(())
+}
+
+/// No shell reads anything in it, and no program takes it for an option.
+fn is_plain(value: &str) -> bool {
+    let is_sign = |c: char| "_-./:@+,".contains(c);
+    value.chars().all(|c| c.is_alphanumeric() || is_sign(c)) && value.strip_prefix('-').is_none_or(is_tag)
+}
+
+/// What `of` makes of the notes that memory-list shows here, or of all.
+fn of_notes<I: IntoIterator<Item = (String, String)>>(
+    is_all: bool,
+    cx: &Context,
+    of: fn(&Meta) -> I,
+) -> Result<Values> {
+    let store = Store::of(None, cx)?;
+    let here = if is_all { None } else { repository_here(cx) };
+    let is_shown = |meta: &Meta| here.as_deref().is_none_or(|here| shown_in(meta, here));
+    let listed = store.service.list(Place::Topics, is_shown)?;
+    let _ = store.service.keep_up();
+    Ok(listed.found.iter().flat_map(|found| of(&found.view.meta)).collect())
+}
+
+fn notes(cx: &Context) -> Result<Values> {
+    of_notes(false, cx, |meta| [(meta.id.to_string(), meta.title.clone())])
+}
+
+fn tags(cx: &Context) -> Result<Values> {
+    of_notes(false, cx, |meta| unknown(meta.tags.clone()))
+}
+
+fn tag_changes(cx: &Context) -> Result<Values> {
+    let signed = |tag: String| [format!("+{tag}"), format!("-{tag}")];
+    Ok(unknown(tags(cx)?.into_keys().flat_map(signed)).collect())
+}
+
+fn repositories(cx: &Context) -> Result<Values> {
+    of_notes(true, cx, |meta| {
+        unknown(meta.sources.iter().filter_map(|source| source.repo.clone()).collect::<Vec<_>>())
+    })
+}
+
+/// Values that a person knows by nothing else.
+fn unknown(values: impl IntoIterator<Item = String>) -> impl Iterator<Item = (String, String)> {
+    values.into_iter().map(|value| (value, String::new()))
+}
+
+fn changes(cx: &Context) -> Result<Values> {
+    let (waiting, _) = Store::of(None, cx)?.service.notes().proposals()?;
+    Ok(waiting.iter().map(|one| (one.id.to_string(), format!("{}: {}", one.op, one.title()))).collect())
+}
+
+fn harnesses(cx: &Context) -> Result<Values> {
+    let own = unknown(Store::of(None, cx)?.config.harnesses.into_keys());
+    Ok(own.chain(HARNESSES.iter().map(|spec| (spec.name.to_owned(), spec.title.to_owned()))).collect())
+}
+
+fn agents(cx: &Context) -> Result<Values> {
+    Ok(unknown(agent::names(&cx.env)?).collect())
+}
+
+/// Those that the configuration or an agent names.
+fn models(cx: &Context) -> Result<Values> {
+    let mut all = Values::new();
+    for (name, agent) in agent::load_all(&cx.env, &Reporter::silent())? {
+        let models = agent.fallback.into_iter().chain([agent.model]);
+        all.extend(models.map(|model| (model, format!("of the agent {name}"))));
+    }
+    let config = Global::load(&cx.env, &Reporter::silent())?;
+    all.extend(unknown(config.rates.into_keys().map(|model| model.to_string())));
+    all.extend(config.models.into_iter().map(|(short, model)| (short, model.to_string())));
+    Ok(all)
+}
