@@ -190,7 +190,7 @@ fn a_page_goes_nowhere_by_accident() {
     );
     assert!(!store.topics().join("x.html").exists());
 
-    let mut full = store.sandbox.command("memory-page");
+    let mut full = store.sandbox.std_command("memory-page");
     assert_eq!(full.args(["-o", "-"]).stdout(full_disk()).output().unwrap().status.code(), Some(1));
     let terminal = Terminal::open();
     let mut command = store.sandbox.std_command("memory-page");

@@ -28,7 +28,9 @@ pub fn holds(bytes: &[u8]) {
             assert_eq!(id_fault(session_id), None);
             assert!(path.is_absolute());
         }
-        Retrieval::CursorSession { session_path: path } | Retrieval::File { path } => {
+        Retrieval::CursorSession { session_path: path }
+        | Retrieval::File { path }
+        | Retrieval::MemoryFile { path } => {
             assert!(path.is_absolute());
         }
         Retrieval::Inline { title, body, tags, thread_id, .. } => {

@@ -40,7 +40,7 @@ impl<P: Persistence + Sync> NoteService<P> {
                 || [its.file_name(), its.file_stem()].contains(&Some(path.as_os_str()))
         };
         for place in [Place::Topics, Place::Archive] {
-            let of_view = |view: NoteView| is_meant(&view).then(|| (view.meta.id, view.meta.title));
+            let of_view = |view: NoteView| is_meant(&view).then_some((view.meta.id, view.meta.title));
             let found: Vec<_> = self.index().scan(place, of_view)?.found.into_iter().flatten().collect();
             match &found[..] {
                 [] => {}

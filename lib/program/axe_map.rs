@@ -40,7 +40,7 @@ pub(super) const ABOUT: About = About {
         MODEL,
         SET,
         SKILL,
-        value("schema", "FILE", "each answer must be JSON that this JSON Schema accepts").from_files(),
+        value("schema", "FILE", "each answer must be JSON that this JSON Schema accepts").of_files(),
         WORKDIR,
         seconds("timeout", "limit for one line (default 120)"),
         AGENTS_DIR,

@@ -44,9 +44,8 @@ use std::time::Instant;
 pub(super) const MODEL: Flag = value("model", "P/M", "use this model instead of the agent's").from("models");
 pub(super) const SET: Flag =
     value("set", "NAME=VALUE", "fill {{NAME}} in the agent and the prompt; repeatable");
-pub(super) const SKILL: Flag = value("skill", "PATH", "use this skill instead of the agent's").from_files();
-pub(super) const WORKDIR: Flag =
-    value("workdir", "DIR", "look for files and run commands in DIR").from_files();
+pub(super) const SKILL: Flag = value("skill", "PATH", "use this skill instead of the agent's").of_files();
+pub(super) const WORKDIR: Flag = value("workdir", "DIR", "look for files and run commands in DIR").of_files();
 pub(super) const AGENTS_DIR: Flag = path("agents-dir", "DIR", "look for agents in DIR first");
 /// Keeps secrets out of the ledger.
 pub(super) const CLEAN: Clean = |text| Redactor::default().cleaned(text);
@@ -59,13 +58,13 @@ pub(super) const ABOUT: About = About {
     usage: &["axe-run [OPTIONS] [AGENT] [< CONTEXT]", "axe-run [OPTIONS] --continue RUN"],
     flags: &[
         value("prompt", "TEXT", "the user message; piped input follows it as context").short('p'),
-        value("attach", "FILE", "show an image or a PDF; - is stdin; repeatable").from_files(),
+        value("attach", "FILE", "show an image or a PDF; - is stdin; repeatable").of_files(),
         value("conversation", "NAME", "go on with the conversation NAME, or begin it"),
         value("continue", "RUN", "go on with a run that failed after calls of tools"),
         MODEL,
         SET,
         SKILL,
-        value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts").from_files(),
+        value("schema", "FILE", "the answer must be JSON that this JSON Schema accepts").of_files(),
         WORKDIR,
         seconds("timeout", "limit for stdin, calls and sub-agents (default 120)"),
         count("max-tokens-total", "limit for the tokens of all calls; exit 4 before the next one"),

@@ -34,7 +34,7 @@ pub(super) const ABOUT: About = About {
         "memory-sync --leave",
     ],
     flags: &[
-        value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder").from_files(),
+        value("remote", "ADDRESS", "set up this remote: a URL, HOST:PATH or a folder").of_files(),
         value("trust", "WHO", "own: nobody else can write to the remote; or shared"),
         value("missing", "WHAT", "if many notes are missing: keep or remove them"),
         flag("leave", "sync no more; all notes stay here"),

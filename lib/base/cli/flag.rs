@@ -88,7 +88,7 @@ impl Flag {
     }
 
     /// Its value is the path of a file, but text.
-    pub const fn from_files(self) -> Flag {
+    pub const fn of_files(self) -> Flag {
         Flag { completes: Completes::Files, ..self }
     }
 

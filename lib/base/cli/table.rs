@@ -69,13 +69,15 @@ impl From<String> for Cell {
 /// The places of what was searched for in a text.
 pub type Search<'a> = &'a dyn Fn(&str) -> Vec<Range<usize>>;
 
+/// The cells of a row, and the line below it.
+type Row = (Vec<(Option<Meaning>, String)>, String);
+
 /// The rows are printed at once in a pipe, and kept for a terminal.
 pub struct Table<'a> {
     columns: &'a [Column],
     now: Timestamp,
     search: Option<Search<'a>>,
-    /// The cells of each row, and the line below it.
-    rows: Vec<(Vec<(Option<Meaning>, String)>, String)>,
+    rows: Vec<Row>,
 }
 
 impl<'a> Table<'a> {

@@ -45,7 +45,7 @@ mod tests {
         let path = dir.path().join("log");
         assert!(newest_lines(&path, &mut |_| panic!("there is no log")).is_ok());
         let lines: Vec<String> = (0..9).map(|n| n.to_string().repeat(n * 20_000 + 1)).collect();
-        std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+        crate::base::file::create(&path, (lines.join("\n") + "\n").as_bytes(), 0o600).unwrap();
         let mut seen = Vec::new();
         let mut see = |most: usize| {
             seen.clear();

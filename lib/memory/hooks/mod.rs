@@ -150,9 +150,7 @@ pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<HookOutco
 /// Those of these programs whose own memory a setting of theirs switches off, and that have not switched it off.
 pub fn with_memory(harnesses: &[&'static Spec], env: &Env) -> Vec<&'static Spec> {
     let is_on = |spec: &&&'static Spec| {
-        memory_switch(**spec)
-            .zip(spec.home.dir(env))
-            .is_some_and(|(switch, dir)| !status::is_off(&dir, switch))
+        memory_switch(spec).zip(spec.home.dir(env)).is_some_and(|(switch, dir)| !status::is_off(&dir, switch))
     };
     harnesses.iter().filter(is_on).copied().collect()
 }
