@@ -189,11 +189,11 @@ mod tests {
 
     #[test]
     fn unknown_keys_name_the_nearest() {
-        let (_, unknown) = parse::<Sample>(b"nmae = 1\n[inner.x]\npahts = 2", KEYS).unwrap();
+        let (_, unknown) = parse::<Sample>(b"nmae = 1\n[inner.x]\npaths = 2", KEYS).unwrap();
         assert_eq!(
             unknown,
             [
-                "unknown key \"inner.x.pahts\" on line 3, did you mean \"path\"?",
+                "unknown key \"inner.x.paths\" on line 3, did you mean \"path\"?",
                 "unknown key \"nmae\" on line 1, did you mean \"name\"?",
             ]
         );

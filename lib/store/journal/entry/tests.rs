@@ -97,7 +97,7 @@ fn a_fault_names_its_key_and_quotes_its_value() {
         (
             "/retrieval/method",
             Some(json!("inlin")),
-            "retrieval.method: \"inlin\" is none of amp-thread, opencode-session, read-command, transcript, cursor-session, file, inline; did you mean \"inline\"?",
+            "retrieval.method: \"inlin\" is none of amp-thread, opencode-session, read-command, transcript, cursor-session, file, memory-file, inline; did you mean \"inline\"?",
         ),
         ("/retrieval/title", Some(json!(" ")), "retrieval.title: is empty"),
         (
