@@ -79,7 +79,7 @@
 mod agent;
 mod base;
 mod config;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(all(test, unix), fuzzing))]
 #[path = "../fuzz/properties/mod.rs"]
 pub mod fuzz;
 mod harness;

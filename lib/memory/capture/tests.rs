@@ -186,6 +186,7 @@ fn cursors_transcripts_are_found_by_the_conversation() {
     assert_eq!(other, "nothing ends at \"afterFileEdit\"; use a hook for one of stop, sessionEnd");
 }
 
+#[cfg(unix)]
 #[test]
 #[cfg(unix)]
 fn a_directory_that_an_entry_cannot_name_is_left_out() {

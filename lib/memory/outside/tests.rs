@@ -502,6 +502,7 @@ fn only_some_shells_stay_in_a_directory() {
     assert_eq!(second("gemini", "run_shell_command", "cd node_modules/x"), None);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_directory_for_a_while_is_no_repository_unless_one_elsewhere_knows_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -492,6 +492,7 @@ fn the_weakest_is_the_greatest() {
 
 /// Not how fast, but that eight times as much takes no more than a few times of that. The processor's time counts, of this
 /// thread alone: other programs change nothing.
+#[cfg(unix)]
 #[test]
 fn long_texts_are_read_in_time_that_grows_with_them() {
     use rustix::time::{ClockId, clock_gettime};

@@ -280,5 +280,5 @@ fn line_end(text: &str, at: usize) -> usize {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

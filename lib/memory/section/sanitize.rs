@@ -207,5 +207,5 @@ fn is_link(text: &str) -> bool {
     ["<http://", "<https://"].iter().any(|scheme| text.starts_with(scheme)) && end.starts_with('>')
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

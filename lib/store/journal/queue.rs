@@ -167,5 +167,5 @@ pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, UnreadableEntry> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -243,6 +243,7 @@ fn entries_about_one_session_bear_one_mark() {
     assert_eq!(cursor.thread_id(), Some("c-1"));
 }
 
+#[cfg(unix)]
 #[test]
 #[cfg(unix)]
 fn a_path_that_is_not_text_is_refused_before_it_is_written() {
