@@ -190,8 +190,8 @@ fn a_page_goes_nowhere_by_accident() {
     );
     assert!(!store.topics().join("x.html").exists());
 
-    let mut full = store.sandbox.command("memory-page");
-    assert_eq!(full.args(["-o", "-"]).stdout(full_disk()).output().unwrap().status.code(), Some(1));
+    let mut full = store.sandbox.std_command("memory-page");
+    assert_eq!(full.args(["-o", "-"]).stdout(full_disk()).status().unwrap().code(), Some(1));
     let terminal = Terminal::open();
     let mut command = store.sandbox.std_command("memory-page");
     let status = command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio()).status();
