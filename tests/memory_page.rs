@@ -170,7 +170,8 @@ fn a_page_goes_nowhere_by_accident() {
     store.sandbox.write(&repository.join("HEAD"), "ref: refs/heads/main\n");
     store.sandbox.write(&repository.join("config"), "");
     store.sandbox.write(&home.join("mine.txt"), "mine");
-    symlink(home.join("mine.txt"), home.join("link.html"));
+    store.sandbox.write(&home.join("linked.txt"), "mine");
+    symlink(home.join("linked.txt"), home.join("link.html"));
     let at = |path: &str| home.join(path).to_str().unwrap().to_owned();
     let inside = store.root().join("topics/x.html").to_str().unwrap().to_owned();
     for (to, why, is_forced) in [
@@ -186,7 +187,7 @@ fn a_page_goes_nowhere_by_accident() {
     }
     assert!(
         home.join("link.html").is_symlink()
-            && fs::read(home.join("mine.txt")).unwrap().starts_with(b"<!doctype")
+            && fs::read(home.join("linked.txt")).unwrap().starts_with(b"<!doctype")
     );
     assert!(!store.topics().join("x.html").exists());
 
