@@ -136,6 +136,8 @@ fn a_store_without_notes_has_a_page_and_one_with_a_history_tells_it() {
     assert!(items.is_empty() && page["panels"][1]["entries"] == json!([]) && !store.root().exists());
     store.out("memory-capture", &["--title", "Ports", "--body", "4310", "--direct"]);
     let (_, items) = data(&store.out("memory-page", &[]));
+    store.out("memory-update", &[items[0]["id"].as_str().unwrap(), "--pin"]);
+    let (_, items) = data(&store.out("memory-page", &[]));
     let events = items[0]["events"].to_string();
     assert!(
         events.contains("commit: ") && events.contains("Ports") && events.contains("\"made\""),

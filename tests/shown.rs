@@ -12,8 +12,6 @@ use std::process::Command;
 const NOT_RUN: &[(&str, &str)] = &[
     ("sh examples/quickstart.sh", "tests of its own run it, in examples.rs"),
     ("cargo test", "would run this test"),
-    ("xdg-open \"$(memory-page -o ~/notes.html)\"", "opens a browser"),
-    ("memory-list --all --links dot | dot -Tsvg > notes.svg", "needs graphviz"),
     ("cargo test --lib store::", "would build, or run the suite in itself"),
     ("cargo test --test faults", "the same"),
     ("cargo bench", "takes minutes"),
