@@ -136,6 +136,8 @@ fn a_store_without_notes_has_a_page_and_one_with_a_history_tells_it() {
     assert!(items.is_empty() && page["panels"][1]["entries"] == json!([]) && !store.root().exists());
     store.out("memory-capture", &["--title", "Ports", "--body", "4310", "--direct"]);
     let (_, items) = data(&store.out("memory-page", &[]));
+    store.out("memory-update", &[items[0]["id"].as_str().unwrap(), "--pin"]);
+    let (_, items) = data(&store.out("memory-page", &[]));
     let events = items[0]["events"].to_string();
     assert!(
         events.contains("commit: ") && events.contains("Ports") && events.contains("\"made\""),
@@ -170,7 +172,8 @@ fn a_page_goes_nowhere_by_accident() {
     store.sandbox.write(&repository.join("HEAD"), "ref: refs/heads/main\n");
     store.sandbox.write(&repository.join("config"), "");
     store.sandbox.write(&home.join("mine.txt"), "mine");
-    symlink(home.join("mine.txt"), home.join("link.html"));
+    store.sandbox.write(&home.join("linked.txt"), "mine");
+    symlink(home.join("linked.txt"), home.join("link.html"));
     let at = |path: &str| home.join(path).to_str().unwrap().to_owned();
     let inside = store.root().join("topics/x.html").to_str().unwrap().to_owned();
     for (to, why, is_forced) in [
@@ -186,12 +189,12 @@ fn a_page_goes_nowhere_by_accident() {
     }
     assert!(
         home.join("link.html").is_symlink()
-            && fs::read(home.join("mine.txt")).unwrap().starts_with(b"<!doctype")
+            && fs::read(home.join("linked.txt")).unwrap().starts_with(b"<!doctype")
     );
     assert!(!store.topics().join("x.html").exists());
 
     let mut full = store.sandbox.std_command("memory-page");
-    assert_eq!(full.args(["-o", "-"]).stdout(full_disk()).output().unwrap().status.code(), Some(1));
+    assert_eq!(full.args(["-o", "-"]).stdout(full_disk()).status().unwrap().code(), Some(1));
     let terminal = Terminal::open();
     let mut command = store.sandbox.std_command("memory-page");
     let status = command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio()).status();
