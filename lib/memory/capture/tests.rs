@@ -188,7 +188,6 @@ fn cursors_transcripts_are_found_by_the_conversation() {
 
 #[cfg(unix)]
 #[test]
-#[cfg(unix)]
 fn a_directory_that_an_entry_cannot_name_is_left_out() {
     use std::os::unix::ffi::OsStrExt;
     for name in [&b"\xff"[..], b"a\nb"] {

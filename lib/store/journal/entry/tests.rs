@@ -245,7 +245,6 @@ fn entries_about_one_session_bear_one_mark() {
 
 #[cfg(unix)]
 #[test]
-#[cfg(unix)]
 fn a_path_that_is_not_text_is_refused_before_it_is_written() {
     use std::os::unix::ffi::OsStrExt;
     let mut made = parsed(&entry(json!({"method": "file", "path": "/x"}))).unwrap();
