@@ -204,7 +204,7 @@ fn an_entry_is_queued_as_it_is_and_its_faults_are_one_line() {
     assert!(path.contains("/2026-02-13T14-30-05.123Z_gemini_"), "{path}");
     let two = entry.to_string().replace("\"version\":1", "\"version\":2");
     for (piped, message) in [
-        ("", "not a queue entry: not JSON: "),
+        ("", "stdin is empty; a queue entry is expected there"),
         (two.as_str(), "not a queue entry: version: 2 is unknown; this program knows version 1\n"),
         (
             "{\"version\":1,\"harness\":\"X\",\"retrieval\":{\"method\":\"file\",\"path\":\"x\"},\"context\":{}}",

@@ -1019,8 +1019,10 @@ fn the_hooks_of_each_harness_are_checked() {
     }
     let hook =
         |program: &str| json!([{"hooks": [{"type": "command", "command": tools.join(program).to_str()}]}]);
-    let settings =
-        |capture: &str| json!({"hooks": {"Stop": hook(capture), "SessionStart": hook("memory-recall")}});
+    let settings = |capture: &str| {
+        let (start, act) = (hook("memory-recall"), hook("memory-recall"));
+        json!({"hooks": {"Stop": hook(capture), "SessionStart": start, "PreToolUse": act}})
+    };
     store.sandbox.write(&home.join(".claude/settings.json"), settings("memory-capture").to_string());
     assert_eq!(of("claude-code"), Vec::<Value>::new());
     fs::remove_file(tools.join("memory-capture")).unwrap();

@@ -93,7 +93,10 @@ fn wrong_arguments_change_nothing() {
             &["AAAAAA", "--body", "blank"],
             "\"blank\" holds no text; nothing is changed; memory-remove takes a note out of use",
         ),
-        (&["AAAAAA", "--body", "none"], "cannot open file \"none\": No such file or directory"),
+        (
+            &["AAAAAA", "--body", "none"],
+            "cannot open file \"none\": No such file or directory; --body takes a file; to give the text itself, pipe it in: --body -",
+        ),
         (&["AAAAAA", "--pin", "--unpin"], "options \"--pin\" and \"--unpin\" do not go together"),
         (&["AAAAAA", "--body", "big"], "\"big\" is larger than 1 MiB"),
         (

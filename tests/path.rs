@@ -42,6 +42,7 @@ fn no_program_of_the_current_directory_is_found_and_a_hook_says_nothing_of_it() 
     assert!(output.err().contains("LLM command: none found on PATH"), "{}", output.err());
     assert_eq!(output.err().matches("left out of PATH").count(), 1, "{}", output.err());
     let mut hook = sandbox.command("memory-recall");
+    hook.env("AGENT_MEMORY_RECALL_MS", "60000");
     let session = format!(
         "{{\"session_id\":\"s\",\"hook_event_name\":\"SessionStart\",\"source\":\"startup\",\"cwd\":\"{}\"}}",
         sandbox.work().display()
