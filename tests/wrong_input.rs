@@ -14,7 +14,7 @@ fn what_is_wrong_is_named_with_the_next_step() {
             "memory-list",
             &["--query", " "],
             1,
-            "option \"--query\" is empty; without it, all notes are listed",
+            "the query is empty; without one, all notes are listed",
         ),
         (
             "memory-list",
