@@ -6,7 +6,7 @@ use crate::base::file;
 use crate::base::text::one_line;
 use serde::Deserialize;
 use serde_json::Value;
-use std::io::ErrorKind::TimedOut;
+use std::io::ErrorKind::{NotFound, TimedOut};
 use std::path::Path;
 
 /// What this program writes. It reads no greater one, and takes what has none for the first.
@@ -51,7 +51,10 @@ pub fn check(store: &Path) -> Result<()> {
     let path = store.join(PATH);
     match file::read(&path, CAP) {
         Ok(bytes) => check_bytes(&bytes, &format!("\"{}\"", path.display())),
-        Err(why) if why.kind() != TimedOut && path.symlink_metadata().is_ok() => Err(why.into()),
+        Err(why) if why.kind() == TimedOut => Ok(()),
+        // Another program may have made it since.
+        Err(why) if why.kind() == NotFound && !path.is_symlink() => Ok(()),
+        Err(why) if path.symlink_metadata().is_ok() => Err(why.into()),
         Err(_) => Ok(()),
     }
 }
