@@ -21,12 +21,14 @@ for id in ids:
 say(entries, skipped)
 "#;
 
-/// Where Claude Code keeps what it remembers of a project.
+/// Where Claude Code keeps what it remembers of a project. A session there says which one it is.
 fn memory(sandbox: &Sandbox, project: &Path, file: &str) -> PathBuf {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_path_buf());
     let slug: String =
         project.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    sandbox.home().join(format!(".claude/projects/{slug}/memory/{file}"))
+    let kept = sandbox.home().join(format!(".claude/projects/{slug}"));
+    sandbox.write(&kept.join("s.jsonl"), format!("{}\n", json!({"type": "system", "cwd": project})));
+    kept.join("memory").join(file)
 }
 
 /// Writes a file that changed at this minute of the day on which the tests run, from 12 o'clock on.
@@ -199,6 +201,12 @@ fn recall_leaves_out_what_the_programs_own_index_says() {
         .write(&store.sandbox.home().join(".claude/settings.json"), r#"{"autoMemoryEnabled": false}"#);
     assert_eq!(start("f", none), (true, true));
     assert_eq!(start("g", ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")), (false, true));
+    store
+        .sandbox
+        .write(&store.sandbox.home().join(".claude/settings.json"), r#"{"autoMemoryEnabled": true}"#);
+    assert_eq!(start("h", none), (false, true));
+    store.sandbox.file(".claude/settings.local.json", r#"{"autoMemoryEnabled": false}"#);
+    assert_eq!(start("i", none), (true, true));
 }
 
 #[test]
