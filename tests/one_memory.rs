@@ -146,15 +146,19 @@ fn one_setting_leaves_built_in_memories_alone() {
     assert!(err.contains("no sessions") && !err.contains("built-in"), "{err}");
 }
 
-/// A store with a note on a port, and one on a proxy, which all see.
+/// A store with notes of sessions that all see, a pinned one, and one that the person wrote.
 fn two_notes() -> Store {
     let store = Store::new();
-    for (id, title, body) in [
-        ("AAAAAA", "Dev server", "The dev server has port `4310`."),
-        ("BBBBBB", "Proxy", "The proxy has port 8080."),
-        ("EEEEEE", "Retries end after nine attempts", "Retries end after nine attempts."),
+    let found = "sources:\n  - {harness: amp, repo: github.com/o/r}\n";
+    for (id, title, body, more) in [
+        ("AAAAAA", "Dev server", "The dev server has port `4310`.", found),
+        ("BBBBBB", "Proxy", "The proxy has port 8080.", found),
+        ("EEEEEE", "Retries end after nine attempts", "Retries end after nine attempts.", found),
+        ("FFFFFF", "Mirror", "The mirror has port 9091.", &format!("pinned: true\n{found}")),
+        ("GGGGGG", "Relay", "The relay has port 9092.", ""),
     ] {
-        let front = format!("id: id__{id}\ntitle: {title}\nsummary: {body}\ntier: hot\nscope: global\n");
+        let front =
+            format!("id: id__{id}\ntitle: {title}\nsummary: {body}\ntier: hot\nscope: global\n{more}");
         let times = "createdAt: 1771000000000\nupdatedAt: 1771000000000\n";
         store.put(&format!("topics/{}", name(id, title)), format!("---\n{front}{times}---\n\n{body}\n"));
     }
@@ -177,12 +181,13 @@ fn recall_leaves_out_what_the_programs_own_index_says() {
         let event = json!({"hook_event_name": "SessionStart", "session_id": session, "source": "startup", "cwd": work});
         let out = asked(event, variable);
         assert_eq!(out.contains("4310"), out.contains("nine attempts"), "where the title says all: {out}");
+        assert!(out.contains("port 9091") && out.contains("port 9092"), "pinned, and the person's own: {out}");
         (out.contains("4310"), out.contains("8080"))
     };
     let none = ("X", "");
     assert_eq!(start("a", none), (true, true));
     let line =
-        "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n";
+        "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n- The mirror has port 9091.\n- The relay has port 9092.\n";
     store.sandbox.write(&index, format!("# Memory\n\n{line}"));
     assert_eq!(start("b", none), (false, true));
     let prompt = json!({"hook_event_name": "UserPromptSubmit", "session_id": "b", "cwd": work,
