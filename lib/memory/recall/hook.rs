@@ -227,7 +227,8 @@ impl<'a> Hook<'a> {
     /// The note that is most about a call of a tool, if the session has not had it. Most calls get nothing.
     fn act(&self, call: &ToolCall, session: &Session) -> Result<String> {
         let kind = self.spec.format.tool(&call.name);
-        let tops = self.top.iter().flat_map(|top| [same_depth(&self.cwd, top), top.clone()]).collect();
+        let top = self.top.as_ref().unwrap_or(&self.cwd);
+        let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
         let notes = about(self.at.root, &act)?.into_iter();
         let is_new = |note: &Note| {
