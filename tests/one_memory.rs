@@ -123,6 +123,10 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     }
     let err = consolidate(&sandbox, 18);
     assert!(err.contains("21 files of built-in memories changed at once and are not queued"), "{err}");
+    let err = consolidate(&sandbox, 19);
+    assert!(err.contains("21 files of built-in memories changed at once"), "until they are taken: {err}");
+    let health = || fs::read_to_string(sandbox.store().join(".agent-memory/health.json")).unwrap();
+    assert!(health().contains("\"memories\""), "{}", health());
     let past = |args: &[&str]| said(sandbox.capture(&["--past", "all"]).args(args));
     let (_, out, err) = past(&["--dry-run"]);
     assert!(err.contains("no sessions, 22 files of built-in memories, "), "{err}");
@@ -130,6 +134,11 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     assert!(sandbox.queued().is_empty());
     assert_eq!(past(&["--yes"]).0, Some(0));
     assert_eq!(sandbox.queued().len(), 22);
+    fs::remove_file(memory(&sandbox, &sandbox.work(), "n3.md")).unwrap();
+    let err = consolidate(&sandbox, 20);
+    assert!(!err.contains("at once") && !health().contains("\"memories\""), "{err}{}", health());
+    assert!(!err.contains("n3.md"), "a file that is gone has nothing new: {err}");
+    assert!(!sandbox.store().join("inbox/.failed").exists() || names(&sandbox.store().join("inbox/.failed")).is_empty());
 }
 
 #[test]
