@@ -138,7 +138,10 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     let err = consolidate(&sandbox, 20);
     assert!(!err.contains("at once") && !health().contains("\"memories\""), "{err}{}", health());
     assert!(!err.contains("n3.md"), "a file that is gone has nothing new: {err}");
-    assert!(!sandbox.store().join("inbox/.failed").exists() || names(&sandbox.store().join("inbox/.failed")).is_empty());
+    assert!(
+        !sandbox.store().join("inbox/.failed").exists()
+            || names(&sandbox.store().join("inbox/.failed")).is_empty()
+    );
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn two_notes() -> Store {
         ("AAAAAA", "Dev server", "The dev server has port `4310`.", found),
         ("BBBBBB", "Proxy", "The proxy has port 8080.", found),
         ("EEEEEE", "Retries end after nine attempts", "Retries end after nine attempts.", found),
-        ("FFFFFF", "Mirror", "The mirror has port 9091.", &format!("pinned: true\n{found}")),
+        ("FFFFFF", "Mirror", "The mirror has port 9091.", format!("pinned: true\n{found}").as_str()),
         ("GGGGGG", "Relay", "The relay has port 9092.", ""),
     ] {
         let front =
@@ -190,13 +193,15 @@ fn recall_leaves_out_what_the_programs_own_index_says() {
         let event = json!({"hook_event_name": "SessionStart", "session_id": session, "source": "startup", "cwd": work});
         let out = asked(event, variable);
         assert_eq!(out.contains("4310"), out.contains("nine attempts"), "where the title says all: {out}");
-        assert!(out.contains("port 9091") && out.contains("port 9092"), "pinned, and the person's own: {out}");
+        assert!(
+            out.contains("port 9091") && out.contains("port 9092"),
+            "pinned, and the person's own: {out}"
+        );
         (out.contains("4310"), out.contains("8080"))
     };
     let none = ("X", "");
     assert_eq!(start("a", none), (true, true));
-    let line =
-        "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n- The mirror has port 9091.\n- The relay has port 9092.\n";
+    let line = "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n- The mirror has port 9091.\n- The relay has port 9092.\n";
     store.sandbox.write(&index, format!("# Memory\n\n{line}"));
     assert_eq!(start("b", none), (false, true));
     let prompt = json!({"hook_event_name": "UserPromptSubmit", "session_id": "b", "cwd": work,
@@ -365,19 +370,24 @@ fn only_a_persons_own_file_holds_everywhere() {
     sandbox.librarian(
         PORTS.replace("note(\"Port \" + re.search(r\"port (\\d+)\", line).group(1)", "note(line").as_str(),
     );
-    sandbox.write(&sandbox.home().join(".claude/CLAUDE.md"), "Always use port 4310 for servers.\n");
+    sandbox.write(
+        &sandbox.home().join(".claude/CLAUDE.md"),
+        "Always use port 4310 for servers.\n\n## Gemini Added Memories\n- Always use port 7777.\n",
+    );
     sandbox.file("CLAUDE.md", "Always use port 5555 for servers.\n");
-    sandbox.file("MEMORY.md", "The agent likes port 6666.\n");
+    sandbox.file("Memory.md", "The agent likes port 6666.\n");
     let own = sandbox.home().join(".claude/CLAUDE.md");
     let (code, out, err) =
-        said(sandbox.command("memory-import").args(["--yes", "--json", "CLAUDE.md", "MEMORY.md"]).arg(&own));
+        said(sandbox.command("memory-import").args(["--yes", "--json", "CLAUDE.md", "Memory.md"]).arg(&own));
     assert_eq!(code, Some(0), "{out}{err}");
+    assert!(err.contains("what stands below \"Added Memories\" is an agent's, and is left out"), "{err}");
     let result: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (&result["processed"], &result["written"], &result["waiting"]),
         (&json!(3), &json!(3), &json!(0))
     );
     let notes = topics(&sandbox);
+    assert!(!notes.iter().any(|note| note.contains("7777")));
     for (port, scope, by) in
         [("4310", "global", "person"), ("5555", "repo", "agent"), ("6666", "repo", "agent")]
     {

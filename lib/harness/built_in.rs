@@ -94,7 +94,8 @@ fn is_off(memory: &BuiltInMemory, spec: &Spec, env: &Env, project: &Path) -> boo
     let own = project.join(spec.home.usual);
     // The first that says something decides. Claude Code has two files in a project.
     let local = own.join(switch.file).with_extension("local.json");
-    let files = [Some(local), Some(own.join(switch.file)), spec.home.dir(env).map(|dir| dir.join(switch.file))];
+    let files =
+        [Some(local), Some(own.join(switch.file)), spec.home.dir(env).map(|dir| dir.join(switch.file))];
     let is_set = |file: PathBuf| {
         let settings: Value = serde_json::from_str(&text(&file)?).ok()?;
         switch.key.iter().try_fold(&settings, |value, name| value.get(name))?.as_bool()

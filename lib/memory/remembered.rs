@@ -67,6 +67,8 @@ mod tests {
         ] {
             assert!(!Remembered::of(said).says("Use make deploy for releases."), "{said}");
         }
-        assert!(Remembered::of("# A\n\nUse make deploy\nfor releases.\n").says("Use make deploy for releases."));
+        assert!(
+            Remembered::of("# A\n\nUse make deploy\nfor releases.\n").says("Use make deploy for releases.")
+        );
     }
 }

@@ -57,10 +57,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let sessions = Sessions::load(&opened.root)?;
     let mut new = Vec::new();
     for (path, entry) in entries {
-        let text = String::from_utf8_lossy(&reach::within(&path, |path| file::read(path, CAP))??).into_owned();
+        let text =
+            String::from_utf8_lossy(&reach::within(&path, |path| file::read(path, CAP))??).into_owned();
         if without_added(&text) != text {
-            let what = "is an agent's below \"Added Memories\"; that is left out";
-            cx.say(&format!("\"{}\" {what}", path.display()));
+            let what = "what stands below \"Added Memories\" is an agent's, and is left out";
+            cx.say(&format!("\"{}\": {what}", path.display()));
         }
         match unread(&entry, &path, &sessions)? {
             0 => cx.say(&format!("\"{}\": nothing new since it was read before", path.display())),

@@ -160,11 +160,7 @@ mod tests {
             (Shell, &[("command", "cat ~/src/a.rs")], "cat ~/src/a.rs"),
             (Shell, &[("command", "make a && cd /other && make b")], "make a"),
             (Shell, &[("command", "make a"), ("workdir", "/other")], ""),
-            (
-                Shell,
-                &[("command", "sort <a.txt >b.txt 2>/dev/null")],
-                "src/a.txt; !src/b.txt; sort",
-            ),
+            (Shell, &[("command", "sort <a.txt >b.txt 2>/dev/null")], "src/a.txt; !src/b.txt; sort"),
             (Own, &[("path", "a.rs")], ""),
             (Shell, &[("command", "cat ../a.txt | wc -l")], "a.txt; cat ../a.txt; wc -l"),
             (Shell, &[("command", "cd ../web; cat a.txt")], "web; web/a.txt; cd ../web; cat a.txt"),
