@@ -188,6 +188,27 @@ fn what_is_remembered_of_the_notes_is_as_they_are() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_store_that_cannot_be_written_to_gives_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let store = store();
+    let state = store.root().join(".agent-memory");
+    let set = |mode| std::fs::set_permissions(&state, std::fs::Permissions::from_mode(mode)).unwrap();
+    assert_eq!(ids(&hook(&store, "claude-code", &call(&store, "a", "Bash", "make test"))), ["AAAAAA"]);
+    std::fs::remove_file(state.join("subjects.cache")).unwrap();
+    set(0o500);
+    // A superuser may write anywhere.
+    if std::fs::write(state.join("probe"), "").is_err() {
+        assert_eq!(hook(&store, "claude-code", &call(&store, "b", "Bash", "make test")), "");
+    }
+    set(0o700);
+    assert_eq!(ids(&hook(&store, "claude-code", &call(&store, "c", "Bash", "make test"))), ["AAAAAA"]);
+    let left = std::fs::read_dir(&state).unwrap().flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("subjects.cache.")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn a_call_that_says_nothing_is_no_fault() {
     let store = store();

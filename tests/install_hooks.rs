@@ -152,8 +152,8 @@ fn each_harness_gets_its_hooks_in_its_own_form() {
         let settings = read(sandbox.home().join(file));
         assert_eq!(settings["hooks"].as_object().unwrap().len(), events.len(), "{harness}");
         for (event, run, timeout) in *events {
-            // Without it, Gemini CLI blocks every prompt once the program is gone.
-            let end = if *harness == "gemini" { " || true" } else { "" };
+            // Without it, once the program is gone, Gemini CLI blocks every prompt, and Copilot CLI every call of a tool.
+            let end = if matches!(*harness, "copilot" | "gemini") { " || true" } else { "" };
             let command = format!("{} --harness {harness}{end}", program(run));
             assert_eq!(commands(&settings, event), [(command, timeout.clone())], "{harness} {event}");
         }

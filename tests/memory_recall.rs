@@ -385,6 +385,9 @@ fn a_hook_never_fails_and_the_doctor_tells() {
         assert_eq!(out, "", "{wrong}");
         assert!(err.contains("memory-recall: nothing given: "), "{wrong}: {err}");
     }
+    // A call of a tool that gets nothing is none of them: it does not name the session.
+    let call = r#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make"}}"#;
+    assert!(hook_with(&store, "claude-code", call).1.contains("nothing given"));
     let (code, out, _) = store.run("memory-doctor", &["--json"]);
     assert_eq!(code, Some(0));
     let doctor: Value = serde_json::from_str(&out).unwrap();

@@ -21,12 +21,14 @@ for id in ids:
 say(entries, skipped)
 "#;
 
-/// Where Claude Code keeps what it remembers of a project.
+/// Where Claude Code keeps what it remembers of a project. A session there says which one it is.
 fn memory(sandbox: &Sandbox, project: &Path, file: &str) -> PathBuf {
     let project = project.canonicalize().unwrap_or_else(|_| project.to_path_buf());
     let slug: String =
         project.to_str().unwrap().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    sandbox.home().join(format!(".claude/projects/{slug}/memory/{file}"))
+    let kept = sandbox.home().join(format!(".claude/projects/{slug}"));
+    sandbox.write(&kept.join("s.jsonl"), format!("{}\n", json!({"type": "system", "cwd": project})));
+    kept.join("memory").join(file)
 }
 
 /// Writes a file that changed at this minute of the day on which the tests run, from 12 o'clock on.
@@ -121,6 +123,10 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     }
     let err = consolidate(&sandbox, 18);
     assert!(err.contains("21 files of built-in memories changed at once and are not queued"), "{err}");
+    let err = consolidate(&sandbox, 19);
+    assert!(err.contains("21 files of built-in memories changed at once"), "until they are taken: {err}");
+    let health = || fs::read_to_string(sandbox.store().join(".agent-memory/health.json")).unwrap();
+    assert!(health().contains("\"memories\""), "{}", health());
     let past = |args: &[&str]| said(sandbox.capture(&["--past", "all"]).args(args));
     let (_, out, err) = past(&["--dry-run"]);
     assert!(err.contains("no sessions, 22 files of built-in memories, "), "{err}");
@@ -128,6 +134,14 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     assert!(sandbox.queued().is_empty());
     assert_eq!(past(&["--yes"]).0, Some(0));
     assert_eq!(sandbox.queued().len(), 22);
+    fs::remove_file(memory(&sandbox, &sandbox.work(), "n3.md")).unwrap();
+    let err = consolidate(&sandbox, 20);
+    assert!(!err.contains("at once") && !health().contains("\"memories\""), "{err}{}", health());
+    assert!(!err.contains("n3.md"), "a file that is gone has nothing new: {err}");
+    assert!(
+        !sandbox.store().join("inbox/.failed").exists()
+            || names(&sandbox.store().join("inbox/.failed")).is_empty()
+    );
 }
 
 #[test]
@@ -144,15 +158,19 @@ fn one_setting_leaves_built_in_memories_alone() {
     assert!(err.contains("no sessions") && !err.contains("built-in"), "{err}");
 }
 
-/// A store with a note on a port, and one on a proxy, which all see.
+/// A store with notes of sessions that all see, a pinned one, and one that the person wrote.
 fn two_notes() -> Store {
     let store = Store::new();
-    for (id, title, body) in [
-        ("AAAAAA", "Dev server", "The dev server has port `4310`."),
-        ("BBBBBB", "Proxy", "The proxy has port 8080."),
-        ("EEEEEE", "Retries end after nine attempts", "Retries end after nine attempts."),
+    let found = "sources:\n  - {harness: amp, repo: github.com/o/r}\n";
+    for (id, title, body, more) in [
+        ("AAAAAA", "Dev server", "The dev server has port `4310`.", found),
+        ("BBBBBB", "Proxy", "The proxy has port 8080.", found),
+        ("EEEEEE", "Retries end after nine attempts", "Retries end after nine attempts.", found),
+        ("FFFFFF", "Mirror", "The mirror has port 9091.", format!("pinned: true\n{found}").as_str()),
+        ("GGGGGG", "Relay", "The relay has port 9092.", ""),
     ] {
-        let front = format!("id: id__{id}\ntitle: {title}\nsummary: {body}\ntier: hot\nscope: global\n");
+        let front =
+            format!("id: id__{id}\ntitle: {title}\nsummary: {body}\ntier: hot\nscope: global\n{more}");
         let times = "createdAt: 1771000000000\nupdatedAt: 1771000000000\n";
         store.put(&format!("topics/{}", name(id, title)), format!("---\n{front}{times}---\n\n{body}\n"));
     }
@@ -175,12 +193,15 @@ fn recall_leaves_out_what_the_programs_own_index_says() {
         let event = json!({"hook_event_name": "SessionStart", "session_id": session, "source": "startup", "cwd": work});
         let out = asked(event, variable);
         assert_eq!(out.contains("4310"), out.contains("nine attempts"), "where the title says all: {out}");
+        assert!(
+            out.contains("port 9091") && out.contains("port 9092"),
+            "pinned, and the person's own: {out}"
+        );
         (out.contains("4310"), out.contains("8080"))
     };
     let none = ("X", "");
     assert_eq!(start("a", none), (true, true));
-    let line =
-        "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n";
+    let line = "- [Server](server.md) — The **dev server** has port 4310\n- Retries end after nine attempts\n- The mirror has port 9091.\n- The relay has port 9092.\n";
     store.sandbox.write(&index, format!("# Memory\n\n{line}"));
     assert_eq!(start("b", none), (false, true));
     let prompt = json!({"hook_event_name": "UserPromptSubmit", "session_id": "b", "cwd": work,
@@ -199,6 +220,12 @@ fn recall_leaves_out_what_the_programs_own_index_says() {
         .write(&store.sandbox.home().join(".claude/settings.json"), r#"{"autoMemoryEnabled": false}"#);
     assert_eq!(start("f", none), (true, true));
     assert_eq!(start("g", ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "0")), (false, true));
+    store
+        .sandbox
+        .write(&store.sandbox.home().join(".claude/settings.json"), r#"{"autoMemoryEnabled": true}"#);
+    assert_eq!(start("h", none), (false, true));
+    store.sandbox.file(".claude/settings.local.json", r#"{"autoMemoryEnabled": false}"#);
+    assert_eq!(start("i", none), (true, true));
 }
 
 #[test]
@@ -343,19 +370,24 @@ fn only_a_persons_own_file_holds_everywhere() {
     sandbox.librarian(
         PORTS.replace("note(\"Port \" + re.search(r\"port (\\d+)\", line).group(1)", "note(line").as_str(),
     );
-    sandbox.write(&sandbox.home().join(".claude/CLAUDE.md"), "Always use port 4310 for servers.\n");
+    sandbox.write(
+        &sandbox.home().join(".claude/CLAUDE.md"),
+        "Always use port 4310 for servers.\n\n## Gemini Added Memories\n- Always use port 7777.\n",
+    );
     sandbox.file("CLAUDE.md", "Always use port 5555 for servers.\n");
-    sandbox.file("MEMORY.md", "The agent likes port 6666.\n");
+    sandbox.file("Memory.md", "The agent likes port 6666.\n");
     let own = sandbox.home().join(".claude/CLAUDE.md");
     let (code, out, err) =
-        said(sandbox.command("memory-import").args(["--yes", "--json", "CLAUDE.md", "MEMORY.md"]).arg(&own));
+        said(sandbox.command("memory-import").args(["--yes", "--json", "CLAUDE.md", "Memory.md"]).arg(&own));
     assert_eq!(code, Some(0), "{out}{err}");
+    assert!(err.contains("what stands below \"Added Memories\" is an agent's, and is left out"), "{err}");
     let result: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
         (&result["processed"], &result["written"], &result["waiting"]),
         (&json!(3), &json!(3), &json!(0))
     );
     let notes = topics(&sandbox);
+    assert!(!notes.iter().any(|note| note.contains("7777")));
     for (port, scope, by) in
         [("4310", "global", "person"), ("5555", "repo", "agent"), ("6666", "repo", "agent")]
     {

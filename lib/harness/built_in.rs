@@ -4,10 +4,10 @@
 
 use crate::base::env::Env;
 use crate::base::{file, reach, repository};
-use crate::harness::files::{entries, matching};
+use crate::harness::files::{matching, sessions_in};
 use crate::harness::spec::{BuiltInMemory, MemoryProject, Spec};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// So much of an index a session gets: lines, and bytes.
@@ -18,13 +18,25 @@ const LONGEST: usize = 200;
 /// The largest file that is read, in bytes, and the lines in which a path is looked for.
 const CAP: u64 = 1 << 20;
 const HEADER: usize = 12;
+/// The same of a project's sessions: so many, and so many lines of each.
+const SESSIONS: usize = 20;
+const RECORDS: usize = 50;
 
-/// All its files.
+/// All its files. What a symlink leads to is none of them.
 pub fn files(memory: &BuiltInMemory, env: &Env) -> Vec<PathBuf> {
-    let below = |pattern: &&str| memory.home.dir(env).map(|dir| matching(dir, pattern)).unwrap_or_default();
-    let mut files: Vec<PathBuf> = memory.files.iter().flat_map(below).collect();
-    files.retain(|path| reach::within(path, Path::is_file).unwrap_or(false));
-    files
+    let below = |pattern: &&str| {
+        let depth = pattern.rsplit('/').take_while(|name| name.contains('*')).count();
+        let mut files = memory.home.dir(env).map(|dir| matching(dir, pattern)).unwrap_or_default();
+        files.retain(|path| reach::within(path, move |path| is_below(path, depth)).unwrap_or(false));
+        files
+    };
+    memory.files.iter().flat_map(below).collect()
+}
+
+/// It is a file, and no symlink leads there from the directory so many levels above it.
+fn is_below(path: &Path, depth: usize) -> bool {
+    let is_plain = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_symlink());
+    path.is_file() && path.ancestors().take(depth).all(is_plain)
 }
 
 /// The directory of the project that a file of it is about; `None`: it is not known, or gone.
@@ -32,8 +44,8 @@ pub fn project(memory: &BuiltInMemory, file: &Path, env: &Env) -> Option<PathBuf
     let dir = match memory.project {
         MemoryProject::Named { .. } => {
             let projects = memory.home.dir(env)?.join("projects");
-            let name = file.strip_prefix(projects).ok()?.iter().next()?.to_str()?.to_owned();
-            reach::within(Path::new("/"), move |root| directory_of(root, &name)).ok()?
+            let name = file.strip_prefix(&projects).ok()?.iter().next()?;
+            reach::within(&projects.join(name), started_in).ok()?
         }
         MemoryProject::Beside(name) => text(&file.parent()?.with_file_name(name)).map(PathBuf::from),
         MemoryProject::Line(start) => {
@@ -79,12 +91,16 @@ fn is_off(memory: &BuiltInMemory, spec: &Spec, env: &Env, project: &Path) -> boo
         "0" | "false" | "no" | "off" => return false,
         _ => {}
     }
-    let dirs = [Some(project.join(spec.home.usual)), spec.home.dir(env)];
-    let is_set = |dir: PathBuf| {
-        let settings: Value = serde_json::from_str(&text(&dir.join(switch.file))?).ok()?;
+    let own = project.join(spec.home.usual);
+    // The first that says something decides. Claude Code has two files in a project.
+    let local = own.join(switch.file).with_extension("local.json");
+    let files =
+        [Some(local), Some(own.join(switch.file)), spec.home.dir(env).map(|dir| dir.join(switch.file))];
+    let is_set = |file: PathBuf| {
+        let settings: Value = serde_json::from_str(&text(&file)?).ok()?;
         switch.key.iter().try_fold(&settings, |value, name| value.get(name))?.as_bool()
     };
-    dirs.into_iter().flatten().find_map(is_set) == Some(switch.off)
+    files.into_iter().flatten().find_map(is_set) == Some(switch.off)
 }
 
 fn text(path: &Path) -> Option<String> {
@@ -104,22 +120,18 @@ fn plain(text: &str) -> String {
     text.encode_utf16().map(unit).collect()
 }
 
-/// The directory below `root` whose path has this name in `projects`. `None` if there is none, or more than one.
-fn directory_of(root: &Path, name: &str) -> Option<PathBuf> {
-    let mut found = BTreeSet::new();
-    descend(root, name.strip_prefix('-')?, &mut found);
-    found.pop_first().filter(|_| found.is_empty())
-}
-
-fn descend(dir: &Path, rest: &str, found: &mut BTreeSet<PathBuf>) {
-    for path in entries(dir) {
-        let own = plain(&path.file_name().unwrap_or_default().to_string_lossy());
-        match rest.strip_prefix(&own) {
-            Some("") if path.is_dir() => found.extend(path.canonicalize().ok()),
-            Some(rest) if rest.starts_with('-') && path.is_dir() => descend(&path, &rest[1..], found),
-            _ => {}
-        }
-    }
+/// The directory that a directory in `projects` is named after, as a session that is kept there says.
+fn started_in(project: &Path) -> Option<PathBuf> {
+    let name = project.file_name()?.to_str()?;
+    let sessions = ["", "chats"].into_iter().flat_map(|dir| sessions_in(&project.join(dir)));
+    sessions.take(SESSIONS).find_map(|session| {
+        let (file, _) = file::open_regular(&session).ok()?;
+        let lines = BufReader::new(file.take(CAP)).lines().map_while(Result::ok).take(RECORDS);
+        let records = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+        let cwd = records.filter_map(|record| record.get("cwd")?.as_str().map(PathBuf::from)).next()?;
+        // The session may have gone on in a directory below.
+        cwd.ancestors().find(|dir| name_of(dir).as_deref() == Some(name)).map(Path::to_path_buf)
+    })
 }
 
 #[cfg(test)]
@@ -129,18 +141,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_leads_to_the_one_directory_that_has_it() {
+    fn a_projects_directory_is_what_its_sessions_say() {
         let dir = tempfile::tempdir().unwrap();
-        let dir = dir.path().canonicalize().unwrap();
-        for below in ["src/my.app/web", "src/my-app", "src/one/two", "src/one-two"] {
-            std::fs::create_dir_all(dir.join(below)).unwrap();
+        let project = dir.path().join("-src-my-app");
+        let session = |name: &str, text: &str| {
+            let path = project.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(started_in(&project), None);
+        session("a.jsonl", "{\"type\": \"summary\"}\nspoilt\n");
+        session("b.jsonl", "{\"cwd\": \"/src/other\"}\n");
+        assert_eq!(started_in(&project), None, "another project's");
+        session("chats/c.jsonl", "{\"type\": \"x\"}\n{\"cwd\": \"/src/my.app/web\"}\n");
+        assert_eq!(started_in(&project), Some("/src/my.app".into()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symlink_is_none_of_its_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let memory = dir.path().join("memory");
+        std::fs::create_dir_all(memory.join("own")).unwrap();
+        std::fs::create_dir_all(dir.path().join("other")).unwrap();
+        for file in ["memory/a.md", "memory/own/b.md", "other/c.md"] {
+            std::fs::write(dir.path().join(file), "x").unwrap();
         }
-        let found = |name: &str| directory_of(&dir, name);
-        assert_eq!(found("-src-my-app-web"), Some(dir.join("src/my.app/web")));
-        assert_eq!(found("-src-one-two"), None, "two directories have this name");
-        for gone in ["-src-my-app-api", "-src-", "src", "", "-"] {
-            assert_eq!(found(gone), None, "{gone}");
+        std::os::unix::fs::symlink(dir.path().join("other/c.md"), memory.join("c.md")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("other"), memory.join("other")).unwrap();
+        std::os::unix::fs::symlink(&memory, dir.path().join("linked")).unwrap();
+        for (file, depth, is_one) in [
+            ("memory/a.md", 1, true),
+            ("memory/own/b.md", 2, true),
+            ("linked/a.md", 1, true),
+            ("memory/c.md", 1, false),
+            ("memory/other/c.md", 2, false),
+            ("memory/none.md", 1, false),
+        ] {
+            assert_eq!(is_below(&dir.path().join(file), depth), is_one, "{file}");
         }
+    }
+
+    #[test]
+    fn a_name_has_a_dash_for_all_but_letters_and_digits() {
         assert_eq!(name_of(Path::new("/home/u/my.app_é")).as_deref(), Some("-home-u-my-app--"));
         assert_eq!(name_of(Path::new(&format!("/{}", "x".repeat(200)))), None);
     }

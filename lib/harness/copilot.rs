@@ -67,6 +67,7 @@ pub(super) static SPEC: Spec = Spec {
         is_one_of_many: true,
         version: Some(1),
         has_groups: false,
+        never_fails: true,
         command: "bash",
         timeout: Some("timeoutSec"),
         ..Settings::GROUPS

@@ -25,6 +25,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     open(path, "a text file")?.take(CAP).read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
     let text = String::from_utf8_lossy(&bytes);
     let text = without_sections(&text);
+    let text = without_added(&text);
     let mut seen = HashSet::new();
     for piece in pieces(&without_notes(&text)) {
         let words = piece.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -34,6 +35,19 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Without what agents of Gemini CLI and Qwen Code have put into the person's file: it stands below `## … Added Memories`, up
+/// to the next heading of this level.
+pub fn without_added(text: &str) -> String {
+    let (mut rest, mut is_added) = (String::new(), false);
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("# ") || line.starts_with("## ") {
+            is_added = line.trim_end().to_lowercase().ends_with(" added memories");
+        }
+        rest.push_str(if is_added { "" } else { line });
+    }
+    rest
 }
 
 /// The paragraphs and the items of lists, each below the headings that come right before it.
@@ -85,5 +99,13 @@ mod tests {
             ]
         );
         assert!(pieces("").is_empty() && pieces("\n\n# Title\n").is_empty());
+    }
+
+    #[test]
+    fn what_an_agent_added_is_left_out() {
+        let text = "# Rules\n- a\n## Gemini Added Memories\n- b\n### c\n- d\n## Mine\n- e\n";
+        assert_eq!(without_added(text), "# Rules\n- a\n## Mine\n- e\n");
+        assert_eq!(without_added("- a\n\n## Qwen Added Memories\n- b"), "- a\n\n");
+        assert_eq!(without_added("## What was added\n- a\n"), "## What was added\n- a\n");
     }
 }

@@ -242,8 +242,8 @@ pub struct Settings {
     pub switches: &'static [Switch],
     /// The key that says which plugins are on. Ours has all hooks.
     pub plugins: Option<&'static str>,
-    /// Where the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a turn
-    /// asks the model again and again.
+    /// If the program is gone, the shell exits with 127. Gemini CLI then blocks each prompt, and at the end of a turn asks
+    /// the model again and again; Copilot CLI denies each call of a tool.
     pub never_fails: bool,
 }
 

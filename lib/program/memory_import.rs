@@ -7,7 +7,7 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::{file, reach};
-use crate::harness::memory_file::CAP;
+use crate::harness::memory_file::{CAP, without_added};
 use crate::harness::{HARNESSES, name::Harness};
 use crate::memory::capture;
 use crate::memory::capture::memories::{context_of, unread, whose};
@@ -57,6 +57,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let sessions = Sessions::load(&opened.root)?;
     let mut new = Vec::new();
     for (path, entry) in entries {
+        let text =
+            String::from_utf8_lossy(&reach::within(&path, |path| file::read(path, CAP))??).into_owned();
+        if without_added(&text) != text {
+            let what = "what stands below \"Added Memories\" is an agent's, and is left out";
+            cx.say(&format!("\"{}\": {what}", path.display()));
+        }
         match unread(&entry, &path, &sessions)? {
             0 => cx.say(&format!("\"{}\": nothing new since it was read before", path.display())),
             _ => new.push(entry),
@@ -125,7 +131,7 @@ fn origin(real: PathBuf, env: &Env) -> (Harness, entry::Context, PathBuf) {
         return (Harness::of(spec), context_of(memory, &path, env), path);
     }
     let dir = real.parent().unwrap_or(&real);
-    let is_agents = real.file_name().is_some_and(|name| name == "MEMORY.md");
+    let is_agents = real.file_name().is_some_and(|name| name.eq_ignore_ascii_case("MEMORY.md"));
     let harness = if is_agents { Harness::AGENT } else { Harness::MANUAL };
     // The person's own file is about no project.
     let homes =

@@ -135,8 +135,8 @@ fn search(
 
 /// What the thread that makes the answer says.
 enum FromThread {
-    /// The store is known: a trouble can be kept there.
-    Store(Root),
+    /// Where a trouble is kept: in the store, once it is known.
+    Store(Option<Root>),
     Answer(Result<(String, bool)>),
 }
 
@@ -159,7 +159,7 @@ fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
         Err(e) => Err(Error::io(format!("no thread can be started: {e}"))),
         Ok(()) => loop {
             match said.recv_timeout(deadline.remaining()) {
-                Ok(FromThread::Store(store)) => root = Some(store),
+                Ok(FromThread::Store(store)) => root = store,
                 Ok(FromThread::Answer(answer)) => break answer,
                 Err(RecvTimeoutError::Timeout) => {
                     break Err(Error::io(format!("no answer after {} ms", patience.as_millis())));
@@ -226,11 +226,15 @@ fn answer(
     let reporter = Reporter::new(false);
     let config = memory::load(config, env, &reporter)?;
     let root = Root::open(&config.storage.root)?;
-    let _ = said.send(FromThread::Store(root.clone()));
+    let _ = said.send(FromThread::Store(Some(root.clone())));
     let bytes = json_on_stdin(deadline, false, &reporter)?;
     let missing =
         || Error::usage("a hook's JSON is expected on stdin").hint("let the program run this as its hook");
     let bytes = bytes.filter(|bytes| !bytes.trim_ascii().is_empty()).ok_or_else(missing)?;
+    // A session has hundreds of them, and one that comes too late is no trouble.
+    if recall::is_act(spec, &bytes) {
+        let _ = said.send(FromThread::Store(None));
+    }
     let moment = Moment { config: &config, root: &root, env, today: env.today(), deadline };
     recall::answer(spec, &bytes, &moment)
 }

@@ -38,6 +38,8 @@ pub enum TroubleKind {
     HooksOff,
     /// Hooks that gave nothing although they should have.
     Recall,
+    /// Files of built-in memories that changed at once, and wait for a person's word.
+    Memories,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +131,7 @@ impl Health {
     /// A trouble that happened so often that it stands.
     pub fn standing(&self, kind: TroubleKind) -> Option<&Trouble> {
         let least = match kind {
-            TroubleKind::Unread | TroubleKind::HooksOff => 1,
+            TroubleKind::Unread | TroubleKind::HooksOff | TroubleKind::Memories => 1,
             TroubleKind::Waiting | TroubleKind::Commit | TroubleKind::Unheard | TroubleKind::Recall => 3,
         };
         self.troubles.get(&kind).filter(|trouble| trouble.count >= least)
@@ -154,6 +156,10 @@ impl Health {
                 }
                 TroubleKind::HooksOff => format!("hooks are switched off in {}", trouble.why),
                 TroubleKind::Recall => format!("recall gave nothing {} times", trouble.count),
+                TroubleKind::Memories => {
+                    let files = count("file of built-in memories is", "files of built-in memories are");
+                    format!("{files} not queued")
+                }
             }
         };
         let unsynced =

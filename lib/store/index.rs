@@ -16,7 +16,7 @@ use crate::store::entry::{BodyFacts, EntryId, Meta, pack, unpack};
 use crate::store::persistence::{Broken, Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, read};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -335,6 +335,18 @@ impl NoteCache {
         self.root.make()?;
         file::sweep_dir(&self.root.state(), ".cache", file::LEFT_FOR);
         Ok(file::install(&self.path(), &all, 0o600)?)
+    }
+
+    /// Is there room for a new one? To be asked before all notes are read for it.
+    ///
+    /// # Errors
+    /// Nothing can be written beside it.
+    pub fn check_writable(&self) -> Result<()> {
+        self.root.make()?;
+        let path = self.root.state().join(format!("{}.{}", self.format.name, file::random58(8)?));
+        let written = file::scratch(&path).and_then(|mut file| file.write_all(&[0]));
+        file::if_exists(file::forget(&path))?;
+        Ok(written?)
     }
 
     /// Removes a cache that is spoilt, so that a new one is made.

@@ -68,7 +68,8 @@ in
     };
   copilot.homeFiles.".copilot/hooks/agent-memory.json".settings =
     let
-      inherit (commands "copilot") recall capture;
+      # A hook that fails before a call of a tool denies it.
+      inherit (builtins.mapAttrs (_: command: "${command} || true") (commands "copilot")) recall capture;
       hook = bash: timeoutSec: [
         {
           type = "command";

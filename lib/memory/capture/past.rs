@@ -7,12 +7,12 @@ use crate::base::error::{Error, Result};
 use crate::base::repository::name_of_url;
 use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
-use crate::harness;
 use crate::harness::files::matching;
 use crate::harness::name::Harness;
 use crate::harness::payload::id_fault;
 use crate::harness::spec::{Home, PastSource, Spec, Stored};
 use crate::harness::turn::{Role, Turn};
+use crate::harness::{self, built_in};
 use crate::memory::capture::known::{KnownSessions, LeftOut};
 use crate::memory::capture::memories::{context_of, unread};
 use crate::memory::capture::{context, note::redact};
@@ -222,7 +222,7 @@ impl PastSearch<'_> {
     /// The files of the program's own memory, each with what is new in it.
     fn remembered(&self, spec: &Spec, known: &KnownSessions) -> Vec<SeenSession> {
         let Some(memory) = &spec.memory else { return Vec::new() };
-        let files = memory.files.iter().flat_map(|pattern| self.files(&memory.home, pattern));
+        let files = self.within(built_in::files(memory, self.env));
         let seen = |file: SessionFile| {
             let retrieval = Retrieval::MemoryFile { path: file.path.clone() };
             let session = PastSession { retrieval, ..PastSession::by_id(spec, "", file.at, file.bytes) };
@@ -237,12 +237,16 @@ impl PastSearch<'_> {
             let session = PastSession { shown, context, ..session };
             session.entry(session.at).check().map(|()| session).map_err(|_| LeftOut::Unreadable)
         };
-        files.filter(|file| file.bytes > 0).map(seen).collect()
+        files.into_iter().filter(|file| file.bytes > 0).map(seen).collect()
     }
 
     /// The files of a pattern that changed within the period.
     fn files(&self, home: &Home, pattern: &str) -> Vec<SessionFile> {
-        let paths = home.dir(self.env).map(|dir| matching(dir, pattern)).unwrap_or_default();
+        self.within(home.dir(self.env).map(|dir| matching(dir, pattern)).unwrap_or_default())
+    }
+
+    /// Of these files those that changed within it.
+    fn within(&self, paths: Vec<PathBuf>) -> Vec<SessionFile> {
         let file = |path: PathBuf| {
             let metadata = path.metadata().ok().filter(Metadata::is_file)?;
             let at = Timestamp::try_from(metadata.modified().ok()?).ok()?;

@@ -22,7 +22,8 @@ const QUIET: SignedDuration = SignedDuration::from_mins(30);
 /// Older sessions are for `memory-capture --past`.
 const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// More files of memories that change at once were copied or restored. A person has to say that they are wanted.
+/// More files of memories that change at once were copied or restored. A person has to say that they are wanted, and is told
+/// until they are taken.
 const MANY: usize = 20;
 
 /// Queues the sessions that ended without a hook since the last time, in the programs that have our hooks, and what is new in
@@ -47,7 +48,8 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter)
     });
     let before = |span: SignedDuration| now.checked_sub(span).unwrap_or(now);
     let until = before(QUIET);
-    let swept = Health::load(root).swept.filter(|at| *at <= now);
+    let health = Health::load(root);
+    let swept = health.swept.filter(|at| *at <= now);
     let installed = installed_at(env);
     // Hooks that are put in again, by an update for instance, make no gap.
     let since = swept.or(installed).unwrap_or(until);
@@ -64,8 +66,14 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter)
     let sessions = counted(count, "session", "sessions");
     let mut told: Vec<String> =
         (count > 0).then(|| format!("{sessions} ended without a hook; queued now")).into_iter().collect();
+    let mut held = 0;
     if config.capture.memories && !harnesses.is_empty() {
-        let search = PastSearch { has_sessions: false, has_memories: true, ..search };
+        let since = match installed.filter(|_| health.troubles.contains_key(&TroubleKind::Memories)) {
+            Some(installed) => installed.min(since),
+            None => since,
+        };
+        let period = Period::Between(since.max(before(LONGEST)), until);
+        let search = PastSearch { period, has_sessions: false, has_memories: true, ..search };
         let new = search.run()?;
         let files = counted(new.sessions.len(), "file of built-in memories", "files of built-in memories");
         match new.sessions.len() {
@@ -74,9 +82,12 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter)
                 new.queue(false, &search, |_| Ok(()))?;
                 told.push(format!("{files} changed; queued now"));
             }
-            _ => reporter.warn(&format!(
-                "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
-            )),
+            count => {
+                held = count;
+                reporter.warn(&format!(
+                    "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
+                ));
+            }
         }
     }
     let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
@@ -85,6 +96,7 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter)
         // Where hooks are switched off for a time, what ends in that time is not missed afterwards.
         health.swept = (installed.is_some() || !harnesses.is_empty()).then_some(until);
         health.set(TroubleKind::HooksOff, off.len(), &off.join(", "), now);
+        health.set(TroubleKind::Memories, held, "", now);
         match count {
             0 if hooks_ran || harnesses.is_empty() => health.end(TroubleKind::Unheard),
             0 => {}

@@ -4,8 +4,8 @@
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
-use crate::base::file;
 use crate::base::text::{border, counted, one_line, without_controls};
+use crate::base::{file, reach};
 use crate::harness;
 use crate::harness::memory_file::MEMORY_FILE;
 use crate::harness::plain::PLAIN;
@@ -92,6 +92,12 @@ impl Gatherer<'_> {
                 }
             }
             Retrieval::File { path } => (&PLAIN, path.clone()),
+            // The program has removed or renamed it meanwhile.
+            Retrieval::MemoryFile { path }
+                if matches!(reach::within(path, Path::try_exists), Ok(Ok(false))) =>
+            {
+                return Ok(Gathered::Nothing(Verdict::Processed(Some("the file is gone".to_owned()))));
+            }
             Retrieval::MemoryFile { path } => (&MEMORY_FILE, path.clone()),
         };
         let mut gathered = self.read(format, &path, entry, queue_id);

@@ -41,6 +41,14 @@ pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
         let mend = "nothing is lost; if nobody killed them, look whether that program runs its hooks";
         to.warning(Check::Hooks, root.path(), what, mend);
     }
+    if let Some(trouble) = health.standing(TroubleKind::Memories) {
+        let what = format!(
+            "{} changed at once and are not queued, since {:.0}",
+            counted(trouble.count, "file of built-in memories", "files of built-in memories"),
+            trouble.since
+        );
+        to.warning(Check::Queue, root.path(), what, "to queue them: memory-capture --past 30d");
+    }
     if let Some(last) = health.unsynced(now) {
         let mend = "memory-sync says why; to sync no more: memory-sync --leave";
         to.warning(Check::Sync, root.path(), format!("the notes were synced last at {last:.0}"), mend);

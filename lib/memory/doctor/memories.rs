@@ -9,6 +9,7 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::memory::record::worded;
+use crate::memory::remembered::without_link;
 use crate::memory::search::language::is_stop_word;
 use crate::memory::service::belongs_to;
 use crate::store::entry::{Meta, Scope};
@@ -53,13 +54,6 @@ fn sentences(cx: &CheckContext) -> Sentences {
         }
     }
     all
-}
-
-/// What an index says of a file: `- [Title](file.md) — what it says`.
-fn without_link(line: &str) -> &str {
-    let is_link = line.trim_start().starts_with("- [");
-    let rest = line.split_once("](").filter(|_| is_link).and_then(|(_, rest)| rest.split_once(')'));
-    rest.map_or(line, |(_, rest)| rest.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '`'))
 }
 
 fn about(words: &[String]) -> Vec<String> {

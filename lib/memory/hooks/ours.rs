@@ -94,6 +94,8 @@ mod tests {
             "AGENT_MEMORY_CONFIG=/a memory capture --harness=codex",
             "$HOME/bin/memory-capture --config ~/x.json",
             "/a/memory-capture --harness gemini || true",
+            "/a/memory-capture --harness copilot || true",
+            "/a/memory-capture --harness copilot",
         ] {
             assert_eq!(runs(command), capture, "{command}");
         }

@@ -24,6 +24,7 @@ use crate::memory::addresses::hosts;
 use crate::memory::outside::call::{Call, Source, hosts_or};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
+use crate::memory::outside::shell::Redirect;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -73,9 +74,18 @@ impl Provenance {
 
 /// The words of the simple commands of a line, one after the other, without `VARIABLE=value` before them.
 pub fn commands(line: &str) -> Vec<Vec<String>> {
+    redirected(line).into_iter().map(|(words, _)| words).collect()
+}
+
+/// The same, each with the files that it is redirected to, and whether it only reads one.
+pub fn redirected(line: &str) -> Vec<(Vec<String>, Vec<(String, bool)>)> {
     let parsed = shell::parse(line, None);
-    let calls = parsed.commands.iter().filter_map(|command| Call::new(command, &[], false, 0));
-    calls.map(|call| call.words.iter().map(|word| word.text.clone()).collect()).collect()
+    let each = parsed.commands.iter().filter_map(|command| {
+        let call = Call::new(command, &[], false, 0)?;
+        let files = command.redirects.iter().map(|(how, file)| (file.clone(), *how == Redirect::Read));
+        Some((call.words.iter().map(|word| word.text.clone()).collect(), files.collect()))
+    });
+    each.collect()
 }
 
 /// What is known of a session as it goes on.

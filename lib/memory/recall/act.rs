@@ -3,7 +3,7 @@
 use crate::base::packed::checksum;
 use crate::harness::spec::ToolKind;
 use crate::harness::turn::ToolCall;
-use crate::memory::outside::{COMMANDS, DIRECTORIES, PATHS, commands, normal};
+use crate::memory::outside::{COMMANDS, DIRECTORIES, PATHS, normal, redirected};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -24,16 +24,23 @@ pub(super) struct Act {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ActFile {
-    /// From the top of the repository; the whole path of one beyond it.
+    /// From the top of the repository.
     pub(super) path: String,
     /// It may only be shown.
     pub(super) is_read: bool,
 }
 
-/// Where a session works: its directory, and the top of the repository as the session and as git call it.
+/// Where a session works: its directory, and the top of the repository as the session and as git call it. What is beyond it
+/// counts for nothing.
 pub(super) struct Workplace {
     pub(super) cwd: PathBuf,
     pub(super) tops: Vec<PathBuf>,
+}
+
+impl Workplace {
+    fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        self.tops.iter().find_map(|top| path.strip_prefix(top).ok())
+    }
 }
 
 impl Act {
@@ -47,7 +54,10 @@ impl Act {
                     dir = normal(&dir, Path::new(named));
                 }
                 let line = find(COMMANDS).map_or("", |(_, line)| line.as_str());
-                commands(line).into_iter().for_each(|words| act.add_command(words, &mut dir, place));
+                for (words, files) in redirected(line) {
+                    act.add_command(words, &mut dir, place);
+                    files.iter().for_each(|(file, is_read)| act.add_file(&dir, file, *is_read, place));
+                }
             }
             ToolKind::Read | ToolKind::Edit | ToolKind::Write => {
                 let named = call.arguments.iter().filter(|(name, _)| PATHS.contains(&name.as_str()));
@@ -70,6 +80,9 @@ impl Act {
         {
             *dir = normal(dir, Path::new(to));
         }
+        if place.below(dir).is_none() {
+            return;
+        }
         words.truncate(WORDS);
         for (at, word) in words.iter().enumerate().filter(|(_, word)| word.contains(['/', '.'])) {
             // Whatever runs may change what it is given, and most only show it.
@@ -80,8 +93,8 @@ impl Act {
 
     fn add_file(&mut self, dir: &Path, word: &str, is_read: bool, place: &Workplace) {
         let path = normal(dir, Path::new(word));
-        let below = place.tops.iter().find_map(|top| path.strip_prefix(top).ok()).unwrap_or(&path);
-        if let Some(path) = below.to_str().filter(|path| !path.is_empty() && self.files.len() < FILES) {
+        let below = place.below(&path).and_then(Path::to_str).filter(|path| !path.is_empty());
+        if let Some(path) = below.filter(|_| self.files.len() < FILES && !word.starts_with('~')) {
             self.files.push(ActFile { path: path.to_owned(), is_read });
         }
     }
@@ -142,7 +155,12 @@ mod tests {
             (Read, &[("file_path", "/w/src/a.rs")][..], "src/a.rs"),
             (Edit, &[("path", "a.rs"), ("old_str", "x/y.rs")], "!src/a.rs"),
             (Edit, &[("file_path", "/link/src/a.rs")], "!src/a.rs"),
-            (Read, &[("file_path", "/etc/hosts")], "/etc/hosts"),
+            (Read, &[("file_path", "/etc/hosts")], ""),
+            (Edit, &[("file_path", "/other/src/a.rs")], ""),
+            (Shell, &[("command", "cat ~/src/a.rs")], "cat ~/src/a.rs"),
+            (Shell, &[("command", "make a && cd /other && make b")], "make a"),
+            (Shell, &[("command", "make a"), ("workdir", "/other")], ""),
+            (Shell, &[("command", "sort <a.txt >b.txt 2>/dev/null")], "src/a.txt; !src/b.txt; sort"),
             (Own, &[("path", "a.rs")], ""),
             (Shell, &[("command", "cat ../a.txt | wc -l")], "a.txt; cat ../a.txt; wc -l"),
             (Shell, &[("command", "cd ../web; cat a.txt")], "web; web/a.txt; cd ../web; cat a.txt"),

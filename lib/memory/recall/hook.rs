@@ -178,9 +178,14 @@ impl<'a> Hook<'a> {
         self.remembered.get_or_init(read).says(text)
     }
 
+    /// What is pinned or the person's own is given in any case.
     fn has_text_of(&self, note: &Note) -> bool {
+        let meta = note.entry.meta();
+        if meta.pinned || meta.own(|| note.entry.is_edited()).is_some() {
+            return false;
+        }
         let body = String::from_utf8_lossy(note.entry.body());
-        let text: &str = if body.trim().is_empty() { &note.entry.meta().summary } else { &body };
+        let text: &str = if body.trim().is_empty() { &meta.summary } else { &body };
         self.is_remembered(text)
     }
 
@@ -222,7 +227,8 @@ impl<'a> Hook<'a> {
     /// The note that is most about a call of a tool, if the session has not had it. Most calls get nothing.
     fn act(&self, call: &ToolCall, session: &Session) -> Result<String> {
         let kind = self.spec.format.tool(&call.name);
-        let tops = self.top.iter().flat_map(|top| [same_depth(&self.cwd, top), top.clone()]).collect();
+        let top = self.top.as_ref().unwrap_or(&self.cwd);
+        let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
         let notes = about(self.at.root, &act)?.into_iter();
         let is_new = |note: &Note| {
@@ -262,7 +268,7 @@ impl<'a> Hook<'a> {
         // Line ends and quotes take more room in JSON, so it may take more than one try.
         while room > 500 {
             let mut section = pool.section(limits, &had, Some(room));
-            let remembered = section.leave_out(|text| self.is_remembered(text));
+            let remembered = section.leave_out(|id, text| !pool.is_own(id) && self.is_remembered(text));
             let counts = section.counts();
             let text = match counts.hot + counts.warm {
                 0 => String::new(),

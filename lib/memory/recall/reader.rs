@@ -96,6 +96,11 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     Ok(Heard { event, name, session, is_sub_agent: agent.is_some(), cwd })
 }
 
+/// It is about the call of a tool.
+pub fn is_act(spec: &Spec, bytes: &[u8]) -> bool {
+    hear(spec, bytes).is_ok_and(|heard| matches!(heard.event, Event::Act(_)))
+}
+
 /// The answer in the form that the program takes.
 pub(super) fn form(spec: &Spec, event: &str, text: &str) -> String {
     let json = match spec.recall.form {

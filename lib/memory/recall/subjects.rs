@@ -30,6 +30,10 @@ pub(super) fn about(root: &Root, act: &Act) -> Result<Vec<Note>> {
     }
     let mut cache = NoteCache::open(root, FORMAT);
     if !cache.knows_all_names() {
+        // Without it each call would read all notes, and is better without any.
+        if cache.check_writable().is_err() {
+            return Ok(Vec::new());
+        }
         refresh(root)?;
         cache = NoteCache::open(root, FORMAT);
     }

@@ -38,6 +38,11 @@ impl Pool {
         self.view(id).map(note::told_line).unwrap_or_default()
     }
 
+    /// It is pinned, or a person wrote, edited or accepted it.
+    pub fn is_own(&self, id: &EntryId) -> bool {
+        self.view(id).is_some_and(|view| view.meta.pinned || view.meta.own(|| view.body.is_edited).is_some())
+    }
+
     /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's
     /// notes come first, except that those of the others have what is left of their share.
     pub fn section(&self, room: Room, had: &Had, bytes: Option<usize>) -> Section {
