@@ -1,4 +1,4 @@
-//! How things stand, from what the programs wrote down. No note is read, and nothing is changed.
+//! How things stand, from what the programs wrote down. No note is read.
 
 use crate::base::env::Env;
 use crate::base::error::Result;

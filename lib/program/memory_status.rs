@@ -1,4 +1,4 @@
-//! `memory-status`: how things stand, on one screen, with the command that comes next. It reads no note and changes nothing.
+//! `memory-status`: how things stand, on one screen, with the command that comes next. It reads no note.
 
 use crate::base::ago::ago;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Paint, flag};

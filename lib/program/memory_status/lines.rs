@@ -219,20 +219,14 @@ fn timer(timer: &TimerRuns, told: &Told) -> Line {
     line("timers", format!("{program}{when} by {scheduler}: last {last}, next {next}"))
 }
 
+/// What is wrong with its hooks is among the trouble.
 fn harness(harness: &HarnessUse, told: &Told) -> Line {
     let HarnessUse { state, last_recall } = harness;
     let captured =
         state.last_capture.map_or("never captured".to_owned(), |at| format!("captured {}", (told.time)(at)));
     let recalled =
         last_recall.map_or("never recalled".to_owned(), |at| format!("recalled {}", (told.time)(at)));
-    let is = |hooks: &str| line("agents", format!("{}: {hooks}{captured}, {recalled}", state.harness));
-    match (state.is_off, state.is_whole) {
-        (true, _) => is("hooks are switched off, ").means(Meaning::Warning),
-        (false, true) => is(""),
-        (false, false) => is("hooks are missing, ")
-            .means(Meaning::Warning)
-            .next(format!("memory install-hooks --harness {}", state.harness)),
-    }
+    line("agents", format!("{}: {captured}, {recalled}", state.harness))
 }
 
 fn target(target: &TargetUse, told: &Told) -> Line {
