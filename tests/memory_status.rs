@@ -9,6 +9,7 @@ use crate::support::timers::Kit;
 use crate::support::{Sandbox, said};
 use serde_json::{Value, json};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 const NOW: &str = "2026-02-28T16:00:00Z";
 
@@ -56,6 +57,22 @@ fn an_expired_login_is_seen_and_what_waited_is_tried_again() {
     assert!(calls.starts_with("today ") && calls.matches(" with about ").count() == 2, "{calls}");
     let calls = &area(&sandbox, "2026-03-01T00:00:00Z", "calls")[0].0;
     assert!(calls.starts_with("today none (at most ") && calls.ends_with("this month none"), "{calls}");
+}
+
+#[test]
+fn a_failed_run_is_told_whatever_waits_and_so_is_a_missing_command() {
+    let sandbox = Sandbox::new();
+    sandbox.heard("s1", "Which port has the server? It is 4310.");
+    sandbox.heard("s2", "Which port has the proxy? It is 4311.");
+    let (what, next) = area(&sandbox, NOW, "queue").remove(0);
+    assert_eq!(what, "2 entries wait, and llm.command is not set");
+    assert_eq!(next, "memory config init");
+    sandbox.llm("echo 'Please run /login' >&2; exit 1", json!({}));
+    assert_eq!(sandbox.consolidated(&[]).0, Some(3));
+    let queue = area(&sandbox, NOW, "queue");
+    assert!(queue[0].0.starts_with("2 entries wait; the last run failed: "), "{queue:?}");
+    assert!(queue.iter().all(|(what, _)| !what.contains("not tried yet")), "{queue:?}");
+    assert_eq!(follow(&sandbox, NOW, &queue[0].1).0, Some(3));
 }
 
 #[test]
@@ -171,7 +188,11 @@ fn timers_are_asked_under_a_deadline() {
     assert_eq!(moments(consolidate), ["2026-02-28T12:00:00Z", "2026-02-28T17:33:20Z"]);
     assert_eq!(moments(defrag), [Value::Null, "2026-02-28T17:33:20Z".into()]);
     kit.tool("systemctl", "exec sleep 600");
+    kit.tool("systemd-analyze", "exec sleep 600");
+    kit.config(r#"{"schedule": {"defrag": "quarterly"}}"#);
+    let asked = Instant::now();
     assert!(timers().iter().all(|timer| moments(timer) == [Value::Null, Value::Null]));
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
     let output = kit.command("memory-status").output().unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(out.contains(" by systemd: last unknown, next unknown\t"), "{out}");
@@ -215,7 +236,8 @@ fn on_a_terminal_it_is_as_wide_as_the_screen_and_plain_memory_shows_it() {
     let xterm = [("TERM", "xterm")];
     let plain = shown("memory", &[], 80, &[]);
     let own = shown("memory-status", &[], 80, &[]);
-    assert_eq!(plain, format!("{own}\nmemory help lists the commands.\n"));
+    assert_eq!(plain, own);
+    assert!(plain.ends_with("\n\nmemory help lists the commands.\n"), "{plain}");
     assert!(shown("memory", &[], 80, &xterm).contains("\u{1b}[1mqueue"), "in colours");
     for (args, vars) in [
         (&["--color", "never"][..], &xterm[..]),

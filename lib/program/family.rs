@@ -138,7 +138,7 @@ impl Family {
     }
 
     /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.
-    fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
+    pub(super) fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {
             let name = command.to_string_lossy();
             let names = self.about.commands.iter().chain(self.about.aliases).map(|(name, _)| *name);

@@ -28,7 +28,7 @@ pub(super) const ABOUT: About = About {
     ..About::BLANK
 };
 
-/// So long a scheduler and a path outside the store have to answer.
+/// How long a scheduler and a path outside the store may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What is printed as JSON.
@@ -50,7 +50,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let All { status, timers } = reach::hurried(PATIENCE, || -> Result<All> {
         let check = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
         let installed = installed::all(&store.config.schedule, &cx.env, PATIENCE);
-        let status = Status::of(&check, check::look_at(&installed, &check))?;
+        let status = Status::of(&check, check::look_at(&installed, &check, PATIENCE))?;
         let tools = Tools { env: &cx.env, patience: PATIENCE };
         Ok(All { status, timers: runs::of(&installed, &store.root, &tools) })
     })?;
@@ -67,7 +67,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let lines = lines(&status, &timers, &told);
     match is_terminal {
-        true => present(&screen(&lines, cx), cx),
+        true => present(&(screen(&lines, cx) + "\nmemory help lists the commands.\n"), cx),
         false => lines.iter().try_for_each(|line| {
             let Line { area, what, next, .. } = line;
             cx.stdout.line(&format!("{area}\t{what}\t{}", next.as_deref().unwrap_or_default()))

@@ -10,7 +10,7 @@ use crate::store::runs::Took;
 use jiff::Timestamp;
 use std::path::Path;
 
-/// Of one kind, so many lines are shown on a screen.
+/// The most lines of one kind on a screen.
 const SHOWN: usize = 4;
 
 pub(super) struct Line {
@@ -79,8 +79,9 @@ fn some(mut lines: Vec<Line>, none: Line, told: &Told) -> Vec<Line> {
         lines.push(none);
     } else if !told.is_whole && beyond > 0 {
         let area = lines[0].area;
+        let command = if area == "review" { "memory review" } else { "memory status --json" };
         lines.truncate(SHOWN);
-        lines.push(line(area, format!("{beyond} more: memory status --json")).means(Meaning::Faint));
+        lines.push(line(area, format!("{beyond} more: {command}")).means(Meaning::Faint));
     }
     lines
 }
@@ -88,7 +89,11 @@ fn some(mut lines: Vec<Line>, none: Line, told: &Told) -> Vec<Line> {
 fn store(status: &Status, told: &Told) -> Line {
     let path = told.path(&status.store);
     if !status.store.join("topics").is_dir() {
-        return line("notes", format!("there is no store yet ({path})")).next("memory config init");
+        let next = match status.has_config {
+            true => "memory add --title TITLE --body TEXT",
+            false => "memory config init",
+        };
+        return line("notes", format!("there is no store yet ({path})")).next(next);
     }
     let archived = match status.archived {
         0 => String::new(),
@@ -121,12 +126,23 @@ fn queue(status: &Status, told: &Told) -> Vec<Line> {
             0 => String::new(),
             count => format!(", {count} in a run"),
         };
-        all.push(line("queue", waiting + &claimed).next("memory consolidate"));
+        let what = waiting + &claimed;
+        all.push(match &queue.trouble {
+            _ if !queue.has_command => {
+                let next = if status.has_config { "set llm.command" } else { "memory config init" };
+                line("queue", what + ", and llm.command is not set").means(Meaning::Warning).next(next)
+            }
+            Some(trouble) => line("queue", format!("{what}; the last run failed: {}", in_line(&trouble.why)))
+                .means(Meaning::Warning)
+                .next("correct what it names, then: memory consolidate"),
+            None => line("queue", what).next("memory consolidate"),
+        });
     }
-    let entries = groups(&queue.waiting, told).into_iter().map(|group| entry(&group, told)).collect();
-    let failed = groups(&queue.failed, told).into_iter().map(|group| failed(&group, told)).collect();
+    let is_new = queue.trouble.is_none();
+    let entries: Vec<Line> =
+        groups(&queue.waiting, told).iter().map(|group| entry(group, is_new, told)).collect();
+    let failed: Vec<Line> = groups(&queue.failed, told).iter().map(|group| failed(group, told)).collect();
     for lines in [entries, failed] {
-        let lines: Vec<Line> = lines;
         all.extend(if lines.is_empty() { lines } else { some(lines, line("queue", ""), told) });
     }
     all
@@ -148,7 +164,9 @@ fn groups<'a>(entries: &'a [WaitingEntry], told: &Told) -> Vec<Vec<&'a WaitingEn
 
 /// From where and since when: `2 from claude-code, the oldest 3 h ago`.
 fn origin(group: &[&WaitingEntry], told: &Told) -> String {
-    let mut harnesses: Vec<&str> = group.iter().filter_map(|entry| entry.harness.as_deref()).collect();
+    // A file that is no entry has its name alone.
+    let mut harnesses: Vec<&str> =
+        group.iter().map(|entry| entry.harness.as_deref().unwrap_or(&entry.id)).collect();
     harnesses.sort_unstable();
     harnesses.dedup();
     let since = told.moment(group.iter().filter_map(|entry| entry.since).min(), "some time ago");
@@ -158,7 +176,8 @@ fn origin(group: &[&WaitingEntry], told: &Told) -> String {
     }
 }
 
-fn entry(group: &[&WaitingEntry], told: &Told) -> Line {
+/// `is_new`: no run has failed since the queue moved last.
+fn entry(group: &[&WaitingEntry], is_new: bool, told: &Told) -> Line {
     let from = in_line(&origin(group, told));
     let next = group.iter().filter_map(|entry| entry.next_try).min();
     match &group[0].last_error {
@@ -168,7 +187,8 @@ fn entry(group: &[&WaitingEntry], told: &Told) -> Line {
                 .means(Meaning::Warning)
                 .next("correct what it names, then: memory consolidate --retry-failed")
         }
-        None => line("queue", format!("{from}: not tried yet")),
+        None if is_new => line("queue", format!("{from}: not tried yet")),
+        None => line("queue", from),
     }
 }
 
@@ -192,7 +212,12 @@ fn spending(calls: &Spending) -> Vec<Line> {
         format!("{} with {} tokens{cost}", counted(took.runs as usize, "run", "runs"), short(took.tokens))
     };
     let of_runs = format!("of axe: today {}, this month {}", runs(runs_today), runs(runs_month));
-    let mut all = vec![line("calls", what)];
+    let mut all = vec![match today.calls < *max_today {
+        true => line("calls", what),
+        false => line("calls", what)
+            .means(Meaning::Warning)
+            .next("wait until midnight UTC, or raise llm.maxCallsPerDay"),
+    }];
     if runs_month.runs > 0 {
         all.push(line("calls", of_runs).next("axe runs"));
     }
