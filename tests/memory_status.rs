@@ -109,6 +109,21 @@ fn a_change_that_waits_leads_to_the_review_that_decides_it() {
 }
 
 #[test]
+fn a_target_is_named_before_it_is_there_and_when_its_markers_are_broken() {
+    let store = Store::new();
+    let target = store.sandbox.home().join("AGENTS.md");
+    store.config(&json!({"agentsMd": {"targets": [target]}}).to_string());
+    let (what, _) = area(&store.sandbox, NOW, "files").remove(0);
+    assert!(what.starts_with("~/AGENTS.md: not there yet, "), "{what}");
+    let (_, next) = area(&store.sandbox, NOW, "notes").remove(0);
+    assert_eq!(next, "memory add --title TITLE --body TEXT");
+    store.sandbox.write(&target, "<!-- agent-memory:start -->\n<!-- agent-memory:start -->\n");
+    let trouble = area(&store.sandbox, NOW, "trouble");
+    assert!(trouble[0].0.contains("its markers are broken"), "{trouble:?}");
+    assert!(!area(&store.sandbox, NOW, "files")[0].0.contains("not there yet"));
+}
+
+#[test]
 fn a_machine_that_was_away_for_a_week_is_synced_again() {
     let store = Store::with_history();
     store.note("AAAAAA", "One");

@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::reach;
 use crate::harness::HARNESSES;
 use crate::harness::spec::Spec;
 use crate::memory::budget::{self, CallSum};
@@ -94,6 +95,7 @@ pub struct HarnessUse {
 #[derive(Debug, Serialize)]
 pub struct TargetUse {
     pub path: PathBuf,
+    pub exists: bool,
     /// `None`: the notes for everywhere.
     pub repo: Option<String>,
     /// The programs that are used here and read it.
@@ -191,7 +193,8 @@ impl Queue {
 fn targets(cx: &CheckContext) -> Vec<TargetUse> {
     let of = |aim: &Aim| {
         let path = aim.target.path.clone();
-        TargetUse { readers: readers(&path, cx.env), repo: aim.target.repo.clone(), path }
+        let exists = reach::within(&path, Path::exists).unwrap_or(true);
+        TargetUse { readers: readers(&path, cx.env), repo: aim.target.repo.clone(), exists, path }
     };
     cx.aims.iter().map(of).collect()
 }

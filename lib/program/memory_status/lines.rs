@@ -255,13 +255,14 @@ fn harness(harness: &HarnessUse, told: &Told) -> Line {
 }
 
 fn target(target: &TargetUse, told: &Told) -> Line {
-    let TargetUse { path, repo, readers } = target;
+    let TargetUse { path, exists, repo, readers } = target;
+    let yet = if *exists { "" } else { "not there yet, " };
     let of = repo.as_ref().map(|repo| format!(" (notes of {})", in_line(repo))).unwrap_or_default();
     let readers = match readers.is_empty() {
         true => "no program that is used here reads it".to_owned(),
         false => format!("read by {}", readers.join(", ")),
     };
-    line("files", format!("{}{of}: {readers}", told.path(path)))
+    line("files", format!("{}{of}: {yet}{readers}", told.path(path)))
 }
 
 fn session(session: &WaitingSession, told: &Told) -> Line {
