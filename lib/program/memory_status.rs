@@ -16,6 +16,7 @@ use crate::schedule::tool::Tools;
 use crate::schedule::{check, installed};
 use serde::Serialize;
 use std::time::Duration;
+use unicode_width::UnicodeWidthStr;
 
 mod lines;
 
@@ -61,7 +62,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let is_terminal = cx.stdout.is_terminal();
     let told = Told {
         home: cx.env.home().map(|home| home.to_string_lossy().into_owned()),
-        time: &|moment| if is_terminal { ago(moment, now) } else { moment.to_string() },
+        time: &|moment| if is_terminal { ago(moment, now) } else { format!("{moment:.0}") },
         is_whole: !is_terminal,
         now,
     };
@@ -98,7 +99,7 @@ fn screen(lines: &[Line], cx: &Context) -> String {
 /// A line as rows of the screen. The next step stands at the end, or on rows of its own.
 fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
     let what = wrap(&disarmed(&line.what), width);
-    let used = what.last().map_or(0, |row| row.chars().count());
+    let used = what.last().map_or(0, |row| row.width());
     let painted = |row: &String| match line.meaning {
         Some(meaning) => paint.paint(meaning, row).into_owned(),
         None => row.clone(),
@@ -108,7 +109,7 @@ fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
     let next = disarmed(next);
     let step = |text: &str| format!("  {}", paint.paint(Meaning::Good, text));
     match rows.last_mut() {
-        Some(last) if used + 2 + next.chars().count() <= width => *last += &step(&next),
+        Some(last) if used + 2 + next.width() <= width => *last += &step(&next),
         _ => rows.extend(wrap(&next, width.saturating_sub(2)).iter().map(|row| step(row))),
     }
     rows

@@ -58,7 +58,7 @@ impl Line {
 pub(super) fn lines(status: &Status, timers: &[TimerRuns], told: &Told) -> Vec<Line> {
     let mut all = vec![store(status, told)];
     let trouble = status.trouble.iter().map(|finding| trouble(finding, &status.store, told));
-    all.extend(some(trouble.collect(), line("trouble", "none").means(Meaning::Good), told));
+    all.extend(some(trouble.collect(), no_trouble(), told));
     all.extend(queue(status, told));
     all.extend(spending(&status.calls));
     all.extend(some(timers.iter().map(|timer| self::timer(timer, told)).collect(), no_timers(), told));
@@ -100,6 +100,10 @@ fn store(status: &Status, told: &Told) -> Line {
         count => format!(", {count} archived"),
     };
     line("notes", format!("{} in {path}{archived}", counted(status.notes, "note", "notes")))
+}
+
+fn no_trouble() -> Line {
+    line("trouble", "none").means(Meaning::Good).next("memory doctor looks into the notes")
 }
 
 fn trouble(finding: &Finding, store: &Path, told: &Told) -> Line {
