@@ -88,7 +88,10 @@ fn a_full_disk_is_named_with_what_to_do_until_there_is_room() {
     assert!(what.starts_with("the store cannot be written to: "), "{what}");
     assert!(next.starts_with("make room on its disk"), "{next}");
     disk.free();
-    assert_eq!(area(&store.sandbox, NOW, "trouble"), [("none".to_owned(), "memory doctor looks into the notes".to_owned())]);
+    assert_eq!(
+        area(&store.sandbox, NOW, "trouble"),
+        [("none".to_owned(), "memory doctor looks into the notes".to_owned())]
+    );
 }
 
 #[test]

@@ -2,14 +2,13 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
 use crate::base::error::Result;
-use crate::program::family::{Family, OWN};
+use crate::program::family::{Family, OWN, color};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_edit, memory_import, memory_install_cron, memory_install_hooks, memory_list,
     memory_mcp, memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_status,
     memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update, values,
 };
-use std::ffi::OsString;
 
 const ABOUT: About = About {
     name: "memory",
@@ -95,8 +94,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let is_plain = args.words().is_empty() && !args.has("generate");
     if is_plain && cx.stdout.is_terminal() && FAMILY.find("status", &cx.env).is_some() {
-        let color: Option<OsString> = args.color().map(|color| format!("--color={color}").into());
-        return FAMILY.dispatch("status".as_ref(), color.as_slice(), &cx.env);
+        return FAMILY.dispatch("status".as_ref(), color(args).as_slice(), &cx.env);
     }
     FAMILY.run(args, cx)
 }
