@@ -214,6 +214,7 @@ fn timers_are_asked_under_a_deadline() {
     let output = kit.command("memory-status").output().unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(out.contains(" by systemd: last unknown, next unknown\t"), "{out}");
+    assert!(!out.contains("knows the calendar"), "who does not answer has not refused it: {out}");
     let kit = Kit::new().with_crontab();
     kit.install(&["--scheduler", "crontab"]);
     let output = kit.command("memory-status").env("AXE_NOW", NOW).env("TZ", "UTC").output().unwrap();
