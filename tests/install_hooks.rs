@@ -338,7 +338,7 @@ fn a_file_that_is_not_ours_to_change_is_left_and_the_lines_are_printed() {
         let (line, lines) = out.split_once('\n').unwrap();
         assert_eq!(line, format!("claude-code\tleft\t{}", link.display()));
         let lines: Value = serde_json::from_str(lines).unwrap();
-        assert_eq!(lines["hooks"].as_object().unwrap().len(), 5);
+        assert_eq!(lines["hooks"].as_object().unwrap().len(), 6);
         assert_eq!(fs::read_to_string(&place).unwrap(), text);
 
         let mut command = sandbox.command("memory-install-hooks");
@@ -477,7 +477,7 @@ fn copilots_file_with_our_hooks_is_found_by_any_name() {
     assert_eq!(install(&sandbox, &[]).0, Some(0));
     assert!(!sandbox.home().join(".copilot/hooks/agent-memory.json").exists());
     assert_eq!(commands(&read(&own), "sessionEnd").len(), 1);
-    assert_eq!(read(&own)["hooks"].as_object().unwrap().len(), 5);
+    assert_eq!(read(&own)["hooks"].as_object().unwrap().len(), 6);
 }
 
 #[test]

@@ -303,6 +303,10 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
         (&["--harness", "codex", "{}", "{}"], "unexpected argument \"{}\"; see --help"),
         (&["{}"], NO_ARGUMENT),
         (
+            &["The port is 8081"],
+            "unexpected argument \"The port is 8081\"; for a note, give --title TITLE --body TEXT",
+        ),
+        (
             &["--entry", "--title", "t"],
             "options \"--entry\" and \"--title\" do not go together; the entry contains all of that; leave one of them out",
         ),

@@ -31,6 +31,7 @@ fn arguments_streams_and_exit_codes_are_the_programs_own() {
     store.note("AAAAAA", "One");
     let listed = store.out("memory", &["list", "--json"]);
     assert_eq!(listed, store.out("memory-list", &["--json"]));
+    assert_eq!(listed, store.out("memory", &["--color", "never", "list", "--json"]));
     let mut command = store.sandbox.command("memory");
     let output = command.args(["read", "--no-count", "-"]).write_stdin(listed).output().unwrap();
     assert_eq!((output.code(), output.out()), (Some(0), note("AAAAAA", "One", "")));

@@ -1007,7 +1007,7 @@ fn the_hooks_of_each_harness_are_checked() {
         assert_eq!(found.len(), 1, "{found:?}");
         let what = found[0]["what"].as_str().unwrap();
         assert!(what.starts_with(&format!("{title} has no hook that runs memory-capture")), "{what}");
-        assert!(what.ends_with("; it never captured anything"), "{what}");
+        assert!(!what.contains(';'), "it never captured anything, which is no trouble: {what}");
         assert_eq!(found[0]["mend"], format!("memory-install-hooks --harness {harness}"));
     }
 

@@ -9,6 +9,7 @@ use crate::support::timers::Kit;
 use crate::support::{Sandbox, said};
 use serde_json::{Value, json};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 const NOW: &str = "2026-02-28T16:00:00Z";
 
@@ -59,6 +60,22 @@ fn an_expired_login_is_seen_and_what_waited_is_tried_again() {
 }
 
 #[test]
+fn a_failed_run_is_told_whatever_waits_and_so_is_a_missing_command() {
+    let sandbox = Sandbox::new();
+    sandbox.heard("s1", "Which port has the server? It is 4310.");
+    sandbox.heard("s2", "Which port has the proxy? It is 4311.");
+    let (what, next) = area(&sandbox, NOW, "queue").remove(0);
+    assert_eq!(what, "2 entries wait, and llm.command is not set");
+    assert_eq!(next, "memory config init");
+    sandbox.llm("echo 'Please run /login' >&2; exit 1", json!({}));
+    assert_eq!(sandbox.consolidated(&[]).0, Some(3));
+    let queue = area(&sandbox, NOW, "queue");
+    assert!(queue[0].0.starts_with("2 entries wait; the last run failed: "), "{queue:?}");
+    assert!(queue.iter().all(|(what, _)| !what.contains("not tried yet")), "{queue:?}");
+    assert_eq!(follow(&sandbox, NOW, &queue[0].1).0, Some(3));
+}
+
+#[test]
 fn a_full_disk_is_named_with_what_to_do_until_there_is_room() {
     let Some(disk) = Disk::new() else { return };
     let store = Store::new();
@@ -71,7 +88,10 @@ fn a_full_disk_is_named_with_what_to_do_until_there_is_room() {
     assert!(what.starts_with("the store cannot be written to: "), "{what}");
     assert!(next.starts_with("make room on its disk"), "{next}");
     disk.free();
-    assert_eq!(area(&store.sandbox, NOW, "trouble"), [("none".to_owned(), String::new())]);
+    assert_eq!(
+        area(&store.sandbox, NOW, "trouble"),
+        [("none".to_owned(), "memory doctor looks into the notes".to_owned())]
+    );
 }
 
 #[test]
@@ -89,6 +109,21 @@ fn a_change_that_waits_leads_to_the_review_that_decides_it() {
     }
     assert_eq!(store.run("memory", &["review", "--accept", "p__a1B2c3", "--reject", "p__d4E5f6"]).0, Some(0));
     assert_eq!(area(&store.sandbox, NOW, "review"), [("nothing waits for you".to_owned(), String::new())]);
+}
+
+#[test]
+fn a_target_is_named_before_it_is_there_and_when_its_markers_are_broken() {
+    let store = Store::new();
+    let target = store.sandbox.home().join("AGENTS.md");
+    store.config(&json!({"agentsMd": {"targets": [target]}}).to_string());
+    let (what, _) = area(&store.sandbox, NOW, "files").remove(0);
+    assert!(what.starts_with("~/AGENTS.md: not there yet, "), "{what}");
+    let (_, next) = area(&store.sandbox, NOW, "notes").remove(0);
+    assert_eq!(next, "memory add --title TITLE --body TEXT");
+    store.sandbox.write(&target, "<!-- agent-memory:start -->\n<!-- agent-memory:start -->\n");
+    let trouble = area(&store.sandbox, NOW, "trouble");
+    assert!(trouble[0].0.contains("its markers are broken"), "{trouble:?}");
+    assert!(!area(&store.sandbox, NOW, "files")[0].0.contains("not there yet"));
 }
 
 #[test]
@@ -171,10 +206,15 @@ fn timers_are_asked_under_a_deadline() {
     assert_eq!(moments(consolidate), ["2026-02-28T12:00:00Z", "2026-02-28T17:33:20Z"]);
     assert_eq!(moments(defrag), [Value::Null, "2026-02-28T17:33:20Z".into()]);
     kit.tool("systemctl", "exec sleep 600");
+    kit.tool("systemd-analyze", "exec sleep 600");
+    kit.config(r#"{"schedule": {"defrag": "quarterly"}}"#);
+    let asked = Instant::now();
     assert!(timers().iter().all(|timer| moments(timer) == [Value::Null, Value::Null]));
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
     let output = kit.command("memory-status").output().unwrap();
     let out = String::from_utf8_lossy(&output.stdout);
     assert!(out.contains(" by systemd: last unknown, next unknown\t"), "{out}");
+    assert!(!out.contains("knows the calendar"), "who does not answer has not refused it: {out}");
     let kit = Kit::new().with_crontab();
     kit.install(&["--scheduler", "crontab"]);
     let output = kit.command("memory-status").env("AXE_NOW", NOW).env("TZ", "UTC").output().unwrap();
@@ -215,7 +255,8 @@ fn on_a_terminal_it_is_as_wide_as_the_screen_and_plain_memory_shows_it() {
     let xterm = [("TERM", "xterm")];
     let plain = shown("memory", &[], 80, &[]);
     let own = shown("memory-status", &[], 80, &[]);
-    assert_eq!(plain, format!("{own}\nmemory help lists the commands.\n"));
+    assert_eq!(plain, own);
+    assert!(plain.ends_with("\n\nmemory help lists the commands.\n"), "{plain}");
     assert!(shown("memory", &[], 80, &xterm).contains("\u{1b}[1mqueue"), "in colours");
     for (args, vars) in [
         (&["--color", "never"][..], &xterm[..]),

@@ -7,6 +7,7 @@ pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible}
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 
 /// Whether `text` can be a name that stands in braces: `{name}`.
 pub fn is_name(text: &str) -> bool {
@@ -207,12 +208,12 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     nearest(word, candidates).map(|near| format!("did you mean \"{near}\"?"))
 }
 
-/// Wraps `text` at white space to lines of at most `width` characters; a longer word keeps its own line.
+/// Wraps `text` at white space to lines of at most `width` columns; a longer word keeps its own line.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for word in text.split_whitespace() {
-        let length = word.chars().count();
+        let length = word.width();
         if used > 0 && used + 1 + length > width {
             lines.push(String::new());
             used = 0;
@@ -316,6 +317,7 @@ mod tests {
     #[test]
     fn wrapping_keeps_every_word() {
         assert_eq!(wrap("a bb ccc dddd", 5), ["a bb", "ccc", "dddd"]);
+        assert_eq!(wrap("日本 語語 x", 5), ["日本", "語語", "x"]);
         assert_eq!(wrap("", 5), [""]);
     }
 

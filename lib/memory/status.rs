@@ -1,7 +1,8 @@
-//! How things stand, from what the programs wrote down. No note is read, and nothing is changed.
+//! How things stand, from what the programs wrote down. No note is read.
 
 use crate::base::env::Env;
 use crate::base::error::Result;
+use crate::base::reach;
 use crate::harness::HARNESSES;
 use crate::harness::spec::Spec;
 use crate::memory::budget::{self, CallSum};
@@ -12,7 +13,7 @@ use crate::memory::section::Aim;
 use crate::memory::sync::remote;
 use crate::store::batch::Batches;
 use crate::store::entry::Source;
-use crate::store::health::Health;
+use crate::store::health::{Health, Trouble, TroubleKind};
 use crate::store::journal::{Journal, harness_and_time};
 use crate::store::ledger::Tries;
 use crate::store::persistence::{Persistence, Place};
@@ -27,6 +28,8 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// The store's directory.
     pub store: PathBuf,
+    #[serde(skip)]
+    pub has_config: bool,
     pub notes: usize,
     pub archived: usize,
     /// What is wrong, the worst first.
@@ -48,6 +51,10 @@ pub struct Queue {
     pub waiting: Vec<WaitingEntry>,
     /// How many entries a run has taken out.
     pub claimed: usize,
+    /// The last run failed and left everything in it.
+    pub trouble: Option<Trouble>,
+    #[serde(skip)]
+    pub has_command: bool,
     /// Those that have failed for good.
     pub failed: Vec<WaitingEntry>,
 }
@@ -88,6 +95,7 @@ pub struct HarnessUse {
 #[derive(Debug, Serialize)]
 pub struct TargetUse {
     pub path: PathBuf,
+    pub exists: bool,
     /// `None`: the notes for everywhere.
     pub repo: Option<String>,
     /// The programs that are used here and read it.
@@ -133,6 +141,7 @@ impl Status {
         let remote = remote::current(root, env).or_else(|| cx.config.sync.remote.clone());
         Ok(Status {
             store: root.path().to_path_buf(),
+            has_config: cx.config_file != root.path(),
             notes: count(Place::Topics)?,
             archived: count(Place::Archive)?,
             trouble,
@@ -168,10 +177,15 @@ impl Queue {
         };
         let batches = Batches::of_queue(cx.root).all().unwrap_or_default();
         let claimed = batches.iter().filter_map(|batch| Journal::ids_in(&batch.claims()).ok());
+        let trouble = Health::load(cx.root).troubles.remove(&TroubleKind::Waiting);
+        let mut failed = journal.failed()?;
+        failed.sort();
         Ok(Queue {
             waiting: ids.into_iter().map(waits).collect(),
             claimed: claimed.map(|ids| ids.len()).sum(),
-            failed: journal.failed()?.into_iter().map(fails).collect(),
+            trouble: trouble.map(|trouble| Trouble { why: cx.cleaned(&trouble.why), ..trouble }),
+            has_command: cx.config.llm.command.is_some(),
+            failed: failed.into_iter().map(fails).collect(),
         })
     }
 }
@@ -179,7 +193,8 @@ impl Queue {
 fn targets(cx: &CheckContext) -> Vec<TargetUse> {
     let of = |aim: &Aim| {
         let path = aim.target.path.clone();
-        TargetUse { readers: readers(&path, cx.env), repo: aim.target.repo.clone(), path }
+        let exists = reach::within(&path, Path::exists).unwrap_or(true);
+        TargetUse { readers: readers(&path, cx.env), repo: aim.target.repo.clone(), exists, path }
     };
     cx.aims.iter().map(of).collect()
 }
@@ -194,7 +209,7 @@ fn readers(path: &Path, env: &Env) -> Vec<&'static str> {
     all.into_iter().map(|spec| spec.title).collect()
 }
 
-/// The sessions whose changes wait, in the order of their first changes.
+/// The sessions whose changes wait, the dangerous ones first, in the order of their first changes.
 fn sessions(cx: &CheckContext) -> Vec<WaitingSession> {
     let mut sessions: Vec<(Option<(&str, &str)>, WaitingSession)> = Vec::new();
     for proposal in &cx.waiting {
@@ -210,5 +225,6 @@ fn sessions(cx: &CheckContext) -> Vec<WaitingSession> {
         let title = cx.cleaned(proposal.title());
         sessions.push((key, WaitingSession { harness, thread_id, repo, at, changes: 1, dangerous, title }));
     }
+    sessions.sort_by_key(|(_, session)| session.dangerous == 0);
     sessions.into_iter().map(|(_, session)| session).collect()
 }

@@ -31,7 +31,8 @@ pub(super) const OWN: &[&str] = &["completions", "help", "version"];
 impl Family {
     pub(super) fn run(&self, args: &Args, cx: &mut Context) -> Result<ExitCode> {
         if let Some((command, arguments)) = args.program() {
-            return self.dispatch(command, arguments, &cx.env);
+            let arguments: Vec<OsString> = color(args).into_iter().chain(arguments.iter().cloned()).collect();
+            return self.dispatch(command, &arguments, &cx.env);
         }
         // Without a shell, a man page.
         let form = args.parsed("generate", |form| match (form, completer(form)) {
@@ -138,7 +139,7 @@ impl Family {
     }
 
     /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.
-    fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
+    pub(super) fn dispatch(&self, command: &OsStr, arguments: &[OsString], env: &Env) -> Result<ExitCode> {
         let unknown = || {
             let name = command.to_string_lossy();
             let names = self.about.commands.iter().chain(self.about.aliases).map(|(name, _)| *name);
@@ -161,6 +162,11 @@ impl Family {
         become_program(lookup::command(&program).args(arguments))
             .map_err(|e| Error::io(format!("cannot run \"{}\": {e}", program.display())))
     }
+}
+
+/// The family's option, for a program of it.
+pub(super) fn color(args: &Args) -> Option<OsString> {
+    args.color().map(|color| format!("--color={color}").into())
 }
 
 fn find(file: &OsStr, env: &Env) -> Option<PathBuf> {

@@ -1,9 +1,8 @@
 //! `memory`: the dispatcher. `memory list` is `memory-list`, found beside this program, then on PATH.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Words, value};
-use crate::base::error::{Error, Result};
-use crate::base::lookup;
-use crate::program::family::{Family, OWN};
+use crate::base::error::Result;
+use crate::program::family::{Family, OWN, color};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_edit, memory_import, memory_install_cron, memory_install_hooks, memory_list,
@@ -25,6 +24,7 @@ const ABOUT: About = About {
         ("list", "list notes, or search them"),
         ("read", "print notes and record that they were read"),
         ("recall", "print what a session here should know"),
+        ("page", "write the notes as one HTML file"),
         ("mcp", "serve the notes to an MCP client"),
         ("update", "change a note"),
         ("edit", "change a note in your editor"),
@@ -93,22 +93,10 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let is_plain = args.words().is_empty() && !args.has("generate");
-    match is_plain && cx.stdout.is_terminal() {
-        true => status(args, cx),
-        false => FAMILY.run(args, cx),
+    if is_plain && cx.stdout.is_terminal() && FAMILY.find("status", &cx.env).is_some() {
+        return FAMILY.dispatch("status".as_ref(), color(args).as_slice(), &cx.env);
     }
-}
-
-/// For a person who types nothing else: how things stand, then where help is.
-fn status(args: &Args, cx: &mut Context) -> Result<ExitCode> {
-    let Some(program) = FAMILY.find("status", &cx.env) else { return FAMILY.run(args, cx) };
-    let color = args.color().map(|color| format!("--color={color}"));
-    let ended = lookup::command(&program)
-        .args(color)
-        .status()
-        .map_err(|e| Error::io(format!("cannot run \"{}\": {e}", program.display())))?;
-    cx.stdout.line("\nmemory help lists the commands.")?;
-    Ok(ended.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+    FAMILY.run(args, cx)
 }
 
 #[cfg(test)]
@@ -120,6 +108,14 @@ mod tests {
     use crate::harness::spec::{Capture, Install};
     use crate::program::{memory_capture, memory_install_hooks, memory_recall};
     use serde_json::Value;
+
+    #[test]
+    fn every_program_is_a_command() {
+        for program in &FAMILY.programs[1..] {
+            let name = program.name.strip_prefix("memory-").unwrap();
+            assert!(ABOUT.commands.iter().any(|(command, _)| *command == name), "{name}");
+        }
+    }
 
     #[test]
     fn the_manual_names_every_setting_with_its_range_and_default() {

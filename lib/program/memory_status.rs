@@ -1,4 +1,4 @@
-//! `memory-status`: how things stand, on one screen, with the command that comes next. It reads no note and changes nothing.
+//! `memory-status`: how things stand, on one screen, with the command that comes next. It reads no note.
 
 use crate::base::ago::ago;
 use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Paint, flag};
@@ -16,6 +16,7 @@ use crate::schedule::tool::Tools;
 use crate::schedule::{check, installed};
 use serde::Serialize;
 use std::time::Duration;
+use unicode_width::UnicodeWidthStr;
 
 mod lines;
 
@@ -28,7 +29,7 @@ pub(super) const ABOUT: About = About {
     ..About::BLANK
 };
 
-/// So long a scheduler and a path outside the store have to answer.
+/// How long a scheduler and a path outside the store may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What is printed as JSON.
@@ -50,7 +51,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let All { status, timers } = reach::hurried(PATIENCE, || -> Result<All> {
         let check = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
         let installed = installed::all(&store.config.schedule, &cx.env, PATIENCE);
-        let status = Status::of(&check, check::look_at(&installed, &check))?;
+        let status = Status::of(&check, check::look_at(&installed, &check, PATIENCE))?;
         let tools = Tools { env: &cx.env, patience: PATIENCE };
         Ok(All { status, timers: runs::of(&installed, &store.root, &tools) })
     })?;
@@ -61,13 +62,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let is_terminal = cx.stdout.is_terminal();
     let told = Told {
         home: cx.env.home().map(|home| home.to_string_lossy().into_owned()),
-        time: &|moment| if is_terminal { ago(moment, now) } else { moment.to_string() },
+        time: &|moment| if is_terminal { ago(moment, now) } else { format!("{moment:.0}") },
         is_whole: !is_terminal,
         now,
     };
     let lines = lines(&status, &timers, &told);
     match is_terminal {
-        true => present(&screen(&lines, cx), cx),
+        true => present(&(screen(&lines, cx) + "\nmemory help lists the commands.\n"), cx),
         false => lines.iter().try_for_each(|line| {
             let Line { area, what, next, .. } = line;
             cx.stdout.line(&format!("{area}\t{what}\t{}", next.as_deref().unwrap_or_default()))
@@ -98,7 +99,7 @@ fn screen(lines: &[Line], cx: &Context) -> String {
 /// A line as rows of the screen. The next step stands at the end, or on rows of its own.
 fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
     let what = wrap(&disarmed(&line.what), width);
-    let used = what.last().map_or(0, |row| row.chars().count());
+    let used = what.last().map_or(0, |row| row.width());
     let painted = |row: &String| match line.meaning {
         Some(meaning) => paint.paint(meaning, row).into_owned(),
         None => row.clone(),
@@ -108,7 +109,7 @@ fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
     let next = disarmed(next);
     let step = |text: &str| format!("  {}", paint.paint(Meaning::Good, text));
     match rows.last_mut() {
-        Some(last) if used + 2 + next.chars().count() <= width => *last += &step(&next),
+        Some(last) if used + 2 + next.width() <= width => *last += &step(&next),
         _ => rows.extend(wrap(&next, width.saturating_sub(2)).iter().map(|row| step(row))),
     }
     rows

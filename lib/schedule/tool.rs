@@ -59,6 +59,14 @@ impl Tools<'_> {
         self.run(words, b"").is_ok_and(|finished| finished.status.success())
     }
 
+    /// Whether a command that checks something fails, or is not there. One that gives no answer has refused nothing.
+    pub(super) fn refuses(&self, words: &[String]) -> bool {
+        match self.run(words, b"") {
+            Ok(finished) => !finished.status.success(),
+            Err(_) => words.first().is_some_and(|program| !self.has(program)),
+        }
+    }
+
     /// Whether launchd has loaded an agent; `target` is `gui/UID/LABEL`. Older systems find it by its label.
     pub(super) fn is_loaded(&self, target: &str) -> bool {
         let label = target.rsplit('/').next().unwrap_or(target);

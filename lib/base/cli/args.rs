@@ -87,7 +87,10 @@ impl Args {
             return Ok(());
         }
         match self.about.words {
-            Words::Program(own) if self.given.is_empty() && !own.iter().any(|own| word == *own) => {
+            Words::Program(own)
+                if self.given.iter().all(|(long, _)| *long == "color")
+                    && !own.iter().any(|own| word == *own) =>
+            {
                 self.rest = Some(parser.raw_args()?.collect());
                 self.given.push(("", word));
                 return Ok(());
@@ -221,7 +224,7 @@ impl Args {
 
     /// The other program that is meant, and its command line.
     pub fn program(&self) -> Option<(&OsStr, &[OsString])> {
-        Some((&self.given.first()?.1, self.rest.as_deref()?))
+        Some((&self.given.last()?.1, self.rest.as_deref()?))
     }
 }
 

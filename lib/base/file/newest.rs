@@ -1,6 +1,6 @@
 //! The end of a log, read backwards: what it took this month does not depend on how old it is.
 
-use crate::base::file::open_settled;
+use crate::base::file::lock::open_settled;
 use memchr::memchr;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;

@@ -166,7 +166,7 @@ fn texts(material: &Material) -> Vec<&str> {
 }
 
 /// One line, whatever the file says.
-pub(super) fn line(text: &str) -> String {
+fn line(text: &str) -> String {
     one_line(text, usize::MAX)
 }
 

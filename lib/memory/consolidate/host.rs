@@ -109,7 +109,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let limits = RelatedLimits { room, whole: self.max_note_bytes };
         let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
         let (related, tags) = related(&self.notes, &sessions, wanted, limits, self.pipeline.redactor)?;
-        let waiting = pending(&proposals, &sessions, &related, room_for_changes, self.pipeline.redactor);
+        let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
+        let notes: Vec<&EntryId> = related.iter().map(|note| &note.id).collect();
+        let waiting = pending(&proposals, is_in, &notes, room_for_changes, self.pipeline.redactor);
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 

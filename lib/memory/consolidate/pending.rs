@@ -1,7 +1,7 @@
 //! What waits for the person, as a prompt shows it: so that a session can correct it or take it back, and does not
 //! propose it once more. Nothing of it is true yet.
 
-use crate::memory::consolidate::ask::{RelatedNote, Session, line};
+use crate::base::text::one_line;
 use crate::memory::pipeline::question::push_lines;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{EntryId, repos};
@@ -50,20 +50,19 @@ pub(super) fn is_in_one_of(repos: &BTreeSet<&str>, is_in: impl Fn(Option<&str>) 
 /// room is shown by title, and the oldest not at all.
 pub(super) fn pending(
     proposals: &[Proposal],
-    sessions: &[Session],
-    related: &[RelatedNote],
+    is_in: impl Fn(Option<&str>) -> bool,
+    notes: &[&EntryId],
     mut room: usize,
     redactor: &Redactor,
 ) -> Vec<PendingChange> {
-    let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
     let is_shown = |proposal: &Proposal| {
-        let is_of_note = || related.iter().any(|note| proposal.note.as_ref() == Some(&note.id));
-        is_of(proposal, is_in) || !proposal.is_from_elsewhere() && is_of_note()
+        let is_of_note = || proposal.note.as_ref().is_some_and(|note| notes.contains(&note));
+        is_of(proposal, &is_in) || !proposal.is_from_elsewhere() && is_of_note()
     };
     let mut shown = Vec::new();
     for proposal in proposals.iter().rev().filter(|proposal| is_shown(proposal)) {
         let title = redactor.cleaned(proposal.title());
-        let why = line(&redactor.cleaned(&proposal.reasons.join(" ")));
+        let why = one_line(&redactor.cleaned(&proposal.reasons.join(" ")), usize::MAX);
         let says = proposal.entry.as_ref().map(|draft| redactor.cleaned(&says(draft))).unwrap_or_default();
         let head = FRAME + title.len();
         if head > room {
@@ -78,7 +77,7 @@ pub(super) fn pending(
 }
 
 fn says(draft: &Draft) -> String {
-    let summary = line(&draft.summary);
+    let summary = one_line(&draft.summary, usize::MAX);
     let until = draft.until.map(|until| format!("until: {until}\n")).unwrap_or_default();
     format!("summary: {summary}\nscope: {}\n{until}\n{}", draft.scope, draft.body)
 }
@@ -93,7 +92,7 @@ pub(super) fn push(text: &mut String, waiting: &[PendingChange], mark: &str) {
     let _ = write!(text, "\n{ABOUT}");
     let head = |change: &PendingChange| {
         let note = change.note.as_ref().map(|id| format!(" of {id}")).unwrap_or_default();
-        format!("waits: {}: {}{note}: {}\n", change.id, change.op, line(&change.title))
+        format!("waits: {}: {}{note}: {}\n", change.id, change.op, one_line(&change.title, usize::MAX))
     };
     for change in waiting {
         let Some((why, says)) = &change.text else { continue };

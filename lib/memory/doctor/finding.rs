@@ -148,7 +148,7 @@ pub struct HarnessState {
     pub(super) by_plugin: bool,
     /// Its hooks are switched off.
     #[serde(skip)]
-    pub is_off: bool,
+    pub(super) is_off: bool,
     #[serde(rename = "lastCapture")]
     pub last_capture: Option<Timestamp>,
     /// The same, as a day here.

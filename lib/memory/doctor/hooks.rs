@@ -35,10 +35,10 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
     };
     let mend = format!("memory-install-hooks --harness {}", spec.name);
     let last_day = last_capture.map(|at| cx.env.day(at));
-    let seen =
-        last_day.map_or("it never captured anything".to_owned(), |day| format!("it last captured on {day}"));
+    // On a new machine nothing has been captured yet, and that is no trouble.
+    let seen = last_day.map(|day| format!("; it last captured on {day}")).unwrap_or_default();
     if !status.missing.is_empty() {
-        let what = format!("{title} has no hook that runs {}; {seen}", status.missing.join(" or "));
+        let what = format!("{title} has no hook that runs {}{seen}", status.missing.join(" or "));
         to.warning(Check::Hooks, &status.file, what, mend.as_str());
     }
     if let Some(event) = status.missing_act.filter(|_| cx.config.recall.before_acts) {
@@ -46,7 +46,7 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         to.warning(Check::Hooks, &status.file, what, mend.as_str());
     }
     for program in &status.gone {
-        let what = format!("the hooks of {title} run \"{program}\", which does not exist; {seen}");
+        let what = format!("the hooks of {title} run \"{program}\", which does not exist{seen}");
         to.warning(Check::Hooks, &status.file, what, mend.as_str());
     }
     if let Some(why) = &status.unreadable {
@@ -54,13 +54,14 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         to.warning(Check::Hooks, &status.file, what, "correct the file");
     }
     if let Some(off) = &status.off {
-        let what = format!("{title} runs no hook, because {off}; {seen}");
+        let what = format!("{title} runs no hook, because {off}{seen}");
         to.warning(Check::Hooks, &status.file, what, "remove that setting, or memory-uninstall-hooks");
     }
     let is_whole = status.is_whole();
     let silence = last_capture.map(|at| cx.env.now().duration_since(at)).filter(|since| *since > SILENT);
-    if let Some(since) = silence.filter(|_| is_whole) {
-        let what = format!("{title} has its hooks, but {seen}, {} days ago", since.as_hours() / 24);
+    if let Some((since, day)) = silence.zip(last_day).filter(|_| is_whole) {
+        let days = since.as_hours() / 24;
+        let what = format!("{title} has its hooks, but it last captured on {day}, {days} days ago");
         let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
         to.warning(Check::Hooks, &status.file, what, mend);
     }

@@ -1,5 +1,6 @@
 //! The AGENTS.md targets: each is up to date and ours, and the hot notes fit.
 
+use crate::base::error::Error;
 use crate::base::text::one_line;
 use crate::base::{file, reach};
 use crate::memory::doctor::context::CheckContext;
@@ -32,6 +33,16 @@ pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
     projects(cx, to);
     same_targets(cx, to);
     owners(cx, to);
+    for path in cx.aims.iter().map(|aim| &aim.target.path) {
+        if let Err(error) = section::look_at(path) {
+            unfit(path, &error, to);
+        }
+    }
+}
+
+fn unfit(path: &Path, error: &Error, to: &mut Diagnosis) {
+    let mend = error.next_step().unwrap_or("correct it, or remove it from agentsMd.targets");
+    to.error(Check::Target, path, error.message(), mend);
 }
 
 /// Each is up to date, and the hot notes fit.
@@ -44,10 +55,7 @@ pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Diagnosis) {
                 to.warning(Check::Target, &outcome.path, what, "memory-agents-md updates it");
             }
             Ok(Standing::Made | Standing::Written | Standing::Unchanged | Standing::Missing) => {}
-            Err(error) => {
-                let mend = error.next_step().unwrap_or("correct it, or remove it from agentsMd.targets");
-                to.error(Check::Target, &outcome.path, error.message(), mend);
-            }
+            Err(error) => unfit(&outcome.path, error, to),
         }
     }
     for crowd in crowds {

@@ -279,6 +279,14 @@ fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
     repos.filter(|repo| seen.insert(*repo)).cloned().collect()
 }
 
+/// Whether the file can have a section, whatever its text.
+///
+/// # Errors
+/// It cannot be read, or its markers are broken.
+pub fn look_at(path: &Path) -> Result<Standing> {
+    File::of(path)?.check("", false)
+}
+
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
 pub fn place(
     aims: &[Aim],

@@ -51,7 +51,10 @@ impl CaptureForm {
         if let Some(word) = &word
             && (!harness.is_some_and(takes_argument) || args.has("title"))
         {
-            let hint = "pass a hook's JSON on stdin; only with --harness codex may it be an argument";
+            let hint = match harness.is_none() && !word.starts_with('{') {
+                true => "for a note, give --title TITLE --body TEXT",
+                false => "pass a hook's JSON on stdin; only with --harness codex may it be an argument",
+            };
             return Err(Error::unexpected(&one_line(word, 80)).hint(hint));
         }
         let what = what(args, harness, thread_id.is_some(), word.is_some())?;

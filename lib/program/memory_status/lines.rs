@@ -10,7 +10,7 @@ use crate::store::runs::Took;
 use jiff::Timestamp;
 use std::path::Path;
 
-/// Of one kind, so many lines are shown on a screen.
+/// The most lines of one kind on a screen.
 const SHOWN: usize = 4;
 
 pub(super) struct Line {
@@ -58,7 +58,7 @@ impl Line {
 pub(super) fn lines(status: &Status, timers: &[TimerRuns], told: &Told) -> Vec<Line> {
     let mut all = vec![store(status, told)];
     let trouble = status.trouble.iter().map(|finding| trouble(finding, &status.store, told));
-    all.extend(some(trouble.collect(), line("trouble", "none").means(Meaning::Good), told));
+    all.extend(some(trouble.collect(), no_trouble(), told));
     all.extend(queue(status, told));
     all.extend(spending(&status.calls));
     all.extend(some(timers.iter().map(|timer| self::timer(timer, told)).collect(), no_timers(), told));
@@ -79,8 +79,9 @@ fn some(mut lines: Vec<Line>, none: Line, told: &Told) -> Vec<Line> {
         lines.push(none);
     } else if !told.is_whole && beyond > 0 {
         let area = lines[0].area;
+        let command = if area == "review" { "memory review" } else { "memory status --json" };
         lines.truncate(SHOWN);
-        lines.push(line(area, format!("{beyond} more: memory status --json")).means(Meaning::Faint));
+        lines.push(line(area, format!("{beyond} more: {command}")).means(Meaning::Faint));
     }
     lines
 }
@@ -88,13 +89,21 @@ fn some(mut lines: Vec<Line>, none: Line, told: &Told) -> Vec<Line> {
 fn store(status: &Status, told: &Told) -> Line {
     let path = told.path(&status.store);
     if !status.store.join("topics").is_dir() {
-        return line("notes", format!("there is no store yet ({path})")).next("memory config init");
+        let next = match status.has_config {
+            true => "memory add --title TITLE --body TEXT",
+            false => "memory config init",
+        };
+        return line("notes", format!("there is no store yet ({path})")).next(next);
     }
     let archived = match status.archived {
         0 => String::new(),
         count => format!(", {count} archived"),
     };
     line("notes", format!("{} in {path}{archived}", counted(status.notes, "note", "notes")))
+}
+
+fn no_trouble() -> Line {
+    line("trouble", "none").means(Meaning::Good).next("memory doctor looks into the notes")
 }
 
 fn trouble(finding: &Finding, store: &Path, told: &Told) -> Line {
@@ -121,12 +130,23 @@ fn queue(status: &Status, told: &Told) -> Vec<Line> {
             0 => String::new(),
             count => format!(", {count} in a run"),
         };
-        all.push(line("queue", waiting + &claimed).next("memory consolidate"));
+        let what = waiting + &claimed;
+        all.push(match &queue.trouble {
+            _ if !queue.has_command => {
+                let next = if status.has_config { "set llm.command" } else { "memory config init" };
+                line("queue", what + ", and llm.command is not set").means(Meaning::Warning).next(next)
+            }
+            Some(trouble) => line("queue", format!("{what}; the last run failed: {}", in_line(&trouble.why)))
+                .means(Meaning::Warning)
+                .next("correct what it names, then: memory consolidate"),
+            None => line("queue", what).next("memory consolidate"),
+        });
     }
-    let entries = groups(&queue.waiting, told).into_iter().map(|group| entry(&group, told)).collect();
-    let failed = groups(&queue.failed, told).into_iter().map(|group| failed(&group, told)).collect();
+    let is_new = queue.trouble.is_none();
+    let entries: Vec<Line> =
+        groups(&queue.waiting, told).iter().map(|group| entry(group, is_new, told)).collect();
+    let failed: Vec<Line> = groups(&queue.failed, told).iter().map(|group| failed(group, told)).collect();
     for lines in [entries, failed] {
-        let lines: Vec<Line> = lines;
         all.extend(if lines.is_empty() { lines } else { some(lines, line("queue", ""), told) });
     }
     all
@@ -148,7 +168,9 @@ fn groups<'a>(entries: &'a [WaitingEntry], told: &Told) -> Vec<Vec<&'a WaitingEn
 
 /// From where and since when: `2 from claude-code, the oldest 3 h ago`.
 fn origin(group: &[&WaitingEntry], told: &Told) -> String {
-    let mut harnesses: Vec<&str> = group.iter().filter_map(|entry| entry.harness.as_deref()).collect();
+    // A file that is no entry has its name alone.
+    let mut harnesses: Vec<&str> =
+        group.iter().map(|entry| entry.harness.as_deref().unwrap_or(&entry.id)).collect();
     harnesses.sort_unstable();
     harnesses.dedup();
     let since = told.moment(group.iter().filter_map(|entry| entry.since).min(), "some time ago");
@@ -158,7 +180,8 @@ fn origin(group: &[&WaitingEntry], told: &Told) -> String {
     }
 }
 
-fn entry(group: &[&WaitingEntry], told: &Told) -> Line {
+/// `is_new`: no run has failed since the queue moved last.
+fn entry(group: &[&WaitingEntry], is_new: bool, told: &Told) -> Line {
     let from = in_line(&origin(group, told));
     let next = group.iter().filter_map(|entry| entry.next_try).min();
     match &group[0].last_error {
@@ -168,7 +191,8 @@ fn entry(group: &[&WaitingEntry], told: &Told) -> Line {
                 .means(Meaning::Warning)
                 .next("correct what it names, then: memory consolidate --retry-failed")
         }
-        None => line("queue", format!("{from}: not tried yet")),
+        None if is_new => line("queue", format!("{from}: not tried yet")),
+        None => line("queue", from),
     }
 }
 
@@ -192,7 +216,12 @@ fn spending(calls: &Spending) -> Vec<Line> {
         format!("{} with {} tokens{cost}", counted(took.runs as usize, "run", "runs"), short(took.tokens))
     };
     let of_runs = format!("of axe: today {}, this month {}", runs(runs_today), runs(runs_month));
-    let mut all = vec![line("calls", what)];
+    let mut all = vec![match today.calls < *max_today {
+        true => line("calls", what),
+        false => line("calls", what)
+            .means(Meaning::Warning)
+            .next("wait until midnight UTC, or raise llm.maxCallsPerDay"),
+    }];
     if runs_month.runs > 0 {
         all.push(line("calls", of_runs).next("axe runs"));
     }
@@ -219,30 +248,25 @@ fn timer(timer: &TimerRuns, told: &Told) -> Line {
     line("timers", format!("{program}{when} by {scheduler}: last {last}, next {next}"))
 }
 
+/// What is wrong with its hooks is among the trouble.
 fn harness(harness: &HarnessUse, told: &Told) -> Line {
     let HarnessUse { state, last_recall } = harness;
     let captured =
         state.last_capture.map_or("never captured".to_owned(), |at| format!("captured {}", (told.time)(at)));
     let recalled =
         last_recall.map_or("never recalled".to_owned(), |at| format!("recalled {}", (told.time)(at)));
-    let is = |hooks: &str| line("agents", format!("{}: {hooks}{captured}, {recalled}", state.harness));
-    match (state.is_off, state.is_whole) {
-        (true, _) => is("hooks are switched off, ").means(Meaning::Warning),
-        (false, true) => is(""),
-        (false, false) => is("hooks are missing, ")
-            .means(Meaning::Warning)
-            .next(format!("memory install-hooks --harness {}", state.harness)),
-    }
+    line("agents", format!("{}: {captured}, {recalled}", state.harness))
 }
 
 fn target(target: &TargetUse, told: &Told) -> Line {
-    let TargetUse { path, repo, readers } = target;
+    let TargetUse { path, exists, repo, readers } = target;
+    let yet = if *exists { "" } else { "not there yet, " };
     let of = repo.as_ref().map(|repo| format!(" (notes of {})", in_line(repo))).unwrap_or_default();
     let readers = match readers.is_empty() {
         true => "no program that is used here reads it".to_owned(),
         false => format!("read by {}", readers.join(", ")),
     };
-    line("files", format!("{}{of}: {readers}", told.path(path)))
+    line("files", format!("{}{of}: {yet}{readers}", told.path(path)))
 }
 
 fn session(session: &WaitingSession, told: &Told) -> Line {
