@@ -78,7 +78,7 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
     assert_eq!((states(0), states(3)), ("[\"in use\"]".into(), "[\"archived\"]".into()));
     assert_eq!(
         (states(1), states(2)),
-        ("[\"in use\",\"expired\"]".into(), "[\"in use\",\"unused for half a year\"]".into())
+        ("[\"in use\",\"expired\"]".into(), "[\"in use\",\"unused for six months\"]".into())
     );
     assert_eq!(items[0]["values"], json!([["h/o/r"], ["topic__http"], ["hot"], ["agent"], ["in use"]]));
     assert_eq!(items[0]["related"], json!({"Links to": ["id__BBBBBB"], "Replaces": ["id__DDDDDD"]}));
@@ -96,14 +96,14 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
     assert!(items[1]["text"].as_str().unwrap().contains("<U+202E>\\u{1b}[31m"), "{}", items[1]["text"]);
     let warnings: Vec<(&Value, &Value)> =
         page["warnings"].as_array().unwrap().iter().map(|one| (&one["filter"], &one["value"])).collect();
-    assert_eq!(warnings, [(&json!(4), &json!("expired")), (&json!(4), &json!("unused for half a year"))]);
+    assert_eq!(warnings, [(&json!(4), &json!("expired")), (&json!(4), &json!("unused for six months"))]);
 
     let panels = page["panels"].as_array().unwrap();
     let names: Vec<&str> = panels.iter().map(|panel| panel["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["Next session", "Review", "Use and cost"]);
     // What a session is given is what memory-recall prints.
     let sections = panels[0]["entries"].as_array().unwrap();
-    for (section, repo) in sections.iter().zip(["elsewhere", "h/o/r"]) {
+    for (section, repo) in sections.iter().zip(["h/o/elsewhere", "h/o/r"]) {
         let recalled = store.run("memory-recall", &["--repo", repo]).1;
         assert_eq!(section["text"].as_str().unwrap(), recalled.trim_end(), "{repo}");
     }
@@ -140,7 +140,7 @@ fn a_store_without_notes_has_a_page_and_one_with_a_history_tells_it() {
     let (_, items) = data(&store.out("memory-page", &[]));
     let events = items[0]["events"].to_string();
     assert!(
-        events.contains("commit: ") && events.contains("Ports") && events.contains("\"made\""),
+        events.contains("commit: ") && events.contains("Ports") && events.contains("\"created\""),
         "{events}"
     );
     // What is not to be had is said, and the rest is shown.
