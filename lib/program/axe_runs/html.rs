@@ -17,7 +17,9 @@ const APART: &[&str] = &["id", "agent", "model", "program", "parent", "tools", "
 
 pub fn page(runs: &[Run], now: Timestamp) -> Result<Page> {
     // The ids become commands and links. A line of the ledger with another id was not written by this toolkit.
-    let has_ids = |run: &&Run| [Some(&run.id), run.parent.as_ref()].into_iter().flatten().all(|id| RunId::parse(id).is_ok());
+    let has_ids = |run: &&Run| {
+        [Some(&run.id), run.parent.as_ref()].into_iter().flatten().all(|id| RunId::parse(id).is_ok())
+    };
     let shown: Vec<&Run> = runs.iter().filter(has_ids).collect();
     let mut related: BTreeMap<&str, Related> = BTreeMap::new();
     for Run { id, parent, .. } in &shown {

@@ -20,10 +20,8 @@ pub const EXPIRED: &str = "expired";
 pub const UNUSED: &str = "unused for six months";
 
 /// The keys that are not shown under their names: the filters and the history say the same.
-const APART: &[&str] = &[
-    "id", "title", "tags", "tier", "by", "createdAt", "updatedAt", "written", "sources",
-    "supersededBy",
-];
+const APART: &[&str] =
+    &["id", "title", "tags", "tier", "by", "createdAt", "updatedAt", "written", "sources", "supersededBy"];
 
 /// A note without what the page does not show.
 #[derive(Debug)]
