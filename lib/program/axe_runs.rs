@@ -35,7 +35,7 @@ pub(super) const ABOUT: About = About {
         count("limit", "only the newest N runs"),
         one_of("by", "KEY", &["model", "agent", "day"], "sums for each model, agent or day (UTC)"),
         path("html", "FILE", "write the runs as one HTML file to look at"),
-        flag("force", "with --html: also into a git repository, or over another file"),
+        flag("force", "with --html: also into a repository, or over another file"),
         value("trim", "WHEN", "remove the runs before WHEN from the ledger"),
         flag("json", "one JSON object a line"),
     ],

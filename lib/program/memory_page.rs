@@ -29,7 +29,7 @@ pub(super) const ABOUT: About = About {
     usage: &["memory-page [-o FILE] [--force]"],
     flags: &[
         path("output", "FILE", "write it here, readable by you alone (default: stdout)").short('o'),
-        flag("force", "also into a git repository, or in the place of another file"),
+        flag("force", "also into a repository, or in the place of another file"),
         CONFIG,
     ],
     rules: &[Rule::Needs(&["--force"], &["--output"], "is about the file", "name it with -o")],
