@@ -78,7 +78,7 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
     assert_eq!((states(0), states(3)), ("[\"in use\"]".into(), "[\"archived\"]".into()));
     assert_eq!(
         (states(1), states(2)),
-        ("[\"in use\",\"expired\"]".into(), "[\"in use\",\"unused for half a year\"]".into())
+        ("[\"in use\",\"expired\"]".into(), "[\"in use\",\"unused for six months\"]".into())
     );
     assert_eq!(items[0]["values"], json!([["h/o/r"], ["topic__http"], ["hot"], ["agent"], ["in use"]]));
     assert_eq!(items[0]["related"], json!({"Links to": ["id__BBBBBB"], "Replaces": ["id__DDDDDD"]}));
@@ -86,6 +86,7 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
     assert_eq!(items[2]["related"], json!({"Links to": ["id__BBBBBB"], "Linked from": ["id__BBBBBB"]}));
     assert_eq!(items[3]["related"], json!({"Replaced by": ["id__AAAAAA"]}));
     assert_eq!(items[0]["events"][0], json!(["2026-02-01 10:00 UTC", "said: codex session T-7 in h/o/r"]));
+    assert_eq!(items[1]["aliases"], json!(["id__XXXXXX"]));
     // By the names that they have in the file.
     let facts = items[0]["facts"].as_array().unwrap();
     for fact in
@@ -96,14 +97,14 @@ fn a_page_has_the_notes_with_all_that_is_known_of_them() {
     assert!(items[1]["text"].as_str().unwrap().contains("<U+202E>\\u{1b}[31m"), "{}", items[1]["text"]);
     let warnings: Vec<(&Value, &Value)> =
         page["warnings"].as_array().unwrap().iter().map(|one| (&one["filter"], &one["value"])).collect();
-    assert_eq!(warnings, [(&json!(4), &json!("expired")), (&json!(4), &json!("unused for half a year"))]);
+    assert_eq!(warnings, [(&json!(4), &json!("expired")), (&json!(4), &json!("unused for six months"))]);
 
     let panels = page["panels"].as_array().unwrap();
     let names: Vec<&str> = panels.iter().map(|panel| panel["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["Next session", "Review", "Use and cost"]);
     // What a session is given is what memory-recall prints.
     let sections = panels[0]["entries"].as_array().unwrap();
-    for (section, repo) in sections.iter().zip(["elsewhere", "h/o/r"]) {
+    for (section, repo) in sections.iter().zip(["h/o/elsewhere", "h/o/r"]) {
         let recalled = store.run("memory-recall", &["--repo", repo]).1;
         assert_eq!(section["text"].as_str().unwrap(), recalled.trim_end(), "{repo}");
     }
@@ -140,9 +141,10 @@ fn a_store_without_notes_has_a_page_and_one_with_a_history_tells_it() {
     let (_, items) = data(&store.out("memory-page", &[]));
     let events = items[0]["events"].to_string();
     assert!(
-        events.contains("commit: ") && events.contains("Ports") && events.contains("\"made\""),
+        events.contains("commit: ") && events.contains("Ports") && events.contains("\"created\""),
         "{events}"
     );
+    assert_eq!(items[0]["events"][0][1], "created");
     // What is not to be had is said, and the rest is shown.
     fs::write(store.root().join(".git/HEAD"), "nonsense").unwrap();
     let (code, html, err) = store.run("memory-page", &[]);
@@ -174,12 +176,18 @@ fn a_page_goes_nowhere_by_accident() {
     store.sandbox.write(&home.join("mine.txt"), "mine");
     store.sandbox.write(&home.join("linked.txt"), "mine");
     symlink(home.join("linked.txt"), home.join("link.html"));
+    symlink(home.join("nothing"), home.join("dangling.html"));
+    fs::create_dir(home.join("folder")).unwrap();
+    store.sandbox.write(&home.join("clone/.hg/requires"), "");
     let at = |path: &str| home.join(path).to_str().unwrap().to_owned();
     let inside = store.root().join("topics/x.html").to_str().unwrap().to_owned();
     for (to, why, is_forced) in [
         (at("project/notes.html"), "may be committed", true),
         (at("mine.txt"), "is not a page that axe wrote", true),
         (at("link.html"), "is not a page that axe wrote", true),
+        (at("clone/notes.html"), "may be committed", true),
+        (at("dangling.html"), "dangling.html", false),
+        (at("folder"), "is not a regular file", false),
         (inside, "is in the store of the notes", false),
         (at("no/notes.html"), "cannot be written: No such file", false),
     ] {
@@ -192,6 +200,7 @@ fn a_page_goes_nowhere_by_accident() {
             && fs::read(home.join("linked.txt")).unwrap().starts_with(b"<!doctype")
     );
     assert!(!store.topics().join("x.html").exists());
+    assert_eq!(page(&["--force"]).0, Some(1));
 
     let mut full = store.sandbox.std_command("memory-page");
     assert_eq!(full.args(["-o", "-"]).stdout(full_disk()).status().unwrap().code(), Some(1));
@@ -210,6 +219,11 @@ fn a_page_goes_nowhere_by_accident() {
 #[test]
 fn runs_have_a_page_too() {
     let store = store();
+    // A line with an id that this toolkit does not make is not shown.
+    let ledger = store.sandbox.home().join(".local/share/axe/runs/ledger.jsonl");
+    let text = fs::read_to_string(&ledger).unwrap();
+    let foreign = text.lines().last().unwrap().replace("\"parent\":\"", "\"parent\":\"\\u202e");
+    store.sandbox.write(&ledger, format!("{text}{foreign}\n"));
     let runs = |args: &[&str]| store.run("axe-runs", args);
     let (code, html, err) = runs(&["--html", "-"]);
     assert!(code == Some(0) && err.contains("line 2 of the ledger is left out"), "{err}");
@@ -224,6 +238,9 @@ fn runs_have_a_page_too() {
     assert_eq!(data(&runs(&["--failed", "--limit", "1", "--html", "-"]).1).1.len(), 1);
     let to = store.sandbox.home().join("runs.html");
     assert_eq!((runs(&["--html", to.to_str().unwrap()]).0, mode(&to) & 0o777), (Some(0), 0o600));
+    let inside = store.root().join("topics/x.html");
+    let (code, _, err) = runs(&["--force", "--html", inside.to_str().unwrap()]);
+    assert!(code == Some(1) && err.contains("is in the store") && !inside.exists(), "{err}");
     for args in [
         &["--html", "x", "--by", "day"][..],
         &["--html", "x", "--json"],

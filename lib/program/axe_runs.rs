@@ -8,6 +8,7 @@ use crate::base::cli::{
 };
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed};
+use crate::config::memory;
 use crate::program::page::PageTarget;
 use crate::program::screen::present;
 use crate::store::run_id::RunId;
@@ -34,7 +35,7 @@ pub(super) const ABOUT: About = About {
         count("limit", "only the newest N runs"),
         one_of("by", "KEY", &["model", "agent", "day"], "sums for each model, agent or day (UTC)"),
         path("html", "FILE", "write the runs as one HTML file to look at"),
-        flag("force", "with --html: also into a git repository, or over another file"),
+        flag("force", "with --html: also into a repository, or over another file"),
         value("trim", "WHEN", "remove the runs before WHEN from the ledger"),
         flag("json", "one JSON object a line"),
     ],
@@ -117,7 +118,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let limit: Option<usize> = args.number("limit");
     if let Some(path) = args.path("html") {
-        let target = PageTarget::of(Some(path), "--html", args.has("force"), None, cx)?;
+        let store = memory::load(None, &cx.env, &cx.reporter)?.storage.root;
+        let target = PageTarget::of(Some(path), "--html", args.has("force"), &store, cx)?;
         let runs = newest(limit.unwrap_or(usize::MAX), &is_wanted, cx)?;
         return target.write(&html::page(&Vec::from(runs), now)?, cx);
     }

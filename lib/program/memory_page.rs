@@ -6,7 +6,7 @@
 mod history;
 mod note;
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Paint, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Paint, Rule, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::Result;
 use crate::base::text::one_line;
@@ -29,9 +29,10 @@ pub(super) const ABOUT: About = About {
     usage: &["memory-page [-o FILE] [--force]"],
     flags: &[
         path("output", "FILE", "write it here, readable by you alone (default: stdout)").short('o'),
-        flag("force", "also into a git repository, or in the place of another file"),
+        flag("force", "also into a repository, or in the place of another file"),
         CONFIG,
     ],
+    rules: &[Rule::Needs(&["--force"], &["--output"], "is about the file", "name it with -o")],
     text: include_str!("memory_page.md"),
     ..About::BLANK
 };
@@ -50,7 +51,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let is_forced = args.has("force");
-    let target = PageTarget::of(args.path("output"), "-o", is_forced, Some(store.root.path()), cx)?;
+    let target = PageTarget::of(args.path("output"), "-o", is_forced, store.root.path(), cx)?;
     let page = page_of(&store, cx)?;
     target.write(&page, cx)
 }
@@ -79,7 +80,7 @@ fn page_of(store: &Store, cx: &Context) -> Result<Page> {
         warnings: vec![
             Warning { text: "Notes whose last day is over", filter: STATE, value: EXPIRED },
             Warning {
-                text: "Are they still true? Notes that nobody changed, said again or read for half a year",
+                text: "Are they still true? Notes not changed, confirmed or read for six months",
                 filter: STATE,
                 value: UNUSED,
             },
@@ -97,9 +98,9 @@ fn sections(store: &Store, notes: &[KnownNote]) -> Result<Panel> {
     let sections = store.service.sections(&audiences, Room::of(&store.config.agents_md))?;
     let entries = audiences.iter().zip(sections).map(|(repo, section)| {
         let counts = section.counts();
-        let title = repo.map_or_else(|| "Anywhere else".to_owned(), |repo| one_line(repo, usize::MAX));
-        let command =
-            repo.map(|repo| format!("memory-recall --repo {}", quoted(&one_line(repo, usize::MAX))));
+        let repo = repo.map(|repo| one_line(repo, usize::MAX));
+        let command = repo.as_ref().map(|repo| format!("memory-recall --repo {}", quoted(repo)));
+        let title = repo.as_deref().unwrap_or("Anywhere else");
         PanelEntry {
             title: format!("{title}: {} whole, {} listed", counts.hot, counts.warm).into(),
             text: section.text().into(),
@@ -121,7 +122,8 @@ fn review(store: &Store, waiting: Vec<Proposal>) -> Result<Panel> {
         let (id, text) = (&pending.proposal.id, memory_review::text_of(pending, Paint::default()));
         let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
         let commands = ["accept", "reject"].map(|act| format!("memory-review --{act} {id}").into());
-        PanelEntry { title: title.into(), text: text.into(), commands: commands.into(), is_diff: true }
+        let text = Shown::start(text, "memory-review");
+        PanelEntry { title: title.into(), text, commands: commands.into(), is_diff: true }
     });
     Ok(Panel { name: "Review", about, entries: entries.collect(), ..Panel::default() })
 }

@@ -2,6 +2,7 @@
 
 use crate::base::error::Result;
 use crate::program::page::{Item, Page, Panel, Plot, Related, Shown, Warning, facts};
+use crate::store::run_id::RunId;
 use crate::store::runs::{Run, ToolRun};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -15,14 +16,19 @@ const DAY: i32 = 1;
 const APART: &[&str] = &["id", "agent", "model", "program", "parent", "tools", "error"];
 
 pub fn page(runs: &[Run], now: Timestamp) -> Result<Page> {
+    // The ids become commands and links. A line of the ledger with another id was not written by this toolkit.
+    let has_ids = |run: &&Run| {
+        [Some(&run.id), run.parent.as_ref()].into_iter().flatten().all(|id| RunId::parse(id).is_ok())
+    };
+    let shown: Vec<&Run> = runs.iter().filter(has_ids).collect();
     let mut related: BTreeMap<&str, Related> = BTreeMap::new();
-    for Run { id, parent, .. } in runs {
+    for Run { id, parent, .. } in &shown {
         if let Some(parent) = parent {
-            related.entry(id).or_default().entry("Started by").or_default().insert(parent.clone());
-            related.entry(parent).or_default().entry("Started").or_default().insert(id.clone());
+            related.entry(id).or_default().entry("Started by").or_default().insert(parent.into());
+            related.entry(parent).or_default().entry("Started").or_default().insert(id.into());
         }
     }
-    let items = runs.iter().map(|run| item(run, related.remove(&*run.id).unwrap_or_default()));
+    let items = shown.iter().map(|run| item(run, related.remove(&*run.id).unwrap_or_default()));
     let about = "Days are those of UTC.";
     Ok(Page {
         title: "Runs",
@@ -40,7 +46,8 @@ fn item(run: &Run, related: Related) -> Result<Item> {
     let result = if run.exit == 0 { "done" } else { FAILED };
     let error = run.error.as_ref().map(|error| format!("{}: {}", error.kind, error.message));
     Ok(Item {
-        id: run.id.clone(),
+        id: (&run.id).into(),
+        aliases: Vec::new(),
         title: format!("{}, {} tokens", Shown::time(run.time).as_str(), tokens(run)).into(),
         values: [&run.agent, &run.model, &run.program, result].map(|value| vec![Shown::line(value)]).into(),
         facts: facts(run, APART)?,
@@ -71,6 +78,6 @@ pub fn plots(runs: &[Run], now: Timestamp) -> Vec<Plot> {
         plot("Runs of agents", "runs", |_| 1.0),
         plot("Failed runs", "runs", |run| f64::from(u8::from(run.exit != 0))),
         plot("Tokens of runs", "tokens", |run| tokens(run) as f64),
-        plot("Known cost of runs", "of your currency", |run| run.cost.unwrap_or_default()),
+        plot("Known cost of runs", "in the currency of your prices", |run| run.cost.unwrap_or_default()),
     ]
 }

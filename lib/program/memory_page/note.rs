@@ -10,20 +10,18 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A note that nobody has changed, said again or read for so long may be out of date.
-const HALF_A_YEAR: SignedDuration = SignedDuration::from_hours(182 * 24);
+/// A note that was not changed, confirmed or read for so long may be out of date.
+const SIX_MONTHS: SignedDuration = SignedDuration::from_hours(182 * 24);
 
 /// How a note stands.
 pub const IN_USE: &str = "in use";
 pub const ARCHIVED: &str = "archived";
 pub const EXPIRED: &str = "expired";
-pub const UNUSED: &str = "unused for half a year";
+pub const UNUSED: &str = "unused for six months";
 
 /// The keys that are not shown under their names: the filters and the history say the same.
-const APART: &[&str] = &[
-    "id", "title", "tags", "tier", "by", "createdAt", "updatedAt", "written", "sources", "aliases",
-    "supersededBy",
-];
+const APART: &[&str] =
+    &["id", "title", "tags", "tier", "by", "createdAt", "updatedAt", "written", "sources", "supersededBy"];
 
 /// A note without what the page does not show.
 #[derive(Debug)]
@@ -40,7 +38,7 @@ pub fn related(notes: &[KnownNote]) -> BTreeMap<EntryId, Related> {
     let aliases: BTreeMap<&EntryId, &EntryId> = aliases.collect();
     let mut related: BTreeMap<EntryId, Related> = BTreeMap::new();
     let mut add = |of: &EntryId, what: &'static str, other: &EntryId| {
-        related.entry(of.clone()).or_default().entry(what).or_default().insert(other.to_string());
+        related.entry(of.clone()).or_default().entry(what).or_default().insert(other.to_string().into());
     };
     for KnownNote { meta, body, .. } in notes {
         for link in links(body) {
@@ -74,7 +72,7 @@ impl KnownNote {
         if self.place == Place::Archive {
             return vec![ARCHIVED];
         }
-        let is_old = self.confirmed().is_none_or(|time| now.duration_since(time) > HALF_A_YEAR);
+        let is_old = self.confirmed().is_none_or(|time| now.duration_since(time) > SIX_MONTHS);
         let states = [(true, IN_USE), (self.meta.is_expired(today), EXPIRED), (is_old, UNUSED)];
         states.into_iter().filter(|(is_so, _)| *is_so).map(|(_, state)| state).collect()
     }
@@ -94,8 +92,10 @@ impl KnownNote {
         };
         let mut facts = facts(&self.meta, APART)?;
         facts.push(("file".to_owned(), Shown::line(&self.path.to_string_lossy())));
+        let command = format!("memory-read {id}");
         Ok(Item {
-            id: id.to_string(),
+            id: id.to_string().into(),
+            aliases: self.meta.aliases.iter().map(|alias| alias.to_string().into()).collect(),
             title: Shown::line(title),
             values: vec![
                 repositories,
@@ -105,10 +105,10 @@ impl KnownNote {
                 self.states(now, today).into_iter().map(Shown::from).collect(),
             ],
             facts,
-            text: (&self.body).into(),
+            text: Shown::start(&self.body, &command),
             related,
             events: self.events(commits),
-            command: format!("memory-read {id}").into(),
+            command: command.into(),
         })
     }
 
@@ -120,10 +120,12 @@ impl KnownNote {
         });
         let changed =
             commits.iter().map(|(time, what)| (Some(*time), format!("commit: {}", what.as_str()).into()));
-        let made = Timestamp::from_millisecond(self.meta.created_at).ok().filter(|time| time.as_second() > 0);
-        let mut events: Vec<_> =
-            said.chain(changed).chain(made.map(|time| (Some(time), "made".into()))).collect();
-        events.sort_by_key(|(time, _)| *time);
+        let created = Timestamp::from_millisecond(self.meta.created_at).ok();
+        let created = created.filter(|time| time.as_second() > 0);
+        let created = created.map(|time| (Some(time), "created".into())).into_iter();
+        // A commit has no fractions of seconds. In the same second, this is the order.
+        let mut events: Vec<_> = created.chain(said).chain(changed).collect();
+        events.sort_by_key(|(time, _)| time.map(Timestamp::as_second));
         let time = |time: Option<Timestamp>| time.map_or_else(|| "at an unknown time".into(), Shown::time);
         events.into_iter().map(|(at, what)| (time(at), what)).collect()
     }

@@ -5,7 +5,7 @@
 //! network. The script puts text into the page, and never HTML.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::{disarmed, one_line};
+use crate::base::text::{border, disarmed, one_line};
 use crate::program::page::plot::Plot;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,6 +22,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// A browser reads one block at a time. One of so many bytes takes it a few milliseconds.
 const BLOCK: usize = 128 << 10;
+/// The bytes of a long text that are shown. A browser lays out more only with a pause.
+const LONG: usize = 64 << 10;
 
 /// Text in which nothing is hidden or live: control characters and those that change the order of others are named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -40,6 +42,15 @@ impl Shown {
 
     pub fn line(text: &str) -> Shown {
         one_line(text, usize::MAX).into()
+    }
+
+    /// The beginning of a text, and the command that shows the rest if there is more.
+    pub fn start(text: &str, command: &str) -> Shown {
+        let text = Shown::from(text);
+        match text.0.get(..border(&text.0, LONG)) {
+            Some(start) if start.len() < text.0.len() => Shown(format!("{start}\n… the rest: {command}")),
+            _ => text,
+        }
     }
 
     pub fn time(time: Timestamp) -> Shown {
@@ -76,7 +87,9 @@ pub struct Warning {
 /// One row of the list, and what is shown when it is opened.
 #[derive(Debug, Default, Serialize)]
 pub struct Item {
-    pub id: String,
+    pub id: Shown,
+    /// Other ids that lead to it.
+    pub aliases: Vec<Shown>,
     pub title: Shown,
     /// For each filter the values that the item has.
     pub values: Vec<Vec<Shown>>,
@@ -91,7 +104,7 @@ pub struct Item {
 }
 
 /// Ids under what they have to do with an item.
-pub type Related = BTreeMap<&'static str, BTreeSet<String>>;
+pub type Related = BTreeMap<&'static str, BTreeSet<Shown>>;
 
 /// A part of the page beside the list.
 #[derive(Debug, Default, Serialize)]
@@ -207,7 +220,7 @@ mod tests {
     use super::*;
 
     fn page(texts: &[&str]) -> Page {
-        let item = |text: &&str| Item { id: "id__AAAAAA".to_owned(), text: text.into(), ..Item::default() };
+        let item = |text: &&str| Item { id: "id__AAAAAA".into(), text: text.into(), ..Item::default() };
         Page {
             title: "Notes",
             made: "now".into(),
@@ -270,6 +283,14 @@ mod tests {
         let read: Vec<&str> = items.iter().map(|item| item["text"].as_str().unwrap()).collect();
         assert_eq!((read[0], read[1], read[5], read[6]), (texts[0], texts[1], texts[5], texts[6]));
         assert_eq!((read[3], read[4]), ("\\u{1b}[31m\\u{7}\\u{9b}", "a<U+202E>b<U+200B><U+E0041><U+FEFF>"));
+    }
+
+    #[test]
+    fn of_a_long_text_the_beginning_is_shown() {
+        let text = "\u{e9}".repeat(LONG);
+        let shown = Shown::start(&text, "memory-read id__AAAAAA");
+        assert_eq!(shown.as_str(), format!("{}\n… the rest: memory-read id__AAAAAA", &text[..LONG]));
+        assert_eq!(Shown::start(&text[..LONG], "x").as_str(), &text[..LONG]);
     }
 
     #[test]

@@ -13,12 +13,14 @@
   const [tabs, rows, end, article, panel, search, count] =
     ['tabs', 'rows', 'end', 'item', 'panel', 'search', 'count'].map(byName);
 
-  const make = (name, attributes = {}, ...children) => {
-    const made = document.createElement(name);
+  const fill = (made, attributes, children) => {
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
+    for (const child of children.flat()) made.append(child);
     return made;
   };
+  /** Children may come in lists: a long list is too much for the arguments of one call. */
+  const make = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
+  const draw = (name, attributes, ...children) => fill(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
   const pause = () => new Promise((resume) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = resume;
@@ -57,9 +59,10 @@
   function add(item) {
     item.head = `${item.title}\n${item.values.flat().join('\n')}`.toLowerCase();
     item.about = item.values.flat().join(' \u00b7 ');
-    item.whole = [item.id, item.text, ...item.facts.map((fact) => fact[1])].join('\n').toLowerCase();
+    item.whole = [item.id, item.text, ...item.facts.map((fact) => fact[1]), ...item.events.flat()].join('\n').toLowerCase();
     items.push(item);
     byId.set(item.id, item);
+    for (const alias of item.aliases) if (!byId.has(alias)) byId.set(alias, item);
     item.values.forEach((its, at) => its.forEach((value) => values[at].set(value, (values[at].get(value) ?? 0) + 1)));
   }
 
@@ -67,7 +70,7 @@
     choices.forEach((select, at) => {
       const sorted = [...values[at]].sort(([a], [b]) => (a < b ? -1 : 1));
       select.replaceChildren(make('option', { value: '' }, 'all'));
-      select.append(...sorted.map(([value, many]) => make('option', { value }, `${value} (${number(many)})`)));
+      for (const [value, many] of sorted) select.append(make('option', { value }, `${value} (${number(many)})`));
       if (values[at].has(page.filters[at][1])) select.value = page.filters[at][1];
     });
   }
@@ -132,10 +135,10 @@
       make('a', { class: 'back', href: '#' }, 'Back to the list'),
       make('h2', { dir: 'auto' }, item.title),
       make('p', { class: 'about' }, item.about),
-      make('dl', {}, ...facts),
-      ...(item.text ? [make('div', { class: 'text' }, ...body(item.text))] : []),
-      ...Object.entries(item.related).flatMap(([name, ids]) => [make('h3', {}, name), make('ul', {}, ...ids.map((id) => make('li', {}, reference(id))))]),
-      ...(item.events.length ? [make('h3', {}, page.events), make('ol', { class: 'events' }, ...item.events.map(event))] : []),
+      make('dl', {}, facts),
+      ...(item.text ? [make('div', { class: 'text' }, body(item.text))] : []),
+      ...Object.entries(item.related).flatMap(([name, ids]) => [make('h3', {}, name), make('ul', {}, ids.map((id) => make('li', {}, reference(id))))]),
+      ...(item.events.length ? [make('h3', {}, page.events), make('ol', { class: 'events' }, item.events.map(event))] : []),
       make('h3', {}, 'Command'),
       command(item.command),
     );
@@ -148,7 +151,7 @@
 
   function reference(id) {
     const item = byId.get(id);
-    return item ? make('a', { href: `#${id}`, dir: 'auto' }, item.title) : id;
+    return item ? make('a', { href: `#${item.id}`, dir: 'auto' }, item.title) : id;
   }
 
   /** Text with its links to notes. Nothing else in it is a link. */
@@ -163,7 +166,7 @@
     let fence = '';
     const close = (name, attributes) => {
       const whole = lines.join('\n').replace(/^\n+|\s+$/g, '');
-      if (whole) blocks.push(make(name, attributes, ...(name === 'pre' ? [whole] : linked(whole))));
+      if (whole) blocks.push(make(name, attributes, name === 'pre' ? whole : linked(whole)));
       lines = [];
     };
     for (const line of text.split('\n')) {
@@ -203,20 +206,22 @@
 
   // The other parts.
 
+  let panelTurn = 0;
+
   async function showPanel(at) {
-    const mine = ++turn;
+    const mine = ++panelTurn;
     const { name, about, entries, plots } = page.panels[at];
     panel.replaceChildren(make('h2', {}, name), make('p', { class: 'about' }, about), ...plots.map(plot));
     if (!entries.length && !plots.length) panel.append(make('p', {}, 'Nothing.'));
-    await each(entries, (one) => panel.append(entry(one, entries.length === 1)), () => mine === turn);
+    await each(entries, (one) => panel.append(entry(one, entries.length === 1)), () => mine === panelTurn);
   }
 
   function entry({ title, text, commands, is_diff: isDiff }, isOpen) {
     const lines = isDiff ? text.split('\n').map((line) => {
-      const kind = { '+': 'added', '-': 'removed' }[line.trimStart().match(/^([+-]) /)?.[1]];
+      const kind = { '+': 'added', '-': 'removed' }[line.match(/^  ([+-])/)?.[1]];
       return kind ? make('span', { class: kind }, `${line}\n`) : `${line}\n`;
     }) : [text];
-    const made = make('details', {}, make('summary', { dir: 'auto' }, title), ...commands.map(command), make('pre', {}, ...lines));
+    const made = make('details', {}, make('summary', { dir: 'auto' }, title), commands.map(command), make('pre', {}, lines));
     made.open = isOpen;
     return made;
   }
@@ -226,20 +231,12 @@
     const most = Math.max(...bars.map((bar) => bar[1]));
     const sum = bars.reduce((all, bar) => all + bar[1], 0);
     const top = bars.find((bar) => bar[1] === most);
-    const told = sum > 0 ? `${number(sum)} ${unit} in all, at most ${number(most)} from ${top[0]}` : `no ${unit} in this time`;
-    const draw = (name, attributes) => {
-      const made = document.createElementNS('http://www.w3.org/2000/svg', name);
-      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-      return made;
-    };
+    const told = sum > 0 ? `total ${number(sum)} ${unit}, at most ${number(most)} from ${top[0]}` : 'none in this period';
     const svg = draw('svg', { viewBox: `0 0 ${bars.length * 10} ${HEIGHT}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': `${title}: ${told}` });
     bars.forEach(([label, value], at) => {
       const height = most > 0 ? (value / most) * HEIGHT : 0;
-      const bar = draw('rect', { x: at * 10 + 1, y: HEIGHT - height, width: 8, height });
-      const tip = draw('title', {});
-      tip.textContent = `${label}: ${number(value)} ${unit}`;
-      bar.append(tip);
-      svg.append(bar);
+      const tip = draw('title', {}, `${label}: ${number(value)} ${unit}`);
+      svg.append(draw('rect', { x: at * 10 + 1, y: HEIGHT - height, width: 8, height }, tip));
     });
     const numbers = bars.filter((bar) => bar[1]).map(([label, value]) => [label, number(value)]);
     return make('figure', {},
@@ -249,15 +246,18 @@
   }
 
   function table(head, lines) {
-    const line = (name, cells) => make('tr', {}, ...cells.map((cell) => make(name, name === 'th' ? { scope: 'col' } : {}, cell)));
-    return make('table', {}, make('thead', {}, line('th', head)), make('tbody', {}, ...lines.map((cells) => line('td', cells))));
+    const line = (name, cells) => make('tr', {}, cells.map((cell) => make(name, name === 'th' ? { scope: 'col' } : {}, cell)));
+    return make('table', {}, make('thead', {}, line('th', head)), make('tbody', {}, lines.map((cells) => line('td', cells))));
   }
 
   // Where the address leads, and keys.
 
+  let isSearching = false;
+
   function go() {
-    const at = decodeURIComponent(location.hash.slice(1));
+    const at = location.hash.slice(1);
     const chosen = page.panels.findIndex((_, index) => at === `part-${index}`);
+    const wasPanel = !panel.hidden;
     byName('overview').hidden = chosen >= 0;
     panel.hidden = chosen < 0;
     [...tabs.children].forEach((tab, index) => {
@@ -267,7 +267,15 @@
     const before = open;
     show(chosen < 0 ? byId.get(at) : undefined);
     if (chosen >= 0) showPanel(chosen);
+    if (isSearching) focusSearch();
+    else if (chosen >= 0 || (wasPanel && !open)) tabs.children[chosen + 1].focus();
     else if (!open && before) rowOf(before)?.focus();
+  }
+
+  function focusSearch() {
+    isSearching = false;
+    search.focus();
+    search.select();
   }
 
   function move(step) {
@@ -282,9 +290,10 @@
     const isChoice = event.target.tagName === 'SELECT';
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (event.key === '/' && !isTyped && !isChoice) {
-      if (location.hash) location.hash = '';
-      search.focus();
-      search.select();
+      // The search is hidden until the address has changed.
+      isSearching = Boolean(location.hash);
+      if (isSearching) location.hash = '';
+      else focusSearch();
     } else if (event.key === 'Escape' && location.hash) {
       location.hash = '';
     } else if (event.key === 'Escape' && search.value) {
@@ -315,11 +324,12 @@
     byName('made').textContent = page.made;
     const names = [page.things[1], ...page.panels.map(({ name }) => name)];
     tabs.append(...names.map((name, at) => make('a', { href: at ? `#part-${at - 1}` : '#' }, name[0].toUpperCase() + name.slice(1))));
+    rows.setAttribute('aria-label', `${tabs.firstChild.textContent} found`);
     search.addEventListener('input', update);
     document.addEventListener('keydown', pressed);
     addEventListener('hashchange', go);
     addEventListener('beforeprint', () => {
-      more(PRINTED);
+      if (drawn < PRINTED && panel.hidden && !open) more(PRINTED - drawn);
       panel.querySelectorAll('details').forEach((one) => { one.open = true; });
     });
     new IntersectionObserver((seen) => { if (seen.at(-1).isIntersecting && drawn < found.length) more(); }).observe(end);

@@ -17,7 +17,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// Sums of what happened in the periods of so many days, of which the last ends today (UTC). What is older, or still to
+    /// Sums of what happened in the periods of so many days, 1 or 7, of which the last ends today (UTC). What is older, or still to
     /// come, is left out.
     pub fn of(
         title: &str,
@@ -41,14 +41,13 @@ impl Plot {
             let back = (days * (at as i32 + 1) - 1).days();
             today.checked_sub(back).unwrap_or(today)
         };
-        // Without the noise of adding fractions.
-        let bars = sums.iter().enumerate().rev();
-        let bars = bars.map(|(at, sum)| (first(at), (sum * 1e6).round() / 1e6)).collect();
-        let each = match days {
-            1 => "day".to_owned(),
-            7 => "week".to_owned(),
-            days => format!("{days} days"),
+        // Without the noise of adding fractions, and what is no height of a bar.
+        let height = |sum: &f64| {
+            let sum = (sum * 1e6).round() / 1e6;
+            if sum.is_finite() && sum > 0.0 { sum } else { 0.0 }
         };
+        let bars = sums.iter().enumerate().rev().map(|(at, sum)| (first(at), height(sum))).collect();
+        let each = if days == 1 { "day" } else { "week" };
         Plot { title: format!("{title}, by {each}"), unit, bars }
     }
 }
@@ -64,6 +63,8 @@ mod tests {
             ("2026-02-28T23:59:59Z", 0.1), // later today
             ("2026-02-22T00:00:00Z", 0.2),
             ("2026-02-21T23:59:59Z", 5.0),
+            ("2026-02-10T00:00:00Z", f64::MAX),
+            ("2026-02-03T00:00:00Z", -1.0),
             ("2026-03-01T00:00:00Z", 100.0),
             ("2020-01-01T00:00:00Z", 100.0),
         ];

@@ -2,13 +2,16 @@
 
 use crate::base::cli::Context;
 use crate::base::error::{Error, Result};
-use crate::base::{file, repository};
+use crate::base::file;
 use crate::program::page::document::Page;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// How every page begins.
 const MARK: &[u8] = b"<!doctype html>\n<!-- A page of the axe toolkit -->\n";
+
+/// What the top of a working copy has in it.
+const REPOSITORIES: [&str; 3] = [".git", ".hg", ".jj"];
 
 /// A place that was looked at before the work begins.
 #[derive(Debug)]
@@ -21,12 +24,13 @@ impl PageTarget {
     /// `None` and `-` are stdout. `flag` names the file. `is_forced`: also in a repository, or in the place of another file.
     ///
     /// # Errors
-    /// `Usage`: it goes to a terminal, into `store`, into a repository, or would replace another file.
+    /// `Usage`: it goes to a terminal, into `store`, into a repository, or would replace another file. `Io`: what is there is no
+    /// regular file.
     pub fn of(
         path: Option<&Path>,
         flag: &str,
         is_forced: bool,
-        store: Option<&Path>,
+        store: &Path,
         cx: &Context,
     ) -> Result<PageTarget> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
@@ -43,22 +47,22 @@ impl PageTarget {
                 .hint("name a file in a directory that exists")
         })?;
         let dir = real.parent().unwrap_or(&real);
-        let store = store.and_then(|store| store.canonicalize().ok());
-        if store.is_some_and(|store| dir.starts_with(store)) {
+        if store.canonicalize().is_ok_and(|store| dir.starts_with(store)) {
             return Err(Error::usage(format!("\"{shown}\" is in the store of the notes"))
                 .hint("write the page somewhere else"));
         }
-        if is_forced {
-            return Ok(PageTarget::File(real));
-        }
-        if let Some(repository) = repository::of(dir) {
-            let top = repository.top.display();
+        // Whatever is in it: what looks like a repository may become one.
+        let is_top = |top: &&Path| REPOSITORIES.iter().any(|name| top.join(name).symlink_metadata().is_ok());
+        if let Some(top) = dir.ancestors().find(is_top).filter(|_| !is_forced) {
+            let top = top.display();
             return Err(Error::usage(format!(
                 "\"{shown}\" is in the repository \"{top}\", and may be committed"
             ))
             .hint("write the page somewhere else, or add --force"));
         }
-        if real.exists() && !is_page(&real)? {
+        // Only a regular file is replaced, not a link that leads nowhere either.
+        let is_there = file::if_exists(real.symlink_metadata())?.is_some();
+        if is_there && !is_page(&real)? && !is_forced {
             return Err(Error::usage(format!("\"{shown}\" is not a page that axe wrote"))
                 .hint("give another name, or add --force"));
         }
