@@ -1,4 +1,4 @@
-//! `memory-page`: the notes, and how they stand, as one HTML file to look at.
+//! `memory-page`: the notes, and how they stand, as one HTML page.
 //!
 //! It only reads, and says no more than `memory-list --all`, `memory-read`, `memory-recall` and `memory-review` do, so an
 //! agent may run it. No read of a note is counted.
@@ -25,11 +25,11 @@ use jiff::Timestamp;
 
 pub(super) const ABOUT: About = About {
     name: "memory-page",
-    caption: "write the notes as one HTML file to look at",
+    caption: "write the notes to one HTML page",
     usage: &["memory-page [-o FILE] [--force]"],
     flags: &[
         path("output", "FILE", "write it here, readable by you alone (default: stdout)").short('o'),
-        flag("force", "also into a git repository, or in the place of another file"),
+        flag("force", "write even into a git repository, or over another file"),
         CONFIG,
     ],
     text: include_str!("memory_page.md"),
@@ -79,7 +79,7 @@ fn page_of(store: &Store, cx: &Context) -> Result<Page> {
         warnings: vec![
             Warning { text: "Notes whose last day is over", filter: STATE, value: EXPIRED },
             Warning {
-                text: "Are they still true? Notes that nobody changed, said again or read for half a year",
+                text: "Are they still true? Notes that nobody changed, repeated or read in the last six months",
                 filter: STATE,
                 value: UNUSED,
             },

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// A note that nobody has changed, said again or read for so long may be out of date.
+/// A note that nobody has changed, repeated or read for so long may be out of date.
 const HALF_A_YEAR: SignedDuration = SignedDuration::from_hours(182 * 24);
 
 /// How a note stands.
