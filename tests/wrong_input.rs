@@ -24,7 +24,7 @@ fn what_is_wrong_is_named_with_the_next_step() {
         ),
         ("memory-recall", &["--repo", ""], 1, "\"\" is not the name of a repository"),
         ("memory-agents-md", &["--stdout", "--repo", "a b"], 1, "\"a b\" is not the name of a repository"),
-        ("memory-update", &["AAAAAA", "--until", "2020-01-01"], 0, "2020-01-01 is over"),
+        ("memory-update", &["AAAAAA", "--until", "2020-01-01"], 0, "2020-01-01 has passed"),
         ("memory-update", &["AAAAAA", "--body", ""], 1, "option \"--body\" is empty"),
         (
             "memory-update",
