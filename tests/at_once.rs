@@ -29,7 +29,7 @@ fn a_note_that_is_captured_pinned_changed_or_removed_shows_when_the_command_retu
     store.out("memory-update", &[&id, "--title", "The port"]);
     assert!(section().contains(&heading("The port")), "{}", section());
     let (code, _, err) = store.run("memory-update", &[&id, "--until", "2026-02-27"]);
-    assert!(code == Some(0) && err.contains("2026-02-27 is over"), "{err}");
+    assert!(code == Some(0) && err.contains("2026-02-27 has passed"), "{err}");
     assert!(!section().contains(&id), "{}", section());
     store.out("memory-update", &[&id, "--until", "none", "--pin"]);
     assert!(section().contains(&heading("The port")), "{}", section());

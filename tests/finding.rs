@@ -102,7 +102,7 @@ fn words_are_a_query() {
     for (args, why) in [
         (
             &["--query", "x", "y"][..],
-            "options \"--query\" and \"WORDS\" do not go together; WORDS are a query, too",
+            "options \"--query\" and \"WORDS\" do not go together; give one of them",
         ),
         (&["--query", " "], "the query is empty; without one, all notes are listed"),
         (&[""], "the query is empty; without one, all notes are listed"),

@@ -13,7 +13,7 @@ fn each_command_of_the_help_is_a_program_with_help() {
     assert_eq!((memory(&[]), memory(&["help"])), (help.clone(), help.clone()));
     let table = help.1.split("\n\n").nth(2).unwrap();
     let commands: Vec<&str> = table.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
-    for command in ["capture", "list", "read", "update", "remove", "config"] {
+    for command in ["capture", "list", "read", "page", "update", "remove", "config"] {
         assert!(commands.contains(&command), "{commands:?}");
         let program = said(sandbox.command(&format!("memory-{command}")).arg("--help"));
         assert_eq!((memory(&["help", command]), memory(&[command, "--help"])), (program.clone(), program));

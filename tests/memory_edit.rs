@@ -99,13 +99,13 @@ fn what_cannot_be_filed_is_kept_and_opened_again() {
         let path = kept(&store).pop().unwrap_or_else(|| panic!("{line}: {err}"));
         assert_eq!((code, out.as_str(), err.lines().count()), (Some(1), "", 1), "{line}: {err}");
         let step =
-            format!("your text is kept in \"{}\"; mend it with: memory-edit id__AAAAAA\n", path.display());
+            format!("your text is kept in \"{}\"; to fix it, run: memory-edit id__AAAAAA\n", path.display());
         assert!(err.contains(why) && err.ends_with(&step), "{line}: {err}");
         assert!(fs::read_to_string(&path).unwrap().contains("My words."));
         assert_eq!(store.tree(), before);
         // The next edit opens it; it is mended, or dropped.
         let (code, _, err) = edit(&store, "grep -q 'My words.' \"$1\" && : > \"$1\"", &["AAAAAA"]);
-        assert!(code == Some(0) && err.contains("this is your text of an earlier edit"), "{err}");
+        assert!(code == Some(0) && err.contains("opened the text you edited earlier"), "{err}");
         assert!(kept(&store).is_empty());
     }
     // An editor that fails, or is killed, loses nothing either.

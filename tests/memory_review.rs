@@ -537,7 +537,7 @@ fn a_broken_file_is_named_and_left_alone() {
     }
     let (code, _, err) = store.run(PROGRAM, &["--reject", "p__d4E5f6"]);
     assert_eq!((code, broken[0].exists()), (Some(1), true));
-    assert!(err.contains("cannot be used") && err.contains("mend it in an editor"), "{err}");
+    assert!(err.contains("cannot be used") && err.contains("fix it in an editor"), "{err}");
     accept(&store, "p__a1B2c3");
     assert_eq!(waiting(&store).len(), 4);
 }

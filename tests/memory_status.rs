@@ -131,7 +131,7 @@ fn a_machine_that_was_away_for_a_week_is_synced_again() {
     let store = Store::with_history();
     store.note("AAAAAA", "One");
     let alone = &area(&store.sandbox, NOW, "sync")[0];
-    assert_eq!(alone.0, "these notes are on this machine alone");
+    assert_eq!(alone.0, "not set up: the notes are only on this machine");
     let remote = store.sandbox.home().join("remote.git");
     let made = Command::new("git").args(["init", "--quiet", "--bare"]).arg(&remote).status();
     assert!(made.unwrap().success());

@@ -10,12 +10,7 @@ fn what_is_wrong_is_named_with_the_next_step() {
     store.sandbox.agent("gone", "no-such-program", "");
     let dead_link = "see [[id__111111]], not `[[id__222222]]`";
     let cases: &[(&str, &[&str], i32, &str)] = &[
-        (
-            "memory-list",
-            &["--query", " "],
-            1,
-            "the query is empty; without one, all notes are listed",
-        ),
+        ("memory-list", &["--query", " "], 1, "the query is empty; without one, all notes are listed"),
         (
             "memory-list",
             &["--repo", "typo"],
@@ -24,7 +19,7 @@ fn what_is_wrong_is_named_with_the_next_step() {
         ),
         ("memory-recall", &["--repo", ""], 1, "\"\" is not the name of a repository"),
         ("memory-agents-md", &["--stdout", "--repo", "a b"], 1, "\"a b\" is not the name of a repository"),
-        ("memory-update", &["AAAAAA", "--until", "2020-01-01"], 0, "2020-01-01 is over"),
+        ("memory-update", &["AAAAAA", "--until", "2020-01-01"], 0, "2020-01-01 has passed"),
         ("memory-update", &["AAAAAA", "--body", ""], 1, "option \"--body\" is empty"),
         (
             "memory-update",
@@ -38,13 +33,13 @@ fn what_is_wrong_is_named_with_the_next_step() {
             "memory-capture",
             &["--title", "T", "--body", dead_link],
             0,
-            "its link [[id__111111]] leads to no note",
+            "the body links to [[id__111111]], but no note has that id",
         ),
         (
             "memory-capture",
             &["--title", "T", "--direct", "--body", dead_link],
             0,
-            "[[id__111111]] leads to no note",
+            "the body links to [[id__111111]], but no note has that id",
         ),
         ("memory-capture", &["--entry"], 1, "stdin is empty; a queue entry is expected there"),
         ("memory-install-hooks", &["--print"], 0, "no harness was found; name one with --harness: amp"),

@@ -69,7 +69,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
             Err(why) => {
                 let what = format!("\"{}\", line {number}, is not a turn: {why}", path.display());
                 return Err(Error::io(what)
-                    .hint("print one JSON object a line, as memory-configuration(7) describes it"));
+                    .hint("print one JSON object per line, as memory-configuration(7) describes it"));
             }
         }
         turns += 1;

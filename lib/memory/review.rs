@@ -271,7 +271,7 @@ fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     let path = id.path();
     let unusable = |why: String| {
         Error::corrupt(format!("\"{}\" cannot be used: {why}", notes.shown(&path).display()))
-            .hint("mend it in an editor, or remove it")
+            .hint("fix it in an editor, or remove it")
     };
     let name = path.file_name().unwrap_or_default();
     if let Some(bytes) = notes.bytes(&path).map_err(|broken| unusable(broken.why))? {

@@ -34,10 +34,10 @@ pub(super) const ABOUT: About = About {
         flag("failed", "only runs with another exit code than 0"),
         count("limit", "only the newest N runs"),
         one_of("by", "KEY", &["model", "agent", "day"], "sums for each model, agent or day (UTC)"),
-        path("html", "FILE", "write the runs as one HTML file to look at"),
-        flag("force", "with --html: also into a repository, or over another file"),
+        path("html", "FILE", "write the runs to one HTML page"),
+        flag("force", "with --html: write even into a git repository, or over another file"),
         value("trim", "WHEN", "remove the runs before WHEN from the ledger"),
-        flag("json", "one JSON object a line"),
+        flag("json", "one JSON object per line"),
     ],
     words: Words::AtMost(1),
     rules: &[

@@ -286,7 +286,9 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
 fn warn_of_links(body: &str, root: &Root, cx: &Context) {
     let notes = Topics::at(root);
     for id in links(body).iter().filter(|id| matches!(notes.own(id), Ok(None))) {
-        cx.reporter.warn(&format!("its link [[{id}]] leads to no note; see the ids with: memory-list"));
+        cx.reporter.warn(&format!(
+            "the body links to [[{id}]], but no note has that id; see the ids with: memory-list"
+        ));
     }
 }
 

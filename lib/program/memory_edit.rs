@@ -36,13 +36,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let id = before.meta().id.clone();
     let text = EditedText::of(&store.root, id.as_str(), before.form());
     if text.is_left() {
-        cx.say(&format!("this is your text of an earlier edit, \"{}\"", text.path.display()));
+        cx.say(&format!("opened the text you edited earlier, \"{}\"", text.path.display()));
     }
     let Some(after) = text.edit(&cx.env).map_err(|error| text.keep(error, ""))? else {
         cx.say("nothing was changed");
         return Ok(());
     };
-    let again = format!("; mend it with: memory-edit {id}");
+    let again = format!("; to fix it, run: memory-edit {id}");
     let mut patch = patch(&before, &after).map_err(|error| text.keep(error, &again))?;
     redact(&mut patch, &store.config.redact, |field| format!("the {field}"), &cx.reporter)
         .map_err(|error| text.keep(error, ""))?;

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) const ABOUT: About = About {
     name: "memory-import",
-    caption: "make notes of files that agents read",
+    caption: "turn CLAUDE.md, AGENTS.md and similar files into notes",
     usage: &["memory-import [--dry-run | --yes] [--json] [--quiet] FILE..."],
     flags: &[
         flag("dry-run", "ask the LLM, show the plan, write nothing"),

@@ -1,4 +1,4 @@
-//! `memory-page`: the notes, and how they stand, as one HTML file to look at.
+//! `memory-page`: the notes, and how they stand, as one HTML page.
 //!
 //! It only reads, and says no more than `memory-list --all`, `memory-read`, `memory-recall` and `memory-review` do, so an
 //! agent may run it. No read of a note is counted.
@@ -25,11 +25,11 @@ use jiff::Timestamp;
 
 pub(super) const ABOUT: About = About {
     name: "memory-page",
-    caption: "write the notes as one HTML file to look at",
+    caption: "write the notes to one HTML page",
     usage: &["memory-page [-o FILE] [--force]"],
     flags: &[
         path("output", "FILE", "write it here, readable by you alone (default: stdout)").short('o'),
-        flag("force", "also into a repository, or in the place of another file"),
+        flag("force", "write even into a git repository, or over another file"),
         CONFIG,
     ],
     rules: &[Rule::Needs(&["--force"], &["--output"], "is about the file", "name it with -o")],

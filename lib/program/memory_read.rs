@@ -14,7 +14,7 @@ pub(super) const ABOUT: About = About {
     caption: "print notes and count each read",
     usage: &["memory-read [--json] [--no-count] ID…|-"],
     flags: &[
-        flag("json", "one JSON object a line: front matter, path and body"),
+        flag("json", "one JSON object per line: front matter, path and body"),
         flag("no-count", "do not count this read"),
         CONFIG,
     ],

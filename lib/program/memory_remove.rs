@@ -22,7 +22,7 @@ pub(super) const ABOUT: About = About {
         flag("purge", "delete permanently, also from the archive"),
         path("from", "DIR", "take back what sessions at or below DIR left"),
         flag("dry-run", "with --from: print what would change"),
-        flag("json", "one JSON object a line: front matter and path"),
+        flag("json", "one JSON object per line: front matter and path"),
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),

@@ -37,7 +37,7 @@ pub(super) const ABOUT: About = About {
             .up_to(usize::MAX)
             .from("changes"),
         value("reject-session", "THREAD_ID", "drop all changes of a session"),
-        flag("json", "one JSON object a line"),
+        flag("json", "one JSON object per line"),
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),

@@ -25,7 +25,7 @@ pub(super) const ABOUT: About = About {
         value("summary", "TEXT", "one line, shown where the note itself is not"),
         file("body", "FILE", "a new text, from FILE or from stdin (-)"),
         value("tag", "+T|-T", "add or remove a tag; repeatable").from("tag-changes"),
-        value("path", "+GLOB|-GLOB", "add or remove files that it is about; repeatable"),
+        value("path", "+GLOB|-GLOB", "add or remove a glob of files that the note is about; repeatable"),
         STATUS,
         TIER,
         SCOPE,
@@ -63,8 +63,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let ids = ids(args, &store, cx)?;
     patch.body = args.path("body").map(|from| body(from, &cx.reporter)).transpose()?;
     if let Some(Some(day)) = patch.until.filter(|day| day.is_some_and(|day| day < cx.env.today())) {
-        cx.reporter
-            .warn(&format!("option \"--until\": {day} is over, so no session is given the note any more"));
+        cx.reporter.warn(&format!("option \"--until\": {day} has passed; sessions no longer get this note"));
     }
     let is_moved = patch.tier.is_some() || patch.status.is_some();
     let author = match patch.pinned {

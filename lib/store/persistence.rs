@@ -269,7 +269,7 @@ fn searched<P: Persistence + ?Sized>(notes: &P, id: &EntryId, by_alias: bool) ->
         if let Some(broken) = scan.broken.iter().find(|broken| is_named_after(&broken.path, id)) {
             let (path, why) = (broken.path.display(), &broken.why);
             return Error::corrupt(format!("\"{path}\" is not a note that can be used: {why}"))
-                .hint("mend it in an editor");
+                .hint("fix it in an editor");
         }
         let error = Error::not_found(format!("no note has the id \"{id}\""));
         match nearest(id.as_str(), ids.iter().map(String::as_str)) {

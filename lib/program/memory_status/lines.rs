@@ -284,7 +284,7 @@ fn session(session: &WaitingSession, told: &Told) -> Line {
 
 fn sync(status: &Status, told: &Told) -> Line {
     let Some(sync) = &status.sync else {
-        return line("sync", "these notes are on this machine alone").means(Meaning::Faint);
+        return line("sync", "not set up: the notes are only on this machine").means(Meaning::Faint);
     };
     let what = format!("with {}: last {}", in_line(&sync.remote), told.moment(sync.last, "never"));
     match sync.last.is_none_or(|last| is_long_ago(last, told.now)) {
