@@ -253,7 +253,7 @@ fn edit_tells_when_the_editor_failed() {
     sandbox.agent("a", "cat", "");
     let failing = editor(&sandbox, "exit 3");
     for (set, why) in [
-        (failing.as_str(), "editor \"/bin/sh\" failed (exit status: 3)"),
+        (failing.as_str(), "editor \"/bin/sh\" failed (exit 3)"),
         ("/no/such/editor -x", "editor \"/no/such/editor\" could not be started: "),
         ("vi 'open", "the editor's command line has an unclosed quote"),
         (" ", "the editor's command line names no program: \" \""),

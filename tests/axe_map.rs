@@ -371,7 +371,7 @@ fn wrong_arguments_are_told() {
             &["a", "--keep-errors"],
             "option \"--keep-errors\" needs --resume; name the file with --resume FILE",
         ),
-        (&["a", "b"], "unexpected argument \"b\"; see --help"),
+        (&["a", "b"], "unexpected argument \"b\"; lines are read from stdin: axe-map AGENT < FILE"),
         (&[], "agent name is required; see them with: axe agents list"),
     ] {
         let (code, out, err) = said(sandbox.command("axe-map").args(args));

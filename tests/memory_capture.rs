@@ -327,7 +327,7 @@ fn a_command_line_that_is_no_form_says_what_is_missing() {
             &["--title", "a\nb", "--body", "b"],
             "not a note that can be kept: --title: \"a b\" has line breaks or control characters",
         ),
-        (&["--title", "t", "--body", "-"], "not a note that can be kept: --body: is empty"),
+        (&["--title", "t", "--body", "-"], "stdin is empty; the body of the note is expected there"),
     ] {
         let sandbox = Sandbox::new();
         let (code, out, err) = said(&mut sandbox.capture(args));

@@ -109,9 +109,7 @@ fn what_cannot_be_filed_is_kept_and_opened_again() {
         assert!(kept(&store).is_empty());
     }
     // An editor that fails, or is killed, loses nothing either.
-    for (end, why) in
-        [("exit 3", "failed (exit status: 3)"), ("kill -KILL $$", "the editor was ended by signal 9")]
-    {
+    for (end, why) in [("exit 3", "failed (exit 3)"), ("kill -KILL $$", "the editor was ended by signal 9")] {
         let (code, _, err) = edit(&store, &format!("echo 'My words.' >> \"$1\"\n{end}"), &["AAAAAA"]);
         assert!(code == Some(1) && err.contains(why) && err.contains("your text is kept in \""), "{err}");
         assert_eq!((kept(&store).len(), store.tree() == before), (1, true), "{end}");

@@ -322,6 +322,17 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
         let (code, out, err) = import(args);
         assert!(code == Some(1) && out.is_empty() && err.contains(expected), "{args:?}: {code:?} {out}{err}");
     }
+    // What failed leaves nothing behind.
+    sandbox.llm("exit 3", json!({}));
+    for flag in ["--dry-run", "--yes"] {
+        let (code, out, err) = import(&[flag, "AGENTS.md"]);
+        assert_eq!((code, out.as_str()), (Some(3), ""), "{err}");
+        assert!(
+            err.contains("AGENTS.md: nothing was imported: ") && err.contains("; run memory-import again")
+        );
+        assert!(!err.contains("next try") && sandbox.queued().is_empty(), "{err}");
+    }
+    sandbox.librarian(PORTS);
     // In a pipe nobody can be asked.
     let (code, out, err) = import(&["AGENTS.md"]);
     assert_eq!(code, Some(0), "{out}{err}");

@@ -49,7 +49,9 @@ impl NewNote {
     fn is_same(&self, note: &Note) -> bool {
         let meta = note.entry.meta();
         let repo = |sources: &[Source]| sources.first().and_then(|source| source.repo.clone());
-        note.place == Place::Topics
+        // A cold one is shown to nobody, and one with an end is about to be.
+        let is_in_use = note.place == Place::Topics && meta.until.is_none() && meta.tier != Tier::Cold;
+        is_in_use
             && (&meta.title, &meta.tags, meta.scope, meta.by)
                 == (&self.title, &self.tags, self.scope, Some(self.by))
             && (self.scope == Scope::Global || repo(&meta.sources) == repo(&self.sources))
@@ -257,7 +259,12 @@ impl<P: Persistence> NoteService<P> {
 
     /// Writes a new note, with status `captured`. What is hidden in a text that no person wrote is left out. If a note in use
     /// says the same for the same place, it stays as it is and is returned.
-    pub fn capture(&self, mut new: NewNote) -> Result<Note> {
+    pub fn capture(&self, new: NewNote) -> Result<Note> {
+        self.capture_once(new).map(|(note, _)| note)
+    }
+
+    /// The same, and whether the note is new.
+    pub fn capture_once(&self, mut new: NewNote) -> Result<(Note, bool)> {
         if new.by != By::Person {
             for text in [&mut new.title, &mut new.summary, &mut new.body] {
                 *text = visible(text).into_owned();
@@ -266,7 +273,7 @@ impl<P: Persistence> NoteService<P> {
         let change = Change::of(self.notes())?;
         let (taken, same) = change.notes.ids_and(|note| new.is_same(note).then(|| note.clone()))?;
         if let Some(note) = same.into_iter().flatten().next() {
-            return Ok(note);
+            return Ok((note, false));
         }
         let now = self.now.as_millisecond();
         let id = EntryId::make(&new.title, now, |id| taken.contains(id));
@@ -288,7 +295,7 @@ impl<P: Persistence> NoteService<P> {
         }
         entry.fits().map_err(|why| Error::usage(format!("the note cannot be written: {why}")))?;
         let note = change.add(entry)?;
-        change.write().map(|()| note)
+        change.write().map(|()| (note, true))
     }
 
     /// Lets a change wait for a person.

@@ -65,7 +65,10 @@ const MOST_JOBS: usize = 256;
 const MOST_ERRORS: u64 = 10;
 
 pub fn main() -> ExitCode {
-    cli::main(&ABOUT, run)
+    cli::main_or(&ABOUT, run, |_, error| match error.message().starts_with("unexpected argument") {
+        true => Err(error.hint("lines are read from stdin: axe-map AGENT < FILE")),
+        false => Err(error),
+    })
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {

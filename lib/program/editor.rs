@@ -1,8 +1,8 @@
 //! The person's editor, for programs that let a file be edited.
 
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
-use crate::base::exec::signal_of;
+use crate::base::error::{Error, Result, reason};
+use crate::base::exec::{how_it_ended, signal_of};
 use crate::base::lookup;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -30,9 +30,9 @@ pub(super) fn edit(path: &Path, env: &Env) -> Result<ExitStatus> {
         .args(arguments)
         .arg(path)
         .status()
-        .map_err(|e| failed(format!("could not be started: {e}")))?;
+        .map_err(|e| failed(format!("could not be started: {}", reason(&e))))?;
     match status.success() || signal_of(status).is_some() {
         true => Ok(status),
-        false => Err(failed(format!("failed ({status})"))),
+        false => Err(failed(format!("failed ({})", how_it_ended(status)))),
     }
 }

@@ -272,7 +272,10 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
     }
     let scope = if is_here_alone { scope } else { Scope::Repo };
     let new = NewNote { title, summary: String::new(), tags, scope, body, by, sources: vec![source.clone()] };
-    let note = store.service.capture(new)?;
+    let (note, is_new) = store.service.capture_once(new)?;
+    if !is_new {
+        cx.say("this note exists already");
+    }
     if !is_here_alone {
         let widened = Proposal::about(&note.entry, Op::Widen, None, by, now);
         let waits = store.service.propose(Proposal { reasons, session: Some(source), ..widened })?;
@@ -302,7 +305,11 @@ fn body(args: &Args, cx: &Context) -> Result<String> {
         if_late: "pipe in a body that ends",
         ..piped_in(CAP)
     };
-    Ok(stdin::read(&terms, &cx.reporter)?.unwrap_or_default())
+    let body = stdin::read(&terms, &cx.reporter)?.unwrap_or_default();
+    match body.trim() {
+        "" => Err(Error::usage("stdin is empty; the body of the note is expected there")),
+        _ => Ok(body),
+    }
 }
 
 fn hooks_json(cx: &Context) -> Result<Vec<u8>> {

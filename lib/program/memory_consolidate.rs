@@ -88,7 +88,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let queue = Queue::new(args.number("limit").unwrap_or(usize::MAX), only, is_at_once);
     let mut runner = runner(&opened, mode, &topics, queue);
     match mode {
-        Mode::DryRun => dry_run(&mut runner, how_to_write, cx),
+        Mode::DryRun => {
+            if let Some(why) = dry_run(&mut runner, how_to_write, cx)? {
+                warn_of_waiting(&why, waiting(&opened.root)?.len(), cx);
+            }
+            Ok(())
+        }
         Mode::Prompt => print_question(runner.prompt()?.as_ref(), NOTHING, cx),
         Mode::Run | Mode::Apply | Mode::Undo => {
             let done = consolidate(&mut runner, opened.reply.as_deref(), args.has("quiet"), cx);
@@ -155,22 +160,42 @@ fn note_health(runner: &Consolidation, done: &Result<()>) {
     });
 }
 
+/// A run to its end.
+pub(super) fn ask_and_write(runner: &mut Consolidation) -> Result<Ending> {
+    let ending = runner.run()?;
+    // A day has passed, perhaps, and with it what holds until then.
+    if !runner.host.is_refreshed {
+        refresh(Which::All, &runner.run);
+    }
+    Ok(ending)
+}
+
+/// The cap that ended a run.
+pub(super) fn spent(ending: &Ending) -> Option<&str> {
+    match ending.failure() {
+        Some(Failure::Spent(why)) => Some(why),
+        _ => None,
+    }
+}
+
+/// A call that failed.
+pub(super) fn error_of(failure: &Failure) -> Error {
+    let error = Error::api(failure.to_string());
+    match failure {
+        Failure::NotStarted(_) => error.hint("install it, or correct llm.command"),
+        _ => error,
+    }
+}
+
 /// A run, or a reply that somebody brings; then the summary, and what its end means to who called it.
-pub(super) fn consolidate(
+fn consolidate(
     runner: &mut Consolidation,
     reply: Option<&str>,
     is_quiet: bool,
     cx: &mut Context,
 ) -> Result<()> {
     let ending = match reply {
-        None => {
-            let ending = runner.run()?;
-            // A day has passed, perhaps, and with it what holds until then.
-            if !runner.host.is_refreshed {
-                refresh(Which::All, &runner.run);
-            }
-            ending
-        }
+        None => ask_and_write(runner)?,
         Some(reply) => {
             tell_parts_left(runner.apply(reply)?, is_quiet, cx);
             Ending::Completed
@@ -178,12 +203,8 @@ pub(super) fn consolidate(
     };
     let (run, host) = (&runner.run, &mut runner.host);
     let waiting = waiting(run.root)?.len();
-    let spent = match ending.failure() {
-        Some(Failure::Spent(why)) => Some(why.as_str()),
-        _ => None,
-    };
     if cx.json {
-        cx.stdout.json(&result(host, waiting, spent))?;
+        cx.stdout.json(&result(host, waiting, spent(&ending)))?;
     } else if !is_quiet {
         cx.stdout.line(&summary(host, waiting))?;
     }
@@ -241,7 +262,11 @@ fn print_busy(mode: Mode, cx: &mut Context) -> Result<()> {
 }
 
 /// The result as a program reads it.
-fn result(host: &ConsolidateHost<Preview<Topics>>, waiting: usize, stopped: Option<&str>) -> Value {
+pub(super) fn result(
+    host: &ConsolidateHost<Preview<Topics>>,
+    waiting: usize,
+    stopped: Option<&str>,
+) -> Value {
     let failed = host.queue.failed.iter();
     let failed: Vec<_> = failed.map(|(entry, why)| json!({"entry": entry, "error": why})).collect();
     json!({
@@ -256,18 +281,9 @@ fn result(host: &ConsolidateHost<Preview<Topics>>, waiting: usize, stopped: Opti
 }
 
 fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
-    let retired = host.made.written.iter().filter(|note| note.action == Action::Retire).count();
-    let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
-        host.made.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
     let processed = counted(host.queue.processed, "entry", "entries");
-    let mut line = format!("{processed} processed, {} kb entries written", host.made.written.len() - retired);
-    for (count, what) in [
-        (retired, "retired"),
-        (proposed.len(), "to review"),
-        (withdrawn.len(), "withdrawn"),
-        (host.queue.failed.len(), "failed"),
-        (waiting, "waiting"),
-    ] {
+    let mut line = format!("{processed} processed, {}", written(host));
+    for (count, what) in [(host.queue.failed.len(), "failed"), (waiting, "waiting")] {
         if count > 0 {
             line += &format!(", {count} {what}");
         }
@@ -275,21 +291,35 @@ fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
     line
 }
 
-/// What a run would do, batch by batch, with the store left as it is; and what a person does next.
+/// What was made of the entries, for a person.
+pub(super) fn written(host: &ConsolidateHost<Preview<Topics>>) -> String {
+    let retired = host.made.written.iter().filter(|note| note.action == Action::Retire).count();
+    let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
+        host.made.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
+    let mut line = format!("{} kb entries written", host.made.written.len() - retired);
+    for (count, what) in [(retired, "retired"), (proposed.len(), "to review"), (withdrawn.len(), "withdrawn")]
+    {
+        if count > 0 {
+            line += &format!(", {count} {what}");
+        }
+    }
+    line
+}
+
+/// What a run would do, batch by batch, with the store left as it is; and what a person does next. Returns
+/// the cap that ended it.
 pub(super) fn dry_run(
     runner: &mut Consolidation,
     next: fn(&[Previewed], &mut Context) -> Result<()>,
     cx: &mut Context,
-) -> Result<()> {
+) -> Result<Option<String>> {
     let (ending, previewed) = runner.dry_run()?;
     let ConsolidateHost { planned, made: Made { warnings, .. }, .. } = &runner.host;
-    let (stopped, failure) = match ending.failure() {
-        Some(Failure::Spent(why)) => (Some(why.as_str()), None),
-        Some(failure) => (None, Some(Error::api(failure.to_string()))),
-        None => (None, None),
-    };
+    let stopped = spent(&ending);
+    let failure = ending.failure().filter(|_| stopped.is_none());
+    let failure = failure.map(error_of);
     if let (Some(_), []) = (&failure, &planned[..]) {
-        return failure.map_or(Ok(()), Err);
+        return failure.map_or(Ok(None), Err);
     }
     if cx.json {
         cx.stdout.json(&preview(planned, warnings, &previewed, stopped))?;
@@ -299,10 +329,7 @@ pub(super) fn dry_run(
     } else if stopped.is_none() {
         cx.reporter.warn(NOTHING);
     }
-    if let Some(why) = stopped {
-        warn_of_waiting(why, waiting(runner.run.root)?.len(), cx);
-    }
-    failure.map_or(Ok(()), Err)
+    failure.map_or(Ok(stopped.map(str::to_owned)), Err)
 }
 
 /// What a dry run found, as a program reads it.

@@ -126,7 +126,11 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
                 true => "it changed no note",
                 false => "what earlier calls changed stands",
             };
-            Err(Error::api(failure.to_string()).hint(so_far))
+            let hint = match failure {
+                Failure::NotStarted(_) => format!("install it, or correct llm.command; {so_far}"),
+                _ => so_far.to_owned(),
+            };
+            Err(Error::api(failure.to_string()).hint(hint))
         }
     }
 }

@@ -5,14 +5,17 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag};
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
+use crate::base::text::counted;
 use crate::base::{file, reach};
 use crate::harness::memory_file::{CAP, without_added};
 use crate::harness::{HARNESSES, name::Harness};
 use crate::memory::capture;
 use crate::memory::capture::memories::{context_of, unread, whose};
-use crate::memory::consolidate::queue::Queue;
-use crate::program::memory_consolidate::{consolidate, dry_run, runner};
+use crate::memory::consolidate::queue::{Queue, waiting};
+use crate::program::memory_consolidate::{
+    Consolidation, ask_and_write, dry_run, error_of, result, runner, spent, written,
+};
 use crate::program::notes::{CONFIG, can_ask, is_agreed};
 use crate::program::person::{self, only_a_person};
 use crate::program::pipeline::{Mode, Opened, open};
@@ -42,6 +45,8 @@ pub(super) const ABOUT: About = About {
     ..About::BLANK
 };
 
+const NOTHING: &str = "nothing was imported";
+
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
 }
@@ -49,14 +54,14 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     only_a_person(person::IMPORT, cx)?;
-    let files = args.files().into_iter().map(|path| entry_of(path, &cx.env));
+    let files = args.files().into_iter().map(|named| Ok((named, entry_of(named, &cx.env)?)));
     let entries = files.collect::<Result<Vec<_>>>()?;
     let Some(opened) = open(args, Mode::DryRun, Batches::of_queue, cx)? else {
         return Err(Error::busy("nothing is imported").hint("run this again when the other run is done"));
     };
     let sessions = Sessions::load(&opened.root)?;
     let mut new = Vec::new();
-    for (path, entry) in entries {
+    for (named, (path, entry)) in entries {
         let text =
             String::from_utf8_lossy(&reach::within(&path, |path| file::read(path, CAP))??).into_owned();
         if without_added(&text) != text {
@@ -65,7 +70,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
         match unread(&entry, &path, &sessions)? {
             0 => cx.say(&format!("\"{}\": nothing new since it was read before", path.display())),
-            _ => new.push(entry),
+            _ => new.push((named, entry)),
         }
     }
     if new.is_empty() {
@@ -73,37 +78,83 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         return if cx.json { cx.stdout.json(&nothing) } else { Ok(()) };
     }
     let journal = Journal::at(&opened.root);
-    let (mut ids, mut ours) = (BTreeSet::new(), Vec::new());
-    let queued = new.iter().try_for_each(|entry| {
+    let mut import = Import { ids: BTreeSet::new(), ours: Vec::new(), files: Vec::new() };
+    let queued = new.iter().try_for_each(|(named, entry)| {
         let (queued, is_new) = journal.put(entry)?;
-        ours.extend(is_new.then_some(queued.path));
-        ids.insert(queued.id);
+        // A killed run may have left it.
+        import.ours.extend((is_new || entry.is_import()).then_some(queued.path));
+        import.ids.insert(queued.id);
+        import.files.push(named.display().to_string());
         Ok(())
     });
-    let done = queued.and_then(|()| import(&opened, &ids, args, cx));
+    let done = queued.and_then(|()| import.run(&opened, args, cx));
     // What was not agreed to, or failed, is as if it had never been asked for.
-    for path in ours {
-        file::if_exists(file::remove(&path))?;
-    }
+    import.forget()?;
     done
 }
 
-/// The plan, the question, the notes. The reply that the plan is made of is used again.
-fn import(opened: &Opened, ids: &BTreeSet<String>, args: &Args, cx: &mut Context) -> Result<()> {
-    let topics = Topics::at(&opened.root);
-    let queue = || Queue::new(usize::MAX, Some(ids.clone()), true);
-    if !args.has("yes") {
-        let mut plan = runner(opened, Mode::DryRun, &topics, queue());
-        dry_run(&mut plan, |_, _| Ok(()), cx)?;
-        if plan.host.planned.is_empty() || args.has("dry-run") {
-            return Ok(());
-        }
-        if !can_ask(cx) || !is_agreed("Write this? [y/N] ", false, cx)? {
-            cx.say("nothing is written; --yes writes it");
-            return Ok(());
-        }
+/// The files that have something new.
+struct Import {
+    ids: BTreeSet<String>,
+    /// The queue entries that this program added.
+    ours: Vec<PathBuf>,
+    /// The files as they were named.
+    files: Vec<String>,
+}
+
+impl Import {
+    fn forget(&self) -> Result<()> {
+        self.ours.iter().try_for_each(|path| Ok(file::if_exists(file::remove(path)).map(drop)?))
     }
-    consolidate(&mut runner(opened, Mode::Run, &topics, queue()), None, args.has("quiet"), cx)
+
+    /// The plan, the question, the notes. The reply that the plan is made of is used again.
+    fn run(&self, opened: &Opened, args: &Args, cx: &mut Context) -> Result<()> {
+        let topics = Topics::at(&opened.root);
+        let queue = || Queue::of_import(self.ids.clone());
+        if !args.has("yes") {
+            let mut plan = runner(opened, Mode::DryRun, &topics, queue());
+            match dry_run(&mut plan, |_, _| Ok(()), cx) {
+                Ok(None) => {}
+                Ok(Some(why)) => return Err(self.failed(NOTHING, &why)),
+                Err(error) if error.kind() == ErrorKind::Api => {
+                    return Err(self.failed(NOTHING, &error.line()));
+                }
+                Err(error) => return Err(error),
+            }
+            if plan.host.planned.is_empty() || args.has("dry-run") {
+                return Ok(());
+            }
+            if !can_ask(cx) || !is_agreed("Write this? [y/N] ", false, cx)? {
+                cx.say("nothing is written; --yes writes it");
+                return Ok(());
+            }
+        }
+        self.write(&mut runner(opened, Mode::Run, &topics, queue()), args, cx)
+    }
+
+    /// Writes the notes, and says what became of the files.
+    fn write(&self, runner: &mut Consolidation, args: &Args, cx: &mut Context) -> Result<()> {
+        let ending = ask_and_write(runner)?;
+        self.forget()?;
+        let host = &runner.host;
+        let spent = spent(&ending);
+        if cx.json {
+            cx.stdout.json(&result(host, waiting(runner.run.root)?.len(), spent))?;
+        } else if !args.has("quiet") && host.queue.processed > 0 {
+            let files = counted(host.queue.processed, "file", "files");
+            cx.stdout.line(&format!("{files} imported, {}", written(host)))?;
+        }
+        let failed = host.queue.failed.first().map(|(_, why)| why.clone());
+        let Some(why) = ending.failure().map(|failure| error_of(failure).line()).or(failed) else {
+            return Ok(());
+        };
+        let is_nothing = host.made.written.is_empty() && host.made.waiting.is_empty();
+        Err(self.failed(if is_nothing { NOTHING } else { "not everything was imported" }, &why))
+    }
+
+    fn failed(&self, what: &str, why: &str) -> Error {
+        Error::api(format!("{}: {what}: {why}", self.files.join(", "))).hint("run memory-import again")
+    }
 }
 
 /// A file with its queue entry.

@@ -71,11 +71,15 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let store = Store::open(args, cx)?;
     let mut review = Review { store: &store, said: Vec::new(), sources: Vec::new() };
+    let mut is_continued = false;
     let ended = if !decisions.is_empty() {
         // A killed run may have made some of them.
-        Topics::at(&store.root).complete()?;
-        let decisions = review.decisions(&decisions, cx)?;
-        review.decide(&decisions, cx)
+        is_continued = Topics::at(&store.root).complete()?;
+        if is_continued {
+            cx.reporter.warn("the change that an earlier run had begun is carried out now");
+        }
+        let decisions = review.decisions(&decisions, cx);
+        decisions.and_then(|decisions| review.decide(&decisions, cx))
     } else {
         name_new_checkouts(&store, cx);
         let (waiting, broken) = store.service.notes().proposals()?;
@@ -87,10 +91,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
     };
     let message = match &review.said[..] {
+        [] => "review: what an earlier run had begun".to_owned(),
         [one] => format!("review: {one}"),
         all => format!("review: {} changes", all.len()),
     };
-    store.finish(Which::All, message, review.sources.iter(), review.said.len(), cx);
+    let count = review.said.len() + usize::from(is_continued);
+    store.finish(Which::All, message, review.sources.iter(), count, cx);
     ended
 }
 

@@ -22,6 +22,7 @@ use crate::store::{by_hand, history};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -73,6 +74,8 @@ impl Store {
         work: impl Fn(&EntryId) -> Result<Changed>,
     ) -> Result<()> {
         let (mut notes, mut waiting): (Vec<Note>, Vec<Proposal>) = (Vec::new(), Vec::new());
+        let mut seen = BTreeSet::new();
+        let ids = ids.iter().filter(|id| seen.insert(*id));
         let ended = cx.each(ids, |id, cx| match work(id)? {
             Changed::Waits(proposal) => {
                 let printed = print_waiting(&proposal, &self.root, cx);

@@ -8,7 +8,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::text::lossy;
-use crate::config::preset::LlmHome;
+use crate::config::preset::{LlmHome, presets};
 use crate::provider::error::{CallError, Category};
 use crate::provider::message::{ChatTurn, Reply, Request, StopReason};
 use crate::provider::wire::{raw, system};
@@ -71,7 +71,10 @@ impl ShellCommand {
             // It cannot say why: its service may be the reason.
             let mut error = CallError::outage(format!("command \"{word}\" {failed}"));
             if matches!(finished.status.code(), Some(126 | 127)) {
-                error.hint = Some("install it, or correct its line in config.toml".to_owned());
+                let is_ours = presets().iter().any(|(_, line)| *line == self.line);
+                let hint =
+                    if is_ours { "install it" } else { "install it, or correct its line in config.toml" };
+                error.hint = Some(hint.to_owned());
             }
             return Err(error);
         }

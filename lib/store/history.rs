@@ -90,6 +90,8 @@ fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
 /// The same, for who holds [`history_lock`].
 pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
     make_repository(root, &git)?;
+    // A person may have deleted it.
+    root.put_ignored()?;
     // Our own lock is held, so no git of ours holds these.
     for lock in old_locks(root) {
         file::if_exists(file::remove(&lock))?;

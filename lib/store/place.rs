@@ -64,6 +64,12 @@ impl Root {
         self.state().join("run.lock")
     }
 
+    /// Writes the `.gitignore` if there is none.
+    pub fn put_ignored(&self) -> io::Result<()> {
+        let ignore = self.0.join(".gitignore");
+        if ignore.symlink_metadata().is_err() { file::install(&ignore, IGNORED, 0o600) } else { Ok(()) }
+    }
+
     /// Creates the missing directories, readable only by the owner.
     pub fn make(&self) -> Result<()> {
         let parts = [self.inbox(), self.topics(), self.archive(), self.state()];
@@ -83,10 +89,7 @@ impl Root {
         }
         file::make_private_dir(&self.0).map_err(failed)?;
         // Before the directories: if they all exist, the store counts as complete.
-        let ignore = self.0.join(".gitignore");
-        if ignore.symlink_metadata().is_err() {
-            file::install(&ignore, IGNORED, 0o600).map_err(failed)?;
-        }
+        self.put_ignored().map_err(failed)?;
         version::put(&self.0)?;
         for part in &parts {
             file::make_private_dir(part).map_err(failed)?;

@@ -103,10 +103,14 @@ impl Topics {
         }
     }
 
-    /// Writes a change to its end that a killed program has begun, if there is one.
-    pub fn complete(&self) -> Result<()> {
-        // Taking the lock does it.
-        if apply::is_begun(&self.root) { self.lock().map(drop) } else { Ok(()) }
+    /// Writes a change to its end that a killed program has begun, if there is one. Returns whether there was one.
+    pub fn complete(&self) -> Result<bool> {
+        let is_begun = apply::is_begun(&self.root);
+        if is_begun {
+            // Taking the lock does it.
+            self.lock().map(drop)?;
+        }
+        Ok(is_begun)
     }
 }
 

@@ -90,7 +90,7 @@ pub fn main_or<T: Termination>(
         Asked::Wrong(error) => (if_wrong(&args, error).map(T::report), Ok(())),
         // Its timers, hooks, process groups and modes of files are those of Unix.
         Asked::Run if cfg!(not(unix)) && about.name.starts_with("memory") => {
-            (Err(Error::usage("the memory programs run on Unix only").hint("on Windows, use WSL")), Ok(()))
+            (Err(Error::config("the memory programs run on Unix only").hint("on Windows, use WSL")), Ok(()))
         }
         Asked::Run => match Env::read() {
             Err(error) => (Err(error), Ok(())),

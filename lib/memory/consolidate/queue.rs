@@ -2,6 +2,7 @@
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
+use crate::base::file;
 use crate::base::repository;
 use crate::base::text::counted;
 use crate::memory::consolidate::ask::FRAME;
@@ -33,6 +34,8 @@ pub struct Queue {
     pub only: Option<BTreeSet<String>>,
     /// Somebody wants it now: what failed before does not wait for its next try.
     is_at_once: bool,
+    /// A person imports these: what fails is theirs to import again, and has no next try.
+    is_import: bool,
     /// What waits for its next try.
     pub pause: Option<Pause>,
     /// The entries that this run may take up; none is taken up twice.
@@ -47,17 +50,30 @@ pub struct Queue {
 impl Queue {
     pub fn new(limit: usize, only: Option<BTreeSet<String>>, is_at_once: bool) -> Queue {
         let (order, failed) = (Order::default(), Vec::new());
-        Queue { limit, only, is_at_once, pause: None, order, sessions: 0, processed: 0, failed }
+        let is_import = false;
+        Queue { limit, only, is_at_once, is_import, pause: None, order, sessions: 0, processed: 0, failed }
+    }
+
+    /// The entries that a person imports.
+    pub fn of_import(ids: BTreeSet<String>) -> Queue {
+        Queue { is_import: true, ..Queue::new(usize::MAX, Some(ids), true) }
     }
 
     /// Looks at what has come into the queue since the last time.
     fn update(&mut self, tries: &Tries, run: &Run) -> Result<()> {
         let (now, has_llm) = (run.env.now(), has_llm(run));
         let (only, sessions, pause) = (&self.only, &mut self.sessions, &mut self.pause);
-        let (is_at_once, asked) = (self.is_at_once, run.asked());
-        self.order.update(&Journal::at(run.root), run.reporter, |id, entry| {
-            // What a person has begun to import waits for their word.
-            let is_meant = only.as_ref().map_or(!entry.is_import(), |only| only.contains(id));
+        let (is_at_once, is_import, asked) = (self.is_at_once, self.is_import, run.asked());
+        let journal = Journal::at(run.root);
+        self.order.update(&journal, run.reporter, |id, entry| {
+            let is_meant = only.as_ref().is_none_or(|only| only.contains(id));
+            // Nothing is imported now: another program would hold the lock. An import that was killed left it.
+            if !is_import && entry.is_import() {
+                if !run.is_dry() {
+                    let _ = file::remove(&journal.path(id));
+                }
+                return false;
+            }
             // Without an LLM only what a person wrote can be filed.
             let has_to_wait = entry.session().is_some() && !has_llm;
             *sessions += usize::from(is_meant && has_to_wait);
@@ -194,9 +210,13 @@ impl Queue {
         }
         let mut tries = Tries::load(run.root)?;
         let batch = run.batch()?;
-        let mut failed = Vec::new();
+        let is_imported = |id| self.is_import && self.only.as_ref().is_some_and(|only| only.contains(id));
+        let (mut failed, mut not_imported) = (Vec::new(), Vec::new());
         for id in queue_ids {
             match verdicts.get(id) {
+                Some(Verdict::Failed(why)) if is_imported(id) => {
+                    not_imported.push((id.clone(), run.redactor.cleaned(why)));
+                }
                 Some(Verdict::Processed(_)) => tries.forget(id),
                 Some(Verdict::Alone) => tries.set_alone(id),
                 Some(Verdict::Failed(why)) => {
@@ -218,10 +238,11 @@ impl Queue {
                     batch.processed(id)?;
                     self.processed += 1;
                 }
-                Some(Verdict::Failed(_)) => {}
-                Some(Verdict::Alone) | None => batch.put_back(id)?,
+                Some(Verdict::Failed(_)) if !is_imported(id) => {}
+                Some(Verdict::Failed(_) | Verdict::Alone) | None => batch.put_back(id)?,
             }
         }
+        self.failed.extend(not_imported);
         for (id, next, why) in failed {
             fail(batch, id, &why, next, run)?;
             self.failed.push((id.clone(), why));

@@ -293,7 +293,14 @@ impl Run<'_> {
             Ok(done) => done,
         };
         let last = || one_line(&self.redactor.redact(&done.last_line).text, 500);
-        if matches!(done.status.code(), Some(126 | 127)) {
+        // The shell ends with 2 where a quote is not closed.
+        let is_unclosed = || self.config.llm.command_line().is_some_and(|line| shlex::split(line).is_none());
+        let is_not_started = match done.status.code() {
+            Some(126 | 127) => true,
+            Some(2) => is_unclosed(),
+            _ => false,
+        };
+        if is_not_started {
             Some(not_started(&last()))
         } else if !done.status.success() {
             let (how, last) = (exec::how_it_ended(done.status), last());

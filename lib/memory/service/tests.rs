@@ -141,6 +141,16 @@ fn a_captured_note_has_a_free_id_and_whole_lines() {
 }
 
 #[test]
+fn a_note_that_is_said_again_is_kept_once_unless_it_ends() {
+    let service = service(&[]);
+    let (first, is_new) = service.capture_once(new("T", "one")).unwrap();
+    assert!(is_new && !service.capture_once(new("T", "one")).unwrap().1);
+    let until = Patch { until: Some(Some("2027-01-01".parse().unwrap())), ..Patch::default() };
+    service.update_meta(&first.entry.meta().id, &until, &Author::Person).unwrap();
+    assert!(service.capture_once(new("T", "one")).unwrap().1);
+}
+
+#[test]
 fn a_note_that_could_not_be_read_again_is_not_written() {
     let service = service(&[]);
     let note = NewNote { tags: vec!["x".repeat(70_000)], ..new("T", "b") };

@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
     // What could not be done is still to do.
     let has_timers = has_timers && timed.is_ok();
     report(&SetUp { homes: &homes, has_timers, has_llm, config: args.path("config") }, &cx.env);
-    hooked.and(timed)
+    cx.last_of([hooked, timed].into_iter().filter_map(Result::err))
 }
 
 /// Writes the file unless it is there. Returns whether there is an LLM command, as far as it is known.

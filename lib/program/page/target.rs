@@ -1,7 +1,7 @@
 //! Where a page goes. It holds all that an agent has learned, so it is the user's alone, and lands in no repository by accident.
 
 use crate::base::cli::Context;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, reason};
 use crate::base::file;
 use crate::program::page::document::Page;
 use std::io::{self, Read};
@@ -43,7 +43,7 @@ impl PageTarget {
         let shown = path.display();
         // A link leads to the file that is replaced.
         let real = path.canonicalize().or_else(|_| real_name(path)).map_err(|why| {
-            Error::io(format!("\"{shown}\" cannot be written: {why}"))
+            Error::io(format!("\"{shown}\" cannot be written: {}", reason(&why)))
                 .hint("name a file in a directory that exists")
         })?;
         let dir = real.parent().unwrap_or(&real);
