@@ -74,7 +74,7 @@ mod tests {
         };
         assert_eq!(
             (told("a1B2c3"), told("Zz9yX1")),
-            (vec!["200 two [31m".to_owned(), "100 one".to_owned()], vec!["100 one".to_owned()])
+            (vec!["200 two  [31m".to_owned(), "100 one".to_owned()], vec!["100 one".to_owned()])
         );
         assert!(parse("").is_empty() && parse("\u{1e}x\u{1f}\0\n\0").is_empty());
     }
