@@ -98,7 +98,10 @@ fn wrong_arguments_change_nothing() {
             "cannot open file \"none\": No such file or directory; --body takes a file; to give the text itself, pipe it in: --body -",
         ),
         (&["AAAAAA", "--pin", "--unpin"], "options \"--pin\" and \"--unpin\" do not go together"),
-        (&["AAAAAA", "--body", "big"], "\"big\" is larger than 1 MiB"),
+        (
+            &["AAAAAA", "--body", "big"],
+            "\"big\" is larger than 1 MiB; --body takes a file; to give the text itself, pipe it in: --body -",
+        ),
         (
             &["AAAAAA", "--body", "-"],
             "stdin holds no text; nothing is changed; memory-remove takes a note out of use",

@@ -100,7 +100,7 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     }
     // A project that is not known is a place of its own, whatever the model says.
     assert_eq!(value(of("7777"), "scope"), Some("repo"));
-    let place = format!("repo: local:{}", lost.parent().unwrap().display());
+    let place = format!("repo: \"local:{}\"", lost.parent().unwrap().display());
     assert!(of("7777").contains(&place), "{place}: {}", of("7777"));
     assert!(!notes.iter().any(|note| note.contains("1111")));
 

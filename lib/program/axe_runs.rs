@@ -120,7 +120,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if let Some(path) = args.path("html") {
         let store = memory::load(None, &cx.env, &cx.reporter)?.storage.root;
         let target = PageTarget::of(Some(path), "--html", args.has("force"), &store, cx)?;
-        let runs = newest(limit.unwrap_or(usize::MAX), &is_wanted, cx)?;
+        let runs = newest(limit.unwrap_or(usize::MAX), &|run| html::has_ids(run) && is_wanted(run), cx)?;
         return target.write(&html::page(&Vec::from(runs), now)?, cx);
     }
     let mut table = Table::new(COLUMNS, now, None);

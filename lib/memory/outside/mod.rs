@@ -77,8 +77,11 @@ pub fn commands(line: &str) -> Vec<Vec<String>> {
     redirected(line).into_iter().map(|(words, _)| words).collect()
 }
 
-/// The same, each with the files that it is redirected to, and whether it only reads one.
-pub fn redirected(line: &str) -> Vec<(Vec<String>, Vec<(String, bool)>)> {
+/// The words of a command, and the files that it is redirected to: `true` for one that it only reads.
+pub type Redirected = (Vec<String>, Vec<(String, bool)>);
+
+/// The same, with the files.
+pub fn redirected(line: &str) -> Vec<Redirected> {
     let parsed = shell::parse(line, None);
     let each = parsed.commands.iter().filter_map(|command| {
         let call = Call::new(command, &[], false, 0)?;

@@ -280,5 +280,6 @@ fn line_end(text: &str, at: usize) -> usize {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

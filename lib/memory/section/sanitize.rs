@@ -207,5 +207,6 @@ fn is_link(text: &str) -> bool {
     ["<http://", "<https://"].iter().any(|scheme| text.starts_with(scheme)) && end.starts_with('>')
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -15,20 +15,20 @@ const DAY: i32 = 1;
 /// What is not shown with the other keys of a run.
 const APART: &[&str] = &["id", "agent", "model", "program", "parent", "tools", "error"];
 
+/// The ids become commands and links. A line of the ledger with another id was not written by this toolkit.
+pub fn has_ids(run: &Run) -> bool {
+    [Some(&run.id), run.parent.as_ref()].into_iter().flatten().all(|id| RunId::parse(id).is_ok())
+}
+
 pub fn page(runs: &[Run], now: Timestamp) -> Result<Page> {
-    // The ids become commands and links. A line of the ledger with another id was not written by this toolkit.
-    let has_ids = |run: &&Run| {
-        [Some(&run.id), run.parent.as_ref()].into_iter().flatten().all(|id| RunId::parse(id).is_ok())
-    };
-    let shown: Vec<&Run> = runs.iter().filter(has_ids).collect();
     let mut related: BTreeMap<&str, Related> = BTreeMap::new();
-    for Run { id, parent, .. } in &shown {
+    for Run { id, parent, .. } in runs {
         if let Some(parent) = parent {
             related.entry(id).or_default().entry("Started by").or_default().insert(parent.into());
             related.entry(parent).or_default().entry("Started").or_default().insert(id.into());
         }
     }
-    let items = shown.iter().map(|run| item(run, related.remove(&*run.id).unwrap_or_default()));
+    let items = runs.iter().map(|run| item(run, related.remove(&*run.id).unwrap_or_default()));
     let about = "Days are those of UTC.";
     Ok(Page {
         title: "Runs",

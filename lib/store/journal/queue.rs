@@ -167,5 +167,6 @@ pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, UnreadableEntry> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
