@@ -106,7 +106,10 @@ fn wrong_arguments_change_nothing() {
             &["AAAAAA", "--body", "-"],
             "stdin holds no text; nothing is changed; memory-remove takes a note out of use",
         ),
-        (&["AAAAAA", "--body", "."], "\".\" is not a regular file"),
+        (
+            &["AAAAAA", "--body", "."],
+            "\".\" is not a regular file; --body takes a file; to give the text itself, pipe it in: --body -",
+        ),
     ] {
         let (code, out, err) = store.run("memory-update", args);
         assert_eq!((code, out.as_str(), err), (Some(1), "", format!("memory-update: {what}\n")), "{args:?}");

@@ -109,8 +109,8 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     let err = consolidate(&sandbox, 16);
     assert!(err.contains("1 file of built-in memories changed"), "{err}");
     let prompt = sandbox.prompts()[2].clone();
-    let (earlier, new) = prompt.split_once("=== new turns").unwrap();
-    assert!(new.contains("8080") && !new.contains("4310") && earlier.contains("4310"), "{prompt}");
+    let session = prompt.split_once("<<< session").unwrap().1;
+    assert!(session.contains("8080") && !session.contains("4310"), "{prompt}");
     assert_eq!(topics(&sandbox).len(), 4);
     at(&index, 230);
     assert!(!consolidate(&sandbox, 17).contains("built-in"), "it has nothing new");

@@ -69,7 +69,8 @@ fn the_same_note_is_written_once() {
     let store = Store::new();
     let note = ["--direct", "--title", "Port", "--tags", "web", "--body", "It is 8081."];
     let path = store.out("memory-capture", &note);
-    assert_eq!(store.out("memory-capture", &note), path);
+    let again = store.run("memory-capture", &note);
+    assert_eq!(again, (Some(0), path.clone(), "memory-capture: this note exists already\n".to_owned()));
     let other = [&note[..6], &["It is 8082."]].concat();
     assert_ne!(store.out("memory-capture", &other), path);
     // What is in the archive is not in use.

@@ -97,7 +97,7 @@ fn take_back(dir: &Path, args: &Args, cx: &mut Context) -> Result<()> {
     let there = store.service.list(Place::Topics, |meta| meta.sources.iter().any(is_from_there))?;
     warn_of(&there.broken, &cx.reporter);
     if there.found.is_empty() {
-        cx.reporter.warn(&format!("no note comes from \"{}\"", dirs[0].display()));
+        cx.say(&format!("no note comes from \"{}\"", dirs[0].display()));
     }
     let (mut back, mut mixed) = (Vec::new(), 0);
     for NoteView { meta, path, body, .. } in there.found.iter().map(|found| &found.view) {
