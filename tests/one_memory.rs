@@ -131,9 +131,9 @@ fn what_is_new_in_a_built_in_memory_becomes_a_note_once() {
     let (_, out, err) = past(&["--dry-run"]);
     assert!(err.contains("no sessions, 22 files of built-in memories, "), "{err}");
     assert_eq!(out.lines().count(), 22);
-    assert!(sandbox.queued().is_empty());
+    assert_eq!(sandbox.waiting(), [""; 0]);
     assert_eq!(past(&["--yes"]).0, Some(0));
-    assert_eq!(sandbox.queued().len(), 22);
+    assert_eq!(sandbox.waiting().len(), 22);
     fs::remove_file(memory(&sandbox, &sandbox.work(), "n3.md")).unwrap();
     let err = consolidate(&sandbox, 20);
     assert!(!err.contains("at once") && !health().contains("\"memories\""), "{err}{}", health());

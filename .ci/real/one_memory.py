@@ -17,7 +17,8 @@ MEMORIES = {
 
 def check(world, memory, body, texts, given, expect):
     directory, key, is_shared = MEMORIES[world.program.harness]
-    world.run([memory, "capture", "--direct", "--title", "Dev server", "--body", body, "--scope", "repo"])
+    # An agent's: those of the person are always given.
+    world.run(["env", "CLAUDECODE=1", memory, "capture", "--direct", "--title", "Dev server", "--body", body, "--scope", "repo"])
     name = re.sub("[^a-zA-Z0-9]", "-", str(world.repository))
     index = world.home / directory / "projects" / name / "memory/MEMORY.md"
     index.parent.mkdir(parents=True, exist_ok=True)
