@@ -4,7 +4,7 @@ use crate::memory::record::worded;
 use std::collections::HashSet;
 
 /// Shorter texts stand anywhere by chance. In words.
-const LEAST: usize = 3;
+pub const LEAST_WORDS: usize = 3;
 
 /// Its sentences. A part of one may say the opposite: "do not use make for releases".
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl Remembered {
             return false;
         }
         let sentences = sentences(text);
-        sentences.iter().map(Vec::len).sum::<usize>() >= LEAST
+        sentences.iter().map(Vec::len).sum::<usize>() >= LEAST_WORDS
             && sentences.iter().all(|words| self.0.contains(words))
     }
 }

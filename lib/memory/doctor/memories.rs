@@ -9,7 +9,7 @@ use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::memory::record::worded;
-use crate::memory::remembered::without_link;
+use crate::memory::remembered::{LEAST_WORDS, without_link};
 use crate::memory::search::language::is_stop_word;
 use crate::memory::service::belongs_to;
 use crate::store::entry::{Meta, Scope};
@@ -18,9 +18,6 @@ use crate::store::topics::{Topics, read};
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
-
-/// Shorter sentences stand anywhere by chance. In words.
-const LEAST: usize = 3;
 
 /// A sentence of a file.
 struct RememberedSentence {
@@ -45,7 +42,8 @@ fn sentences(cx: &CheckContext) -> Sentences {
         for file in built_in::files(memory, cx.env) {
             let Ok(Ok(bytes)) = reach::within(&file, |path| file::read(path, CAP)) else { continue };
             for (index, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
-                for words in worded(without_link(line)).into_iter().filter(|words| words.len() >= LEAST) {
+                for words in worded(without_link(line)).into_iter().filter(|words| words.len() >= LEAST_WORDS)
+                {
                     let (file, line) = (file.clone(), index + 1);
                     let sentence = RememberedSentence { memory, file, line, words };
                     all.entry(about(&sentence.words)).or_default().push(sentence);

@@ -181,7 +181,7 @@ impl<'a> Hook<'a> {
     /// What is pinned or the person's own is given in any case.
     fn has_text_of(&self, note: &Note) -> bool {
         let meta = note.entry.meta();
-        if meta.pinned || meta.own(|| note.entry.is_edited()).is_some() {
+        if meta.is_own(|| note.entry.is_edited()) {
             return false;
         }
         let body = String::from_utf8_lossy(note.entry.body());

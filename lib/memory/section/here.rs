@@ -40,7 +40,7 @@ impl Pool {
 
     /// It is pinned, or a person wrote, edited or accepted it.
     pub fn is_own(&self, id: &EntryId) -> bool {
-        self.view(id).is_some_and(|view| view.meta.pinned || view.meta.own(|| view.body.is_edited).is_some())
+        self.view(id).is_some_and(|view| view.meta.is_own(|| view.body.is_edited))
     }
 
     /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's

@@ -90,6 +90,11 @@ impl Meta {
         }
     }
 
+    /// It is pinned, or a person wrote, edited or accepted its text.
+    pub fn is_own(&self, is_edited: impl FnOnce() -> bool) -> bool {
+        self.pinned || self.own(is_edited).is_some()
+    }
+
     /// What a person did about its text, however far it holds.
     pub fn own(&self, is_edited: impl FnOnce() -> bool) -> Option<Kept> {
         if self.is_typed() || is_edited() {
