@@ -64,7 +64,8 @@ pub(super) static SPEC: Spec = Spec {
                 (Ended::Session { path, id, .. }, cwd @ Some(_)) => Ended::Session { path, id, cwd },
                 (ended, _) => ended,
             })
-        },
+            removes: false,
+    },
         takes_argument: false,
         may_print: true,
     },

@@ -84,7 +84,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook { session, takes_argument: true, may_print: false },
+    capture: Capture::Hook { session, takes_argument: true, may_print: false, removes: false },
     past: PastSource::Files(HOME, &["sessions/*/*/*/rollout-*.jsonl"]),
     // It reduces a longer timeout of the last two, with a warning at each start.
     events: &[

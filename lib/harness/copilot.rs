@@ -49,7 +49,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook { session, takes_argument: false, may_print: false },
+    capture: Capture::Hook { session, takes_argument: false, may_print: false, removes: false },
     past: PastSource::Files(HOME, &["session-state/*/events.jsonl"]),
     events: &[
         hook("sessionStart", When::Start, 5),

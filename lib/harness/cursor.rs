@@ -39,7 +39,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "cursor-session",
-    capture: Capture::Hook { session, takes_argument: false, may_print: false },
+    capture: Capture::Hook { session, takes_argument: false, may_print: false, removes: false },
     past: PastSource::Files(
         HOME,
         &["projects/*/agent-transcripts/*.jsonl", "projects/*/agent-transcripts/*/*.jsonl"],

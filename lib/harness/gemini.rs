@@ -82,6 +82,8 @@ pub(super) static SPEC: Spec = Spec {
         takes_argument: false,
         // It shows it to the user.
         may_print: false,
+        // After a session was resumed, the next start takes it for a broken one.
+        removes: true,
     },
     past: PastSource::Files(HOME, &["tmp/*/chats/session-*.jsonl"]),
     events: &[

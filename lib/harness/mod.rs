@@ -77,16 +77,18 @@ pub fn known(name: &str) -> Option<&'static Spec> {
 /// another format is an error; an incomplete or unknown record is not.
 ///
 /// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there. `env`
-/// leads to the log of what was typed, where the program has one.
+/// leads to the log of what was typed, where the program has one. `text` is where the session is read: there, or where it
+/// was kept.
 pub fn read_after(
     format: &Format,
     path: &Path,
+    text: &Path,
     last: Option<&str>,
     env: &Env,
     each: &mut OnTurn,
 ) -> Result<SessionReport> {
     let logs = (format.prompts)(path, env);
-    read_with(format, path, TurnSink::new(each, last, logs.iter().flat_map(|log| logged(log)).collect()))
+    read_with(format, text, TurnSink::new(each, last, logs.iter().flat_map(|log| logged(log)).collect()))
 }
 
 fn read_with(format: &Format, path: &Path, mut out: TurnSink) -> Result<SessionReport> {

@@ -58,6 +58,7 @@ pub(super) static SPEC: Spec = Spec {
         session: |payload, _| transcript(payload, |path| is_below(path, 2, "subagents")),
         takes_argument: false,
         may_print: false,
+        removes: false,
     },
     past: PastSource::Files(RUNTIME, &["projects/*/chats/*.jsonl"]),
     // It does not pass on what it is told before a call.

@@ -142,6 +142,8 @@ pub enum Capture {
         takes_argument: bool,
         /// The program does not mind what its hook prints.
         may_print: bool,
+        /// The program may remove a session's file before it is read.
+        removes: bool,
     },
     /// By its id: the program's `readCommand`, which has a default in the configuration, prints it.
     Id,
@@ -388,12 +390,14 @@ impl Spec {
         Some(self.home.dir(env)?.join(self.reads.own.first()?.first()?))
     }
 
-    /// Does a session's file lie where the program keeps its sessions, symlinks resolved? Anybody may write one elsewhere.
+    /// Does a session's file lie where the program keeps its sessions, symlinks resolved? Anybody may write one elsewhere. If it
+    /// is gone, its directory counts.
     pub fn keeps(&self, session: &Path, env: &Env) -> bool {
         let PastSource::Files(home, patterns) = &self.past else { return true };
         let fixed = patterns.iter().filter_map(|pattern| pattern.split('*').next());
         let dirs = fixed.filter_map(|below| reach::real(&home.dir(env)?.join(below)));
-        reach::real(session).is_some_and(|session| dirs.into_iter().any(|dir| session.starts_with(dir)))
+        let real = reach::real(session).or_else(|| reach::real(session.parent()?));
+        real.is_some_and(|session| dirs.into_iter().any(|dir| session.starts_with(dir)))
     }
 
     /// A hook of ours hears of the calls of tools.

@@ -193,7 +193,14 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
         warn_of_links(body, &root, cx);
     }
     // It may be the one about the same session that waits already.
-    let (waiting, _) = Journal::at(&root).put(&entry)?;
+    let journal = Journal::at(&root);
+    let (waiting, _) = journal.put(&entry)?;
+    let spec = entry.retrieval.spec();
+    if spec.is_some_and(|spec| matches!(spec.capture, Capture::Hook { removes: true, .. }))
+        && let Retrieval::Transcript { path, .. } = &entry.retrieval
+    {
+        journal.keep(&waiting.id, path);
+    }
     if quiet && !cx.json { Ok(()) } else { print_queued(&waiting, cx) }
 }
 

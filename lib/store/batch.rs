@@ -39,7 +39,7 @@ pub struct Batch {
 impl Batches {
     /// What memory-consolidate has claimed.
     pub fn of_queue(root: &Root) -> Batches {
-        Batches { root: root.clone(), dir: root.state().join("batches") }
+        Batches { root: root.clone(), dir: root.batches() }
     }
 
     /// What memory-defrag has under way, and its last one, which can be taken back.
@@ -145,7 +145,9 @@ impl Batch {
     }
 
     pub fn processed(&self, id: &str) -> Result<()> {
-        self.release(id, &self.root.inbox().join(".processed"))
+        self.release(id, &self.root.inbox().join(".processed"))?;
+        file::if_exists(file::forget(&Journal::at(&self.root).kept(id)))?;
+        Ok(())
     }
 
     /// Out of the queue for good, with a word why.

@@ -59,6 +59,11 @@ impl Root {
         self.0.join(".agent-memory")
     }
 
+    /// What memory-consolidate has claimed.
+    pub fn batches(&self) -> PathBuf {
+        self.state().join("batches")
+    }
+
     /// The lock of the one run that may work on the store. Its content says who holds it.
     pub fn run_lock(&self) -> PathBuf {
         self.state().join("run.lock")

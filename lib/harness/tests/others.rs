@@ -312,7 +312,7 @@ fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
             turns.push((turn.id, turn.text));
             Ok(())
         };
-        crate::harness::read_after(&PLAIN, file.path(), last, &crate::base::env::pretend(&[]), &mut each)
+        crate::harness::read_after(&PLAIN, file.path(), file.path(), last, &crate::base::env::pretend(&[]), &mut each)
             .unwrap();
         turns
     };

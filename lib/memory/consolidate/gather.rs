@@ -21,6 +21,7 @@ use crate::memory::hash::hash;
 use crate::memory::outside::{Places, Provenance, Tracker};
 use crate::memory::pipeline::runner::Run;
 use crate::store::batch::bears_an_id;
+use crate::store::journal::Journal;
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
@@ -169,14 +170,18 @@ impl Gatherer<'_> {
         let key = entry.ledger_key();
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
-        self.learn(format, path);
+        let kept = Journal::at(self.run.root).kept(queue_id);
+        let is_gone = matches!(reach::within(path, Path::try_exists), Ok(Ok(false)));
+        let is_kept = is_gone && kept.symlink_metadata().is_ok_and(|kept| kept.is_file());
+        let text = if is_kept { &*kept } else { path };
+        self.learn(format, text);
         // What a command printed is in a file of ours.
         let spec = entry.retrieval.spec();
         let is_elsewhere = spec.is_some_and(|spec| !spec.keeps(path, self.run.env));
         let mut is_doubted = false;
         let is_memory = matches!(entry.retrieval, Retrieval::MemoryFile { .. });
         let read = or_panicked(path, || {
-            harness::read_after(format, path, last, self.run.env, &mut |mut turn: Turn| {
+            harness::read_after(format, path, text, last, self.run.env, &mut |mut turn: Turn| {
                 is_doubted |= is_elsewhere && turn.is_typed;
                 turn.is_typed &= !is_elsewhere;
                 if is_memory {

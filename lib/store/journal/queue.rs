@@ -1,7 +1,7 @@
 //! The queue's directory. Adding an entry takes no lock: each one is a file of its own that appears complete.
 
 use crate::base::error::{Error, Result};
-use crate::base::file;
+use crate::base::{file, reach};
 use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, session_mark};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -92,6 +92,21 @@ impl Journal {
         self.root.inbox().join(format!("{id}.json"))
     }
 
+    /// The text of an entry's session, should the program have removed the file.
+    pub fn kept(&self, id: &str) -> PathBuf {
+        self.root.inbox().join(".kept").join(id)
+    }
+
+    /// Keeps the text of a session whose program may remove its file: a hard link, which costs no space, and also has what is
+    /// said later. On another file system there is none.
+    pub fn keep(&self, id: &str, session: &Path) {
+        let kept = self.kept(id);
+        let _ = reach::within(session, move |session| {
+            kept.parent().map_or(Ok(()), file::make_private_dir)?;
+            fs_err::hard_link(session, kept)
+        });
+    }
+
     /// The names of all entries in the queue, readable or not.
     pub fn ids(&self) -> Result<Vec<String>> {
         Journal::ids_in(&self.root.inbox())
@@ -106,6 +121,27 @@ impl Journal {
     pub fn sweep(&self) {
         file::sweep_dir(&self.root.inbox(), ".json", file::LEFT_FOR);
         let _ = file::remove_tree(&self.root.state().join("queued"));
+        let _ = self.sweep_kept();
+    }
+
+    /// An entry that somebody has removed by hand needs its session no more.
+    fn sweep_kept(&self) -> Result<()> {
+        let Some(kept) = file::if_exists(fs_err::read_dir(self.root.inbox().join(".kept")))? else {
+            return Ok(());
+        };
+        let mut places = vec![self.root.inbox(), self.root.inbox().join(".failed")];
+        for batch in file::if_exists(fs_err::read_dir(self.root.batches()))?.into_iter().flatten() {
+            places.push(batch?.path().join("claimed"));
+        }
+        for file in kept {
+            let file = file?;
+            let mut entry = file.file_name();
+            entry.push(".json");
+            if !places.iter().any(|dir| dir.join(&entry).exists()) {
+                file::forget(&file.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// The entries in a directory, oldest first, and the files there that are not entries.
