@@ -1,5 +1,6 @@
 //! Every hook that was recorded from the real programs is queued, or skipped with a reason.
 
+use crate::support::llm::NOTE_EACH;
 use crate::support::queue::entry_at;
 use crate::support::{Said, Sandbox};
 use serde_json::{Value, json};
@@ -256,4 +257,50 @@ fn a_session_of_pi_is_captured_by_its_file() {
         let output = sandbox.capture(args).output().unwrap();
         assert!(output.code() != Some(0) && output.err().contains(why), "{args:?}: {}", output.err());
     }
+}
+
+#[test]
+fn a_session_that_gemini_cli_removes_before_it_is_read_is_learned_all_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.librarian(NOTE_EACH);
+    let home = sandbox.home();
+    let session = home.join(".gemini/tmp/p/chats/session-2026-02-13T14-00-11111111.jsonl");
+    let said = |n: u32, text: &str| json!({"id": format!("{n}"), "timestamp": "2026-02-13T14:00:00Z", "type": "user", "content": text}).to_string();
+    let header = json!({"sessionId": "11111111-1", "projectHash": "x", "startTime": "2026-02-13T14:00:00Z", "kind": "main"});
+    sandbox.write(&session, format!("{header}\n{}\n", said(1, "The server listens on 4310.")));
+    sandbox.write(
+        &home.join(".gemini/tmp/p/logs.json"),
+        json!([{"sessionId": "11111111-1", "messageId": 0, "type": "user", "message": "The server listens on 4310."}])
+            .to_string(),
+    );
+    let hook = json!({"session_id": "11111111-1", "transcript_path": session, "cwd": sandbox.work(),
+        "hook_event_name": "AfterAgent", "prompt": "x", "prompt_response": "y"});
+    let capture = |sandbox: &Sandbox| {
+        let output =
+            sandbox.capture(&["--harness", "gemini"]).write_stdin(hook.to_string()).output().unwrap();
+        assert_eq!((output.code(), output.err()), (Some(0), String::new()));
+    };
+    capture(&sandbox);
+    // What is said after the hook counts too.
+    let more = format!("{}{}\n", fs::read_to_string(&session).unwrap(), said(2, "And the tests on 4311."));
+    fs::write(&session, more).unwrap();
+    fs::remove_file(&session).unwrap();
+    let kept = sandbox.store().join("inbox/.kept");
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 1);
+    // A file elsewhere would be told of here, and nothing in it would count as typed.
+    let (code, _, err) = sandbox.consolidated(&[]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    let prompt = sandbox.last_prompt();
+    assert!(prompt.contains(" user 2026-02-13 14:00") && prompt.contains("listens on 4310."), "{prompt}");
+    assert!(prompt.contains("And the tests on 4311."), "{prompt}");
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 0, "a link of an entry that is done is left");
+
+    // An entry that was removed by hand takes its link along.
+    sandbox.write(&session, format!("{header}\n{}\n", said(1, "Once more.")));
+    capture(&sandbox);
+    let [waiting] = &sandbox.waiting()[..] else { panic!() };
+    fs::remove_file(sandbox.store().join(format!("inbox/{waiting}.json"))).unwrap();
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 1);
+    assert_eq!(sandbox.consolidated(&[]).0, Some(0));
+    assert_eq!(fs::read_dir(&kept).unwrap().count(), 0);
 }

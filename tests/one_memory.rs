@@ -309,7 +309,15 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
     sandbox.in_a_repository();
     let text = "# Rules\n\n- The server has port 4310.\n- Be kind.\n\n<!-- agent-memory:start -->\n## Memory\n\nport 9999\n<!-- agent-memory:end -->\n";
     sandbox.file("AGENTS.md", text);
-    let import = |args: &[&str]| said(sandbox.command("memory-import").args(args));
+    // The clock goes on between a dry run and the run.
+    let minute = std::cell::Cell::new(0);
+    let now = || {
+        minute.set(minute.get() + 1);
+        format!("2026-03-01T15:{:02}:00Z", minute.get())
+    };
+    let file = fs::File::options().append(true).open(sandbox.work().join("AGENTS.md")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_772_000_000)).unwrap();
+    let import = |args: &[&str]| said(sandbox.command("memory-import").env("AXE_NOW", now()).args(args));
     let (code, _, err) = import(&["AGENTS.md"]);
     assert!(code == Some(2) && err.contains("no LLM command is set") && err.contains("llm.command"), "{err}");
     sandbox.librarian(PORTS);
@@ -352,7 +360,7 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
         let mut terminal = Terminal::open();
         terminal.keyboard.write_all(typed.as_bytes()).unwrap();
         let mut import = sandbox.std_command("memory-import");
-        import.arg("AGENTS.md").stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        import.arg("AGENTS.md").env("AXE_NOW", now()).stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
         let status = import.status().unwrap();
         drop(import);
         let shown = terminal.all();
@@ -364,14 +372,14 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
     assert!(topics(&sandbox).is_empty() && sandbox.queued().is_empty());
     let shown = typed("y\n");
     assert!(shown.contains("1 kb entries written"), "{shown}");
-    assert!(sandbox.prompts().len() <= calls + 2, "what was shown is not paid for twice");
+    assert_eq!(sandbox.prompts().len(), calls, "what was shown is not paid for twice, nor later than the dry run");
     let notes = topics(&sandbox);
     assert_eq!(notes.len(), 1);
     assert!(notes[0].contains("repo: github.com/o/r") && notes[0].contains("port 4310"), "{}", notes[0]);
     let (code, _, err) = import(&["--yes", "AGENTS.md"]);
     assert!(code == Some(0) && err.contains("nothing new since it was read before"), "{err}");
     assert_eq!(fs::read_to_string(sandbox.work().join("AGENTS.md")).unwrap(), text);
-    assert!(sandbox.prompts().len() <= calls + 2);
+    assert_eq!(sandbox.prompts().len(), calls);
 }
 
 #[test]

@@ -24,6 +24,7 @@ use crate::store::journal::Journal;
 use crate::store::journal::entry::{self, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use crate::store::topics::Topics;
+use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -169,9 +170,12 @@ fn entry_of(path: &Path, env: &Env) -> Result<(PathBuf, QueueEntry)> {
         let what = format!("\"{named}\" is larger than {} KiB", CAP >> 10);
         return Err(Error::usage(what).hint("import it in parts"));
     }
+    // What is in it was written then, and a dry run and the run see the same.
+    let written = file.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
+    let timestamp = written.unwrap_or(env.now()).min(env.now());
     let (harness, context, real) = origin(real, env);
     let retrieval = Retrieval::MemoryFile { path: real.clone() };
-    let entry = QueueEntry { version: 1, timestamp: env.now(), harness, retrieval, context };
+    let entry = QueueEntry { version: 1, timestamp, harness, retrieval, context };
     entry.check()?;
     Ok((real, entry))
 }
