@@ -16,7 +16,7 @@ pub use crate::base::file::newest::newest_lines;
 pub use crate::base::file::open::{FileId, exists, id, if_exists, is_same, open_regular, read};
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
-use crate::base::file::leftovers::{remove_twin, twin};
+use crate::base::file::leftovers::remove_twin;
 use crate::base::file::lock::{LOCK_WAIT, lock_within};
 use crate::base::file::open::{cannot, open_with};
 use crate::base::parallel;
@@ -107,7 +107,7 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<bool> {
     });
     // Dropping it removes the name that it has beside `path`.
     let new = written.map_err(|e| cannot("write", path, &e))?;
-    let Some(twin) = twin(path, new.as_file()) else { return Ok(false) };
+    let Some(twin) = leftovers::twin(path, new.as_file()) else { return Ok(false) };
     match fs::hard_link(twin, path) {
         Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
             Ok(false)
@@ -366,6 +366,7 @@ fn commit(new: AtomicWriteFile, path: &Path) -> io::Result<()> {
 
 /// A new file beside `path`, of this mode less the umask.
 fn open_new(path: &Path, mode: u32) -> io::Result<AtomicWriteFile> {
+    #[cfg_attr(not(unix), expect(unused_mut))]
     let mut options = AtomicWriteFile::options();
     #[cfg(unix)]
     {

@@ -142,6 +142,7 @@ pub fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
@@ -149,7 +150,6 @@ mod tests {
     use crate::base::env::pretend;
     use crate::schedule::tool::PATIENCE;
 
-    #[cfg(unix)]
     #[test]
     fn a_link_is_ours_whatever_its_parent_directories_are_called() {
         let dir = tempfile::tempdir().unwrap();

@@ -296,7 +296,6 @@ pub fn accepts(about: &'static About, words: &[&str]) -> bool {
 mod tests {
     use super::*;
     use crate::base::cli::flag::{count, flag, one_of, path, value};
-    use std::path::PathBuf;
 
     const ABOUT: About = About {
         name: "x",
@@ -388,6 +387,6 @@ mod tests {
         };
         assert_eq!(error.message(), "argument is not valid UTF-8: \"a\u{fffd}\"");
         let (args, _) = Args::parse(&ABOUT, lexopt::Parser::from_args(["--file".into(), bad.clone()]));
-        assert_eq!(args.path("file"), Some(PathBuf::from(bad).as_path()));
+        assert_eq!(args.path("file"), Some(Path::new(&bad)));
     }
 }

@@ -135,12 +135,12 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn one_file_may_have_two_names_but_no_second_link() {
         let dir = tempfile::tempdir().unwrap();

@@ -109,10 +109,10 @@ fn resolved(path: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn symlinks_are_resolved_and_undetermined_paths_refused() {
         let temporary = tempfile::tempdir().unwrap();

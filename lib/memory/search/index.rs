@@ -131,4 +131,5 @@ pub(super) fn own(id: &EntryId, place: Place, path: &Path) -> Option<Note> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
