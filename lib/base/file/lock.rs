@@ -56,7 +56,8 @@ pub fn open_settled_within(path: &Path, wait: Duration) -> io::Result<Option<(fs
     };
     let length = file.metadata()?.len();
     if locked {
-        file.file().unlock()?;
+        // Wine reports a success as an error. At the latest it is unlocked when it is closed.
+        let _ = file.file().unlock();
     }
     Ok(Some((file, length)))
 }
