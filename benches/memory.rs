@@ -12,6 +12,8 @@ const CAPTURE: &str = env!("CARGO_BIN_EXE_memory-capture");
 const DOCTOR: &str = env!("CARGO_BIN_EXE_memory-doctor");
 const LIST: &str = env!("CARGO_BIN_EXE_memory-list");
 const AGENTS_MD: &str = env!("CARGO_BIN_EXE_memory-agents-md");
+const MEMORY: &str = env!("CARGO_BIN_EXE_memory");
+const STATUS: &str = env!("CARGO_BIN_EXE_memory-status");
 const READ: &str = env!("CARGO_BIN_EXE_memory-read");
 
 /// What a person or a hook asks.
@@ -26,7 +28,8 @@ pub fn bench() {
     cache();
     doctor();
     size_rows(&[
-        (env!("CARGO_BIN_EXE_memory"), Some(3.0)),
+        (MEMORY, Some(3.0)),
+        (STATUS, Some(3.0)),
         (env!("CARGO_BIN_EXE_memory-config"), Some(3.0)),
         (AGENTS_MD, Some(3.0)),
         (CAPTURE, Some(3.0)),
@@ -97,7 +100,7 @@ pub fn percentile(times: &mut [Duration], percent: usize) -> Duration {
 }
 
 /// What is done with a store, and what each may take with ten thousand notes, in ms.
-const ACTS: [(&str, Option<u64>); 7] = [
+const ACTS: [(&str, Option<u64>); 9] = [
     ("memory-list", Some(80)),
     ("memory-list --query --limit 10", Some(50)),
     ("memory-list --query, all that it finds", None),
@@ -105,6 +108,8 @@ const ACTS: [(&str, Option<u64>); 7] = [
     ("memory-read of one, counted and synced", None),
     ("memory-agents-md, nothing to do", Some(80)),
     ("memory-doctor", Some(250)),
+    ("memory-status", Some(30)),
+    ("memory completions ids", Some(50)),
 ];
 
 /// Stores of a thousand, ten thousand and a hundred thousand notes: nothing may take more than its share longer.
@@ -121,7 +126,7 @@ fn growth() {
 }
 
 /// A store of so many notes; the times of all [`ACTS`].
-fn store(shown: &str, count: u64, runs: usize) -> [Duration; 7] {
+fn store(shown: &str, count: u64, runs: usize) -> [Duration; 9] {
     let own = own();
     let home = Home::new();
     notes::generate(home.path(), count);
@@ -131,7 +136,9 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 7] {
     let read: &[&str] = &[READ, &id];
     // The first run makes the file, those that are counted find it as it should be.
     let section: &[&str] = &[AGENTS_MD, "--target", "AGENTS.md"];
-    let acts: [&[&str]; 7] = [&[LIST], QUERY, QUERY_ALL, look, read, section, &[DOCTOR]];
+    let complete: &[&str] = &[MEMORY, "completions", "ids"];
+    let acts: [&[&str]; 9] =
+        [&[LIST], QUERY, QUERY_ALL, look, read, section, &[DOCTOR], &[STATUS], complete];
     std::thread::sleep(SETTLED);
     let mut times = home.times(&[&[nothing][..], &acts].concat(), runs);
     let unit = times.remove(0);
