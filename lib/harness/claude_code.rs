@@ -64,10 +64,10 @@ pub(super) static SPEC: Spec = Spec {
                 (Ended::Session { path, id, .. }, cwd @ Some(_)) => Ended::Session { path, id, cwd },
                 (ended, _) => ended,
             })
-            removes: false,
-    },
+        },
         takes_argument: false,
         may_print: true,
+        removes: false,
     },
     past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
     events: &[START, PROMPT, SUB_AGENT, hook("PreToolUse", When::Act, 5), STOP, SESSION_END, PRE_COMPACT],
