@@ -297,7 +297,8 @@ fn each_target_gets_its_own_notes() {
     assert_eq!(titles(&repository.join("src/B.md")), ["of-another"]);
     there(&["--target", "NOTES.md"]);
     assert_eq!(titles(&repository.join("src/deep/NOTES.md")), ["for-all", "global-from-r"]);
-    assert!(section(&store, &["--repo", "h/o/nobody"]).contains("There are no notes yet."));
+    let (_, nobody, err) = store.run("memory-agents-md", &["--stdout", "--repo", "h/o/nobody"]);
+    assert!(nobody.contains("There are no notes yet.") && err.contains("no note is of repository"), "{err}");
 }
 
 #[test]

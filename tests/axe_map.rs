@@ -366,7 +366,7 @@ fn wrong_arguments_are_told() {
     let sandbox = agent("");
     for (args, error) in [
         (&["a", "-j", "257"][..], "the value of \"--jobs\" is more than 256: \"257\""),
-        (&["a", "-p", " "], "the value of \"--prompt\" is empty"),
+        (&["a", "-p", " "], "option \"--prompt\" is empty"),
         (
             &["a", "--keep-errors"],
             "option \"--keep-errors\" needs --resume; name the file with --resume FILE",

@@ -28,8 +28,8 @@ fn wrong_arguments_are_named_on_stderr_and_exit_one() {
         (&["a", "--timeout", "1.5"], seconds("1.5")),
         (&["a", "--timeout=99999999999999999999"], seconds("99999999999999999999")),
         (&["a", "--verbose=yes"], "option \"--verbose\" takes no value, got \"yes\"".into()),
-        (&["a", "-p", ""], "the value of \"--prompt\" is empty".into()),
-        (&["a", "-p", " \n"], "the value of \"--prompt\" is empty".into()),
+        (&["a", "-p", ""], "option \"--prompt\" is empty".into()),
+        (&["a", "-p", " \n"], "option \"--prompt\" is empty".into()),
     ];
     let sandbox = Sandbox::new();
     sandbox.agent("a", "cat", "");

@@ -17,6 +17,7 @@ fn store() -> Store {
     store.put(&format!("topics/{}", name("a1B2c3", "Evil")), note("a1B2c3", &format!("\"{evil}\""), source));
     store.note("a1B2d4", "Ports");
     store.note("Zz9yX1", "Alone");
+    store.put("archive/old -- id__a1B2e5.md", note("a1B2e5", "Old", ""));
     propose(&store, "p__a1B2c3", json!({}));
     for name in ["$(touch OWNED)", "`touch OWNED`", "plain"] {
         store.sandbox.agent_file(
@@ -146,6 +147,9 @@ fn bash_offers_what_is_meant() {
         ("memory review --accept p__", "p__a1B2c3"),
         ("memory sea", "search"),
         ("memory zebra ", ""),
+        ("memory help sea", "search"),
+        ("memory help search ", ""),
+        ("memory edit id__a1", "id__a1B2c3 id__a1B2d4"),
         ("axe agents sh", "show"),
         ("axe agents show p", "plain"),
         ("axe-run --model ollama/x:", "8b"),
@@ -211,6 +215,7 @@ fn an_interactive_shell_completes_and_runs_nothing_of_a_note() {
         ("\x15memory show id__a1\t\t\t", "a1B2d4  Ports"),
         ("\x15memory-list --config a\t", "a\\ file"),
         ("\x15axe agents show \t", "plain"),
+        ("\x15memory help sea\t", "search"),
     ];
     let bash =
         "eval \"$(axe completions bash)\"; eval \"$(memory completions bash)\"; bind 'set bell-style none'";
@@ -231,6 +236,7 @@ fn fish_offers_what_is_meant() {
         ("memory-list --query a", ""),
         ("memory-list a", ""),
         ("memory sea", "search\tlist notes, or search them"),
+        ("memory help sea", "search"),
         ("memory update --tag +", "+topic__dev"),
         ("memory-list --repo l", "local:/src/x"),
         ("axe agents sh", "show\tshow what an agent's file sets"),

@@ -24,6 +24,8 @@ fn a_command_that_fails_changes_no_note() {
         ("false", "failed (exit 1)"),
         ("echo out of tokens; exit 7", "out of tokens"),
         ("/nowhere/at/all", "cannot be started"),
+        ("no-such-llm", "; install it, or correct llm.command; "),
+        ("echo 'open", "; install it, or correct llm.command; "),
         ("true", "printed nothing"),
         ("sleep 5", "did not finish in time"),
     ] {

@@ -95,7 +95,8 @@ fn words_are_a_query() {
     let store = store();
     let found = store.out("memory-list", &["--query", "dev server"]);
     assert!(found.contains("id__a1B2c3") && !found.contains("id__a1B2d4"), "{found}");
-    for args in [&["list", "dev", "server"][..], &["search", "dev server"], &["ls", "dev", "server"]] {
+    // A quote that is not closed makes no phrase.
+    for args in [&["list", "dev", "server"][..], &["search", "dev server"], &["ls", "\"dev", "server"]] {
         assert_eq!(store.out("memory", args), found, "{args:?}");
     }
     assert_eq!(store.out("memory", &["search"]), store.out("memory-list", &[]));
@@ -104,13 +105,63 @@ fn words_are_a_query() {
             &["--query", "x", "y"][..],
             "options \"--query\" and \"WORDS\" do not go together; give one of them",
         ),
-        (&["--query", " "], "the query is empty; without one, all notes are listed"),
-        (&[""], "the query is empty; without one, all notes are listed"),
+        (&["--query", " "], "option \"--query\" is empty; without it, all notes are listed"),
+        (&[""], "option \"WORDS\" is empty; without them, all notes are listed"),
         (&["--nope"], "unknown option \"--nope\"; see --help"),
         (&["--sotr", "used"], "unknown option \"--sotr\"; did you mean \"--sort\"?"),
     ] {
         let (code, out, err) = store.run("memory-list", args);
         assert_eq!((code, out.as_str(), err), (Some(1), "", format!("memory-list: {why}\n")));
+    }
+}
+
+#[test]
+fn a_line_below_a_title_says_more_than_that() {
+    let store = Store::new();
+    let line = |id: &str, body: &str, summary: &str| {
+        store.put(
+            &format!("topics/{id}.md"),
+            note(id, "Proxy port", &format!("summary: {summary}\n")).replace("Body of Proxy port.", body),
+        );
+    };
+    line("AAAAAA", "# Proxy port\n\nThe port is 8080.", "\"\"");
+    line("BBBBBB", "It is 8081.", "Where it listens.");
+    line("CCCCCC", "It is 8082.", "The proxy's port");
+    line("DDDDDD", "proxy port", "\"\"");
+    let out = store.out("memory-list", &["proxy", "port", "--sort", "title"]);
+    let lines: Vec<&str> = out.lines().filter_map(|row| row.rsplit('\t').next()).collect();
+    assert_eq!(lines, ["The port is 8080.", "Where it listens.", "The proxy's port", ""], "{out}");
+}
+
+#[test]
+fn a_repository_that_nothing_here_has_is_named_with_the_nearest() {
+    let store = Store::new();
+    store.put(
+        "topics/a -- id__AAAAAA.md",
+        note("AAAAAA", "A", "scope: repo\nsources:\n  - {harness: amp, repo: github.com/acme/shop}\n"),
+    );
+    let entry = serde_json::json!({"version": 1, "timestamp": "2026-02-28T15:00:00Z", "harness": "amp",
+        "retrieval": {"method": "amp-thread", "threadId": "T-1"}, "context": {"cwd": "/x", "repo": "github.com/acme/queue"}});
+    let mut capture = store.sandbox.command("memory-capture");
+    assert_eq!(said(capture.arg("--entry").write_stdin(entry.to_string())).0, Some(0));
+    for (args, warning) in [
+        (&["memory-list", "--repo", "github.com/acme/shpo"][..], "did you mean \"github.com/acme/shop\"?"),
+        (&["memory-recall", "--repo", "github.com/acme/shpo"], "did you mean \"github.com/acme/shop\"?"),
+        (
+            &["memory-agents-md", "--stdout", "--repo", "github.com/acme/qeue"],
+            "did you mean \"github.com/acme/queue\"?",
+        ),
+        (&["memory-list", "--repo", "example.org/zebra/x"], "list all notes with: memory-list --all"),
+        (&["memory-list", "--repo", "https://github.com/acme/shop.git"], ""),
+        (&["memory-list", "--repo", "github.com/acme/queue"], ""),
+        (&["memory-list", "--repo", "."], ""),
+    ] {
+        let (code, _, err) = store.run(args[0], &args[1..]);
+        let expected = match warning {
+            "" => String::new(),
+            warning => format!("Warning: no note is of repository \"{}\"; {warning}\n", args.last().unwrap()),
+        };
+        assert_eq!((code, err), (Some(0), expected), "{args:?}");
     }
 }
 

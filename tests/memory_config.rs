@@ -493,6 +493,11 @@ fn timers_are_installed_only_when_asked_for() {
     );
     assert!(String::from_utf8_lossy(&kit.crontab().unwrap()).contains("memory-consolidate"));
     assert!(!err.contains("memory-install-cron"), "{err}");
+    // What fails stops nothing else, and all of it is said.
+    fs::write(kit.home.join(".claude/settings.json"), "{").unwrap();
+    kit.tool("crontab", "echo broken >&2; exit 1");
+    let (code, _, err) = kit.run("memory-config", &["init", "--yes", "--timers"]);
+    assert!(code == Some(1) && err.contains("settings.json") && err.contains("crontab"), "{err}");
     let sandbox = Sandbox::new();
     for flag in ["--yes", "--timers"] {
         let (code, _, err) = said(&mut command(&sandbox, &["show", flag]));

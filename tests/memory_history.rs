@@ -75,6 +75,16 @@ fn the_first_write_creates_a_repository_and_each_run_makes_one_commit() {
 }
 
 #[test]
+fn a_gitignore_that_is_gone_is_written_again() {
+    let store = two();
+    store.out("memory-update", &["AAAAAA", "--pin"]);
+    fs::remove_file(store.root().join(".gitignore")).unwrap();
+    store.out("memory-update", &["AAAAAA", "--unpin"]);
+    assert_eq!(git(&store, &["status", "--porcelain"]), "");
+    assert!(git(&store, &["ls-files"]).contains(".gitignore\n"));
+}
+
+#[test]
 fn without_a_change_there_is_no_commit() {
     let store = two();
     store.out("memory-update", &["AAAAAA", "--pin"]);

@@ -217,6 +217,23 @@ fn a_rejected_change_is_gone_and_nothing_else() {
 }
 
 #[test]
+fn what_a_killed_review_had_begun_is_carried_out_and_said() {
+    let store = Store::with_history();
+    propose(&store, "p__a1B2c3", json!({}));
+    let text = note("CCCCCC", "Accepted", "");
+    let after = json!({"place": "topics", "name": "accepted -- id__CCCCCC.md", "text": text});
+    let change = json!({"revisions": [{"before": null, "after": after}], "merge": null});
+    let begun = store.put(".agent-memory/change.json", change.to_string());
+    let (code, out, err) = store.run(PROGRAM, &["--reject", "p__a1B2c3"]);
+    assert_eq!((code, out.as_str()), (Some(0), "p__a1B2c3\n"));
+    assert_eq!(err, "Warning: the change that an earlier run had begun is carried out now\n");
+    assert!(!begun.exists() && store.text("CCCCCC") == text);
+    let mut git = std::process::Command::new("git");
+    let git = git.args(["status", "--porcelain", "topics"]).current_dir(store.root()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&git.stdout), "", "it is committed");
+}
+
+#[test]
 fn what_it_lists_it_takes_and_what_it_does_others_take() {
     let store = Store::new();
     propose(&store, "p__a1B2c3", json!({}));

@@ -140,9 +140,10 @@ fn a_machine_that_was_away_for_a_week_is_synced_again() {
     assert!(what.contains("/remote.git: last 2026-02-28T") && next.is_empty(), "{what} {next}");
 
     let later = "2026-03-09T16:00:00Z";
-    let (_, next) = area(&store.sandbox, later, "sync").remove(0);
-    assert!(area(&store.sandbox, later, "trouble")[0].0.starts_with("the notes were synced last at"));
-    assert_eq!(follow(&store.sandbox, later, &next).0, Some(0));
+    let (what, next) = area(&store.sandbox, later, "trouble").remove(0);
+    assert!(what.starts_with("the notes were synced last at") && next.starts_with("memory-sync "), "{next}");
+    assert_eq!(area(&store.sandbox, later, "sync")[0].1, "", "it is said once");
+    assert_eq!(said(store.sandbox.command("memory-sync").env("AXE_NOW", later)).0, Some(0));
     let (what, next) = area(&store.sandbox, later, "sync").remove(0);
     assert!(what.contains("last 2026-03-09T") && next.is_empty(), "{what} {next}");
 }
@@ -265,11 +266,25 @@ fn on_a_terminal_it_is_as_wide_as_the_screen_and_plain_memory_shows_it() {
     ] {
         assert_eq!(shown("memory", args, 80, vars), plain, "{args:?} {vars:?}");
     }
-    // A pipe has colours where they are asked for, and not otherwise.
+    // A pipe has colours where they are asked for, and is a pipe in every other way.
     let piped = |args: &[&str], vars: &[(&str, &str)]| {
-        said(sandbox.command("memory-status").args(args).envs(vars.iter().copied())).1.contains('\u{1b}')
+        said(sandbox.command("memory").arg("status").args(args).envs(vars.iter().copied())).1
     };
-    assert!(!piped(&[], &xterm));
+    let plain = piped(&[], &xterm);
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    for (args, vars) in [(&["--color", "always"][..], &[][..]), (&[], &[("CLICOLOR_FORCE", "1")])] {
+        let painted = piped(args, vars);
+        for part in
+            ["\u{1b}[1mqueue\u{1b}[0m\t", "\t\u{1b}[33m2 entries wait;", "\t\u{1b}[32mmemory install-cron"]
+        {
+            assert!(painted.contains(part), "{args:?} {painted:?}");
+        }
+        let parts = painted.split('\u{1b}');
+        let stripped: String = parts
+            .map(|part| part.strip_prefix('[').map_or(part, |code| code.split_once('m').unwrap().1))
+            .collect();
+        assert_eq!(stripped, plain);
+    }
     assert!(
         said(sandbox.command("memory").envs(xterm)).1.starts_with("memory - "),
         "in a pipe it is the help"

@@ -341,6 +341,16 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
         assert!(!err.contains("next try") && sandbox.queued().is_empty(), "{err}");
     }
     sandbox.librarian(PORTS);
+    // What a killed import left in the queue is no entry of a run.
+    let left = json!({"version": 1, "timestamp": "2026-02-28T15:00:00Z", "harness": "manual",
+        "retrieval": {"method": "memory-file", "path": sandbox.work().join("AGENTS.md")}, "context": {}});
+    assert_eq!(
+        said(sandbox.command("memory-capture").arg("--entry").write_stdin(left.to_string())).0,
+        Some(0)
+    );
+    assert_eq!(sandbox.queued().len(), 1);
+    assert_eq!(said(&mut sandbox.consolidate(&[])).0, Some(0));
+    assert!(sandbox.queued().is_empty() && sandbox.prompts().is_empty() && topics(&sandbox).is_empty());
     // In a pipe nobody can be asked.
     let (code, out, err) = import(&["AGENTS.md"]);
     assert_eq!(code, Some(0), "{out}{err}");

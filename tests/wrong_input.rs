@@ -10,7 +10,12 @@ fn what_is_wrong_is_named_with_the_next_step() {
     store.sandbox.agent("gone", "no-such-program", "");
     let dead_link = "see [[id__111111]], not `[[id__222222]]`";
     let cases: &[(&str, &[&str], i32, &str)] = &[
-        ("memory-list", &["--query", " "], 1, "the query is empty; without one, all notes are listed"),
+        (
+            "memory-list",
+            &["--query", " "],
+            1,
+            "option \"--query\" is empty; without it, all notes are listed",
+        ),
         (
             "memory-list",
             &["--repo", "typo"],
@@ -27,7 +32,9 @@ fn what_is_wrong_is_named_with_the_next_step() {
             1,
             "cannot open file \"/nope\": No such file or directory; --body takes a file",
         ),
+        ("memory-recall", &[""], 1, "option \"WORDS\" is empty; without them, it prints what a session"),
         ("memory-remove", &["--from", ""], 1, "option \"--from\" is empty"),
+        ("memory-remove", &["--from", "/nowhere"], 0, "no note comes from \"/nowhere\""),
         ("memory-remove", &["--from", "x", "AAAAAA"], 1, "it finds the notes by itself"),
         (
             "memory-capture",
@@ -54,6 +61,12 @@ fn what_is_wrong_is_named_with_the_next_step() {
             &["gone", "-p", "x", "--no-stdin"],
             3,
             "; install it, or correct its line in config.toml\n",
+        ),
+        (
+            "axe-run",
+            &["--model", "command/claude", "-p", "x", "--no-stdin"],
+            3,
+            "axe-run: server: command \"claude\" was not found; install it\n",
         ),
     ];
     for (program, args, code, wanted) in cases {

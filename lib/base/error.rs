@@ -98,6 +98,11 @@ impl Error {
         Error::usage(format!("unexpected argument \"{argument}\"")).hint("see --help")
     }
 
+    /// An option without a text in it.
+    pub fn empty(option: &str) -> Error {
+        Error::usage(format!("option \"{option}\" is empty"))
+    }
+
     pub fn not_found(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::NotFound, message)
     }

@@ -7,7 +7,7 @@ pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible}
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether `text` can be a name that stands in braces: `{name}`.
 pub fn is_name(text: &str) -> bool {
@@ -208,26 +208,50 @@ pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str
     nearest(word, candidates).map(|near| format!("did you mean \"{near}\"?"))
 }
 
-/// Wraps `text` at white space to lines of at most `width` columns; a longer word keeps its own line.
+/// Wraps `text` at white space to lines of at most `width` columns. A longer word is broken.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    let mut used = 0;
+    let (mut lines, mut line) = (Vec::new(), String::new());
     for word in text.split_whitespace() {
-        let length = word.width();
-        if used > 0 && used + 1 + length > width {
-            lines.push(String::new());
-            used = 0;
+        let gap = if line.is_empty() { "" } else { " " };
+        if !gap.is_empty() && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::take(&mut line));
+        } else {
+            line.push_str(gap);
         }
-        if let Some(line) = lines.last_mut() {
-            if used > 0 {
-                line.push(' ');
-                used += 1;
+        let is_long = word.width() > width;
+        for c in word.chars() {
+            if is_long && !line.is_empty() && line.width() + c.width().unwrap_or(0) > width {
+                lines.push(std::mem::take(&mut line));
             }
-            line.push_str(word);
-            used += length;
+            line.push(c);
         }
     }
+    lines.push(line);
     lines
+}
+
+/// A text, maybe in colours, whose longer lines are broken at spaces. What follows is indented so far that it looks like no
+/// line of its own.
+pub fn narrowed(text: &str, columns: usize) -> String {
+    let mut all = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let plain = without_controls(line);
+        let margin = plain.len() - plain.trim_start_matches(' ').len() + 6;
+        let (mut used, mut is_blank) = (0, true);
+        for word in line.split_inclusive(' ') {
+            let plain = without_controls(word);
+            let bare = plain.trim_end().width();
+            if !is_blank && used + bare > columns {
+                all.truncate(all.trim_end_matches(' ').len());
+                let _ = write!(all, "\n{:margin$}", "");
+                (used, is_blank) = (margin, true);
+            }
+            all.push_str(word);
+            used += plain.width();
+            is_blank &= bare == 0;
+        }
+    }
+    all
 }
 
 /// Bytes in hexadecimal.
@@ -319,6 +343,23 @@ mod tests {
         assert_eq!(wrap("a bb ccc dddd", 5), ["a bb", "ccc", "dddd"]);
         assert_eq!(wrap("日本 語語 x", 5), ["日本", "語語", "x"]);
         assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("a abcdefghijk l", 5), ["a", "abcde", "fghij", "k l"]);
+        assert_eq!(wrap("日本語語", 5), ["日本", "語語"]);
+        assert_eq!(wrap("日本", 1), ["日", "本"]);
+    }
+
+    #[test]
+    fn only_lines_that_are_too_long_are_broken() {
+        for (text, expected) in [
+            ("a  b\n  c d\n", "a  b\n  c d\n"),
+            ("  - one two three\n", "  - one two\n        three\n"),
+            ("\u{1b}[31m  - one two three\u{1b}[0m\n", "\u{1b}[31m  - one two\n        three\u{1b}[0m\n"),
+            ("日本語 日本語 日本語", "日本語 日本語\n      日本語"),
+            ("x abcdefghijklmnop y", "x\n      abcdefghijklmnop\n      y"),
+            ("\n", "\n"),
+        ] {
+            assert_eq!(narrowed(text, 14), expected, "{text:?}");
+        }
     }
 
     /// As Gemini CLI 0.61.0 and opencode 1.18.33 print them.

@@ -25,9 +25,10 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     open(path, "a text file")?.take(CAP).read_to_end(&mut bytes).map_err(|e| failed(path, &e))?;
     let text = String::from_utf8_lossy(&bytes);
     let text = without_sections(&text);
-    let text = without_added(&text);
+    let own = without_added(&text);
+    out.report.has_added = own != text;
     let mut seen = HashSet::new();
-    for piece in pieces(&without_notes(&text)) {
+    for piece in pieces(&without_notes(&own)) {
         let words = piece.split_whitespace().collect::<Vec<_>>().join(" ");
         let id = hex(&Sha256::digest(words)[..16]);
         if seen.insert(id.clone()) {
@@ -39,7 +40,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
 
 /// Without what agents of Gemini CLI and Qwen Code have put into the person's file: it stands below `## … Added Memories`, up
 /// to the next heading of this level.
-pub fn without_added(text: &str) -> String {
+fn without_added(text: &str) -> String {
     let (mut rest, mut is_added) = (String::new(), false);
     for line in text.split_inclusive('\n') {
         if line.starts_with("# ") || line.starts_with("## ") {

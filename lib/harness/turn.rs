@@ -101,6 +101,8 @@ pub struct SessionReport {
     pub parent: Option<String>,
     /// The file belongs to a sub-agent: its turns are not the session's.
     pub is_sub_agent: bool,
+    /// What an agent added to a file of memories is left out.
+    pub has_added: bool,
     /// The working directory of the session.
     pub cwd: Option<String>,
     /// The address of the repository that it was in.

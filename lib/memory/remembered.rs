@@ -19,11 +19,12 @@ impl Remembered {
         Remembered(sentences(&lines.collect::<String>()).into_iter().collect())
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Does it say every sentence of a note's text?
     pub fn says(&self, text: &str) -> bool {
-        if self.0.is_empty() {
-            return false;
-        }
         let sentences = sentences(text);
         sentences.iter().map(Vec::len).sum::<usize>() >= LEAST_WORDS
             && sentences.iter().all(|words| self.0.contains(words))

@@ -81,7 +81,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let mut prompt = args.text("prompt").map(str::to_owned);
     if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
-        return Err(Error::usage("the value of \"--prompt\" is empty"));
+        return Err(Error::empty("--prompt"));
     }
     let name = AgentName::parse(args.words().first().unwrap_or(&""))?;
     let Loaded { global, prepared, timeout, deadline } = load(args, Some(name), &mut prompt, None, cx)?;

@@ -212,7 +212,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let begun = begun(cx)?;
     let typed = args.text("prompt");
     if typed.is_some_and(|prompt| prompt.trim().is_empty()) {
-        return Err(Error::usage("the value of \"--prompt\" is empty"));
+        return Err(Error::empty("--prompt"));
     }
     let conversation = args.parsed("conversation", ConversationName::parse)?;
     let named = agent_name(args)?;

@@ -7,7 +7,7 @@ use crate::base::repository::Repository;
 use crate::config::memory::Target;
 use crate::memory::section::projects::agents_md;
 use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing, Which};
-use crate::program::notes::{CONFIG, Store, ids_on_stdin, named_repo, place_here};
+use crate::program::notes::{CONFIG, Store, ids_on_stdin, place_here};
 use crate::program::person::{self, only_a_person};
 use crate::store::persistence::Note;
 use crate::store::place::Root;
@@ -70,6 +70,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     if !args.words().is_empty() {
         return print_notes(&store, cx).map(|()| ExitCode::SUCCESS);
     }
+    let repo = store.named_repo(args, cx)?;
     let Store { config, root, service } = store;
     let is_check = args.has("check");
     let here = if args.has("project") { Some(place_here(&cx.env)?) } else { None };
@@ -77,7 +78,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         Some(here) => (vec![agents_md(&here.top)?], Some(here.name.clone())),
         None => {
             let targets = targets.iter().map(|path| absolute(path, &cx.env));
-            (targets.collect::<Result<_>>()?, named_repo(args, cx)?)
+            (targets.collect::<Result<_>>()?, repo)
         }
     };
     let is_named = !wanted.is_empty();

@@ -8,7 +8,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::counted;
 use crate::base::{file, reach};
-use crate::harness::memory_file::{CAP, without_added};
+use crate::harness::memory_file::CAP;
 use crate::harness::{HARNESSES, name::Harness};
 use crate::memory::capture;
 use crate::memory::capture::memories::{context_of, unread, whose};
@@ -63,13 +63,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let sessions = Sessions::load(&opened.root)?;
     let mut new = Vec::new();
     for (named, (path, entry)) in entries {
-        let text =
-            String::from_utf8_lossy(&reach::within(&path, |path| file::read(path, CAP))??).into_owned();
-        if without_added(&text) != text {
+        let (unread, has_added) = unread(&entry, &path, &sessions)?;
+        if has_added {
             let what = "what stands below \"Added Memories\" is an agent's, and is left out";
             cx.say(&format!("\"{}\": {what}", path.display()));
         }
-        match unread(&entry, &path, &sessions)? {
+        match unread {
             0 => cx.say(&format!("\"{}\": nothing new since it was read before", path.display())),
             _ => new.push((named, entry)),
         }

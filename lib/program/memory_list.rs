@@ -11,9 +11,7 @@ use crate::base::stderr;
 use crate::base::text::counted;
 use crate::memory::search::{Found, Query, Wanted};
 use crate::memory::service::{Filter, shown_in};
-use crate::program::notes::{
-    CONFIG, Listed, SCOPE, STATUS, Store, TIER, named_repo, repository_here, wanted_tag,
-};
+use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, repository_here, wanted_tag, words};
 use crate::program::screen::present;
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
@@ -58,12 +56,12 @@ pub(super) const ABOUT: About = About {
 
 const COLUMNS: &[Column] = &[
     Column::whole("ID", 0),
-    Column::whole("TIER", 2),
-    Column::whole("STATUS", 5),
-    Column::number("USED", 4),
-    Column::cut("TITLE", 20, 0),
-    Column::cut("TAGS", 12, 3),
-    Column::cut("REPOSITORY", 12, 1),
+    Column::whole("TIER", 3),
+    Column::whole("STATUS", 6),
+    Column::number("USED", 5),
+    Column::cut("TITLE", 32, 0),
+    Column::cut("TAGS", 12, 4),
+    Column::tail("REPOSITORY", 12, 2),
     Column::cut("REMARK", 12, 1),
     // On a terminal it is below the row.
     Column::pipe("LINE"),
@@ -86,7 +84,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         tier: args.text("tier").and_then(Tier::parse),
         scope: args.text("scope").and_then(Scope::parse),
         tags,
-        repo: named_repo(args, cx)?,
+        repo: store.named_repo(args, cx)?,
         pinned: args.has("pinned"),
         by: args.text("by").and_then(By::parse),
         over_on: args.has("expired").then_some(today),
@@ -138,12 +136,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 
 /// What is searched for: the words, or the value of --query.
 fn query(args: &Args) -> Result<Option<String>> {
-    let words = args.words();
-    let query =
-        args.text("query").map(str::to_owned).or_else(|| (!words.is_empty()).then(|| words.join(" ")));
-    match query.as_deref().map(str::trim) {
-        Some("") => Err(Error::usage("the query is empty").hint("without one, all notes are listed")),
-        _ => Ok(query),
+    let query = args.text("query").map(str::to_owned);
+    match query.filter(|query| !query.trim().is_empty()) {
+        None if args.has("query") => Err(Error::empty("--query").hint("without it, all notes are listed")),
+        None => words(args, "without them, all notes are listed"),
+        query => Ok(query),
     }
 }
 
@@ -201,14 +198,14 @@ impl ListedNotes {
 }
 
 /// What is worth a remark: who said it, until when it holds, and that a change waits.
-fn remark(meta: &Meta, waits: bool, today: Date) -> String {
+fn remarks(meta: &Meta, waits: bool, today: Date) -> Vec<String> {
     let by = meta.by.map(|by| format!("by {by}"));
     let until = meta.until.map(|until| match meta.is_expired(today) {
         true => format!("expired on {until}"),
         false => format!("until {until}"),
     });
     let waits = waits.then(|| "a change waits: memory review".to_owned());
-    [by, until, waits].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [by, until, waits].into_iter().flatten().collect()
 }
 
 fn found(
@@ -283,7 +280,11 @@ impl NoteTable<'_> {
                 // Somebody wrote the scope by hand.
                 (Scope::Repo, None) => "-",
             };
-            let remark = remark(&row.view.meta, self.waiting.contains_key(id), self.today);
+            let mut remarks = remarks(&row.view.meta, self.waiting.contains_key(id), self.today);
+            // The end of them may be cut there.
+            if cx.stdout.is_terminal() {
+                remarks.reverse();
+            }
             let tier = match tier {
                 Tier::Hot => Cell::Meant(Meaning::Hot, tier.to_string()),
                 Tier::Warm => tier.to_string().into(),
@@ -298,7 +299,7 @@ impl NoteTable<'_> {
                 title.clone().into(),
                 tags.join(" ").into(),
                 repo.to_owned().into(),
-                Cell::Meant(Meaning::Warning, remark),
+                Cell::Meant(Meaning::Warning, remarks.join(", ")),
                 line.to_owned().into(),
             ];
             table.row(cells, line, &mut cx.stdout)?;

@@ -15,7 +15,7 @@ use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
 use crate::program::memory_agents_md::print;
-use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, named_repo};
+use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, words};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::persistence::warn_of;
 use crate::store::place::Root;
@@ -88,18 +88,19 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 
 fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
-    let repo = match named_repo(args, cx)? {
+    let repo = match store.named_repo(args, cx)? {
         None => current_repo(&cx.env)?,
         repo => repo,
     };
     let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
-    if !args.words().is_empty() {
-        return search(args, &store, repo.as_deref(), room, cx);
+    if let Some(words) = words(args, "without them, it prints what a session here should know")? {
+        return search(&words, args, &store, repo.as_deref(), room, cx);
     }
     print(repo.as_deref(), &store.section(repo.as_deref(), room, cx)?, cx)
 }
 
 fn search(
+    words: &str,
     args: &Args,
     store: &Store,
     repo: Option<&str>,
@@ -108,7 +109,7 @@ fn search(
 ) -> Result<()> {
     let most = args.number("limit").unwrap_or(NOTES);
     let room = room.unwrap_or(TOKENS * BYTES_A_TOKEN);
-    let recalled = store.service.recall(&args.words().join(" "), repo, most, room)?;
+    let recalled = store.service.recall(words, repo, most, room)?;
     warn_of(&recalled.broken, &cx.reporter);
     for found in recalled.found.iter().filter(|_| cx.json) {
         let Some(note) = found.view.note() else { continue };

@@ -122,7 +122,7 @@ const COLUMNS: &[Column] = &[
     Column::number("CHANGES", 0),
     Column::whole("LOOK AT", 1),
     Column::cut("SESSION", 16, 0),
-    Column::cut("REPOSITORY", 12, 3),
+    Column::tail("REPOSITORY", 12, 3),
     Column::whole("WHEN", 2),
     Column::cut("FIRST", 16, 0),
 ];
@@ -205,7 +205,7 @@ impl Review<'_> {
                 text += &text_of(&pending, paint);
             }
         }
-        present(&text, cx)
+        present(&cx.stdout.narrowed(&text), cx)
     }
 
     /// What the flags say, in their order.
@@ -298,7 +298,8 @@ impl Review<'_> {
                 _ => (summary(session), false),
             };
             let gap = if above > 0 { "\n" } else { "" };
-            cx.stdout.line(&disarmed(&format!("{gap}{title}")))?;
+            let title = cx.stdout.narrowed(&disarmed(&format!("{gap}{title}")));
+            cx.stdout.line(&title)?;
             // Several are one line until the person opens it.
             let choices = [Some("[o]pen"), drop, Some("[s]kip"), Some("[q]uit")];
             let mut last = if is_one { 'o' } else { answer(choices, cx)? };
@@ -459,7 +460,7 @@ fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
 
 /// Prints a change for a person, with a pager if it is longer than the screen.
 fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
-    let text = format!("{count}\n{}", text_of(pending, cx.stdout.paint()));
+    let text = cx.stdout.narrowed(&format!("{count}\n{}", text_of(pending, cx.stdout.paint())));
     match is_paged(&text, cx)? {
         false => cx.stdout.text(&text),
         true => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),

@@ -7,18 +7,15 @@ use crate::base::reach;
 use crate::base::text::{disarmed, wrap};
 use crate::config::memory::search::files;
 use crate::memory::doctor::CheckContext;
-use crate::memory::status::Status;
-use crate::program::memory_status::lines::{Line, Told, lines};
+use crate::program::memory_status::areas::{Line, Status, Told};
 use crate::program::notes::{CONFIG, Store};
 use crate::program::screen::present;
-use crate::schedule::runs::{self, TimerRuns};
 use crate::schedule::tool::Tools;
-use crate::schedule::{check, installed};
-use serde::Serialize;
+use crate::schedule::{check, installed, runs};
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
-mod lines;
+mod areas;
 
 pub(super) const ABOUT: About = About {
     name: "memory-status",
@@ -32,14 +29,6 @@ pub(super) const ABOUT: About = About {
 /// How long a scheduler and a path outside the store may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What is printed as JSON.
-#[derive(Serialize)]
-struct All {
-    #[serde(flatten)]
-    status: Status,
-    timers: Vec<TimerRuns>,
-}
-
 pub fn main() -> ExitCode {
     cli::main(&ABOUT, run)
 }
@@ -48,32 +37,30 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let config_files = files(args.path("config"), &cx.env)?;
-    let All { status, timers } = reach::hurried(PATIENCE, || -> Result<All> {
+    let status = reach::hurried(PATIENCE, || -> Result<Status> {
         let check = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
         let installed = installed::all(&store.config.schedule, &cx.env, PATIENCE);
-        let status = Status::of(&check, check::look_at(&installed, &check, PATIENCE))?;
         let tools = Tools { env: &cx.env, patience: PATIENCE };
-        Ok(All { status, timers: runs::of(&installed, &store.root, &tools) })
+        let timers = runs::of(&installed, &store.root, &tools);
+        Status::of(&check, check::look_at(&installed, &check, PATIENCE), timers)
     })?;
     if cx.json {
-        return cx.stdout.json(&All { status, timers });
+        return cx.stdout.json(&status);
     }
-    let now = cx.env.now();
-    let is_terminal = cx.stdout.is_terminal();
+    let (now, is_terminal, paint) = (cx.env.now(), cx.stdout.is_terminal(), cx.stdout.paint());
     let told = Told {
         home: cx.env.home().map(|home| home.to_string_lossy().into_owned()),
         time: &|moment| if is_terminal { ago(moment, now) } else { format!("{moment:.0}") },
         is_whole: !is_terminal,
-        now,
     };
-    let lines = lines(&status, &timers, &told);
-    match is_terminal {
-        true => present(&(screen(&lines, cx) + "\nmemory help lists the commands.\n"), cx),
-        false => lines.iter().try_for_each(|line| {
-            let Line { area, what, next, .. } = line;
-            cx.stdout.line(&format!("{area}\t{what}\t{}", next.as_deref().unwrap_or_default()))
-        }),
+    let lines = status.lines(&told);
+    if is_terminal {
+        return present(&(screen(&lines, cx) + "\nmemory help lists the commands.\n"), cx);
     }
+    lines.iter().try_for_each(|line| {
+        let (area, what) = (paint.paint(Meaning::Heading, line.area), line.painted(&line.what, paint));
+        cx.stdout.line(&format!("{area}\t{what}\t{}", paint.paint(Meaning::Good, &line.next)))
+    })
 }
 
 /// The columns that the names of the areas take, and the widest text that is pleasant to read.
@@ -100,13 +87,11 @@ fn screen(lines: &[Line], cx: &Context) -> String {
 fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
     let what = wrap(&disarmed(&line.what), width);
     let used = what.last().map_or(0, |row| row.width());
-    let painted = |row: &String| match line.meaning {
-        Some(meaning) => paint.paint(meaning, row).into_owned(),
-        None => row.clone(),
-    };
-    let mut rows: Vec<String> = what.iter().map(painted).collect();
-    let Some(next) = &line.next else { return rows };
-    let next = disarmed(next);
+    let mut rows: Vec<String> = what.iter().map(|row| line.painted(row, paint)).collect();
+    if line.next.is_empty() {
+        return rows;
+    }
+    let next = disarmed(&line.next);
     let step = |text: &str| format!("  {}", paint.paint(Meaning::Good, text));
     match rows.last_mut() {
         Some(last) if used + 2 + next.width() <= width => *last += &step(&next),

@@ -5,7 +5,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::{self, Repository};
-use crate::base::text::{lossy, one_line};
+use crate::base::text::{did_you_mean, lossy, one_line};
 use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
@@ -14,8 +14,9 @@ use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService};
 use crate::store::entry::{EntryId, Meta, Source, repos, tag};
 use crate::store::journal::entry::TAG_FORM;
-use crate::store::persistence::{Note, warn_of};
+use crate::store::persistence::{Note, Place, warn_of};
 use crate::store::place::Root;
+use crate::store::projects::Projects;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
 use crate::store::{by_hand, history};
@@ -61,6 +62,39 @@ impl Store {
         let section = self.service.section(&audiences, Room::of(&self.config.agents_md), bytes)?;
         warn_of(&section.broken, &cx.reporter);
         Ok(section)
+    }
+
+    /// The repository that `--repo` names; "." is the current one. A name that nothing here has may be misspelled.
+    pub(super) fn named_repo(&self, args: &Args, cx: &Context) -> Result<Option<String>> {
+        let Some(given) = args.text("repo") else { return Ok(None) };
+        if given == "." {
+            return place_here(&cx.env).map(|here| Some(here.name));
+        }
+        let shown = one_line(given, 80);
+        let repo = repository_name(given).ok_or_else(|| {
+            Error::usage(format!("option \"--repo\": \"{shown}\" is not the name of a repository"))
+                .hint("write it as host/owner/name, local:/DIRECTORY, or . for the current one")
+        })?;
+        let known = self.repositories(cx)?;
+        if !known.iter().any(|known| repository::includes(known, &repo)) {
+            let near = did_you_mean(&repo, known.iter().map(String::as_str));
+            let next = near.unwrap_or_else(|| "list all notes with: memory-list --all".to_owned());
+            cx.reporter.warn(&format!("no note is of repository \"{}\"; {next}", one_line(&repo, 80)));
+        }
+        Ok(Some(repo))
+    }
+
+    /// The repositories of which there is a note, a queue entry or a checkout.
+    pub(super) fn repositories(&self, cx: &Context) -> Result<BTreeSet<String>> {
+        let mut all: BTreeSet<String> = repository_here(cx).into_iter().collect();
+        for place in [Place::Topics, Place::Archive] {
+            let listed = self.service.list(place, |_| true)?.found.into_iter();
+            all.extend(listed.flat_map(|found| found.view.meta.sources).filter_map(|source| source.repo));
+        }
+        all.extend(self.service.queued()?.0.into_values().filter_map(|entry| entry.context.repo));
+        let checkouts = Projects::load(&self.root).unwrap_or_default().projects;
+        all.extend(checkouts.into_iter().map(|checkout| checkout.repo));
+        Ok(all)
     }
 
     /// Changes each note and prints what became of it. Then the AGENTS.md files are refreshed, and the history says what
@@ -156,7 +190,7 @@ pub(super) fn can_ask(cx: &Context) -> bool {
 
 /// What a person types at a question, in lower case; `None` at Ctrl-D.
 pub(super) fn ask(question: &str, cx: &mut Context) -> Result<Option<String>> {
-    cx.stdout.text(question)?;
+    cx.stdout.text(&cx.stdout.narrowed(question))?;
     cx.stdout.flush()?;
     let typed = stdin::answer(Deadline::after_seconds(PATIENCE))?;
     if typed.is_none() {
@@ -369,18 +403,13 @@ impl Printed {
     }
 }
 
-/// The repository that `--repo` names; "." is the current one.
-pub(super) fn named_repo(args: &Args, cx: &Context) -> Result<Option<String>> {
-    args.parsed("repo", |repo| match repo {
-        "." => Ok(place_here(&cx.env)?.name),
-        repo => repository_name(repo).ok_or_else(|| {
-            Error::usage(format!(
-                "option \"--repo\": \"{}\" is not the name of a repository",
-                one_line(repo, 80)
-            ))
-            .hint("write it as host/owner/name, local:/DIRECTORY, or . for the current one")
-        }),
-    })
+/// The words of the command line, if there are any.
+pub(super) fn words(args: &Args, hint: &str) -> Result<Option<String>> {
+    match args.words().join(" ") {
+        words if !words.trim().is_empty() => Ok(Some(words)),
+        _ if args.words().is_empty() => Ok(None),
+        _ => Err(Error::empty("WORDS").hint(hint)),
+    }
 }
 
 /// The name of the repository that a name or an address names.

@@ -57,14 +57,10 @@ fn is_plain(value: &str) -> bool {
     value.chars().all(|c| c.is_alphanumeric() || is_sign(c)) && value.strip_prefix('-').is_none_or(is_tag)
 }
 
-/// What `of` makes of the notes that memory-list shows here, or of all.
-fn of_notes<I: IntoIterator<Item = (String, String)>>(
-    is_all: bool,
-    cx: &Context,
-    of: fn(&Meta) -> I,
-) -> Result<Values> {
+/// What `of` makes of the notes that memory-list shows here.
+fn of_notes<I: IntoIterator<Item = (String, String)>>(cx: &Context, of: fn(&Meta) -> I) -> Result<Values> {
     let store = Store::of(None, cx)?;
-    let here = if is_all { None } else { repository_here(cx) };
+    let here = repository_here(cx);
     let is_shown = |meta: &Meta| here.as_deref().is_none_or(|here| shown_in(meta, here));
     let listed = store.service.list(Place::Topics, is_shown)?;
     let _ = store.service.keep_up();
@@ -72,11 +68,11 @@ fn of_notes<I: IntoIterator<Item = (String, String)>>(
 }
 
 fn notes(cx: &Context) -> Result<Values> {
-    of_notes(false, cx, |meta| [(meta.id.to_string(), meta.title.clone())])
+    of_notes(cx, |meta| [(meta.id.to_string(), meta.title.clone())])
 }
 
 fn tags(cx: &Context) -> Result<Values> {
-    of_notes(false, cx, |meta| unknown(meta.tags.clone()))
+    of_notes(cx, |meta| unknown(meta.tags.clone()))
 }
 
 fn tag_changes(cx: &Context) -> Result<Values> {
@@ -85,9 +81,7 @@ fn tag_changes(cx: &Context) -> Result<Values> {
 }
 
 fn repositories(cx: &Context) -> Result<Values> {
-    of_notes(true, cx, |meta| {
-        unknown(meta.sources.iter().filter_map(|source| source.repo.clone()).collect::<Vec<_>>())
-    })
+    Ok(unknown(Store::of(None, cx)?.repositories(cx)?).collect())
 }
 
 /// Values that a person knows by nothing else.

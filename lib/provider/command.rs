@@ -3,10 +3,11 @@
 //! A command has no tools. A JSON form with tools would need another `input` and another way to read `stdout` here,
 //! and nothing else.
 
-use crate::base::command_line::first_word;
+use crate::base::command_line::{first_word, program};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::exec::{self, CommandLine, ExecError, Invocation};
+use crate::base::lookup::on_path;
 use crate::base::text::lossy;
 use crate::config::preset::{LlmHome, presets};
 use crate::provider::error::{CallError, Category};
@@ -38,6 +39,8 @@ pub struct ShellCommand {
     /// Whether its stderr is passed on as it comes. Otherwise its end is shown if the command fails.
     pub(super) is_heard: bool,
     pub(super) home: Option<LlmHome>,
+    /// It is a preset's, and its program is not on PATH.
+    pub(super) is_missing: bool,
 }
 
 impl ShellCommand {
@@ -45,6 +48,12 @@ impl ShellCommand {
         let word = first_word(&self.line);
         if let Some(why) = too_deep(self.level) {
             return Err(CallError::server(format!("command \"{word}\" {why}")));
+        }
+        // The shell would say it, too.
+        if self.is_missing {
+            let mut error = CallError::outage(format!("command \"{word}\" was not found"));
+            error.hint = Some("install it".to_owned());
+            return Err(error);
         }
         let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
         let mut vars = self.vars.clone();
@@ -71,10 +80,7 @@ impl ShellCommand {
             // It cannot say why: its service may be the reason.
             let mut error = CallError::outage(format!("command \"{word}\" {failed}"));
             if matches!(finished.status.code(), Some(126 | 127)) {
-                let is_ours = presets().iter().any(|(_, line)| *line == self.line);
-                let hint =
-                    if is_ours { "install it" } else { "install it, or correct its line in config.toml" };
-                error.hint = Some(hint.to_owned());
+                error.hint = Some("install it, or correct its line in config.toml".to_owned());
             }
             return Err(error);
         }
@@ -83,6 +89,12 @@ impl ShellCommand {
         let raw = raw(&text);
         Ok(Reply { raw, ..Reply::new(text, StopReason::Complete, "stop", &request.model) }.judged())
     }
+}
+
+/// Whether it is a preset's line whose program is not on PATH.
+pub(super) fn is_missing(line: &str, env: &Env) -> bool {
+    presets().iter().any(|(_, known)| *known == line)
+        && program(line).is_some_and(|name| on_path(name.as_ref(), env).is_none())
 }
 
 /// The number of our commands above this process.

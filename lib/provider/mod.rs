@@ -48,6 +48,7 @@ impl Provider {
                 vars: command::vars(env),
                 is_heard,
                 home: LlmHome::of(line, env)?,
+                is_missing: command::is_missing(line, env),
             }),
         })
     }

@@ -258,9 +258,7 @@ impl Flag {
     /// An error unless this may be its value.
     fn check(&self, spelled: &str, value: &OsStr) -> Result<()> {
         match self.kind {
-            FlagValue::Path if value.is_empty() => {
-                return Err(Error::usage(format!("option \"{spelled}\" is empty")));
-            }
+            FlagValue::Path if value.is_empty() => return Err(Error::empty(spelled)),
             FlagValue::Switch | FlagValue::Path => return Ok(()),
             _ => {}
         }

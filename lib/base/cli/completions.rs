@@ -147,6 +147,10 @@ fn fish_lines(about: &About, name: &str, first: usize, behind: &str) -> String {
             add(&is_first, &format!("-a {command} -d {}", quote_fish(help)));
         }
     }
+    if is_dispatcher(about) {
+        let is_helped = format!("__@FAMILY@_word {first} help; and __@FAMILY@_word {}", first + 1);
+        add(&is_helped, &format!("-a {}", quote_fish(&names(about).join(" "))));
+    }
     if about.completes != Completes::Nothing {
         let is_later = if about.commands.is_empty() { String::new() } else { format!("not {is_first}") };
         add(&is_later, &fish_values(about.completes));

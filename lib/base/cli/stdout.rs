@@ -2,7 +2,7 @@
 
 use crate::base::cli::paint::{Colors, Paint};
 use crate::base::error::{Error, Result};
-use crate::base::text::{escaped_json, without_controls};
+use crate::base::text::{escaped_json, narrowed, without_controls};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -100,6 +100,11 @@ impl Stdout {
     /// How many columns the terminal has.
     pub fn columns(&self) -> usize {
         self.size().map_or(USUAL, |(columns, _)| columns)
+    }
+
+    /// The text with its lines as wide as the terminal; in a pipe as it is.
+    pub fn narrowed(&self, text: &str) -> String {
+        if self.is_terminal() { narrowed(text, self.columns()) } else { text.to_owned() }
     }
 
     /// Whether the terminal shows the text at once, with two lines below it. Also if it does not say how large it is.

@@ -31,6 +31,8 @@ enum Fit {
     Number,
     /// Cut, but to no fewer than so many columns of the terminal.
     Cut(usize),
+    /// The same, cut at the beginning.
+    Tail(usize),
     /// Not on a terminal.
     Pipe,
 }
@@ -46,6 +48,10 @@ impl Column {
 
     pub const fn cut(title: &'static str, least: usize, rank: u8) -> Column {
         Column { title, fit: Fit::Cut(least), rank }
+    }
+
+    pub const fn tail(title: &'static str, least: usize, rank: u8) -> Column {
+        Column { title, fit: Fit::Tail(least), rank }
     }
 
     pub const fn pipe(title: &'static str) -> Column {
@@ -126,7 +132,10 @@ impl<'a> Table<'a> {
             let mut line = String::new();
             for (n, (column, width)) in shown() {
                 let (meaning, text) = cell(n);
-                let text = shortened(&text, *width);
+                let text = match column.fit {
+                    Fit::Tail(_) => reversed(&shortened(&reversed(&text), *width)),
+                    _ => shortened(&text, *width),
+                };
                 let padding = " ".repeat(width.saturating_sub(text.width()));
                 let text = self.painted(&text, meaning, paint);
                 let gap = if line.is_empty() { "" } else { "  " };
@@ -158,7 +167,7 @@ impl<'a> Table<'a> {
         };
         let mut widths: Vec<usize> = self.columns.iter().enumerate().map(width).collect();
         let least = |n: usize, width: usize| match self.columns[n].fit {
-            Fit::Cut(least) => width.min(least),
+            Fit::Cut(least) | Fit::Tail(least) => width.min(least),
             _ => width,
         };
         let sum = |widths: &[usize]| -> usize {
@@ -174,10 +183,10 @@ impl<'a> Table<'a> {
                 _ => break,
             }
         }
-        // Then the widest ones give.
+        // Then those that matter least give, the widest first.
         while sum(&widths) > columns + GAP {
             let able = (0..widths.len()).filter(|n| widths[*n] > least(*n, widths[*n]));
-            let Some(widest) = able.max_by_key(|n| widths[*n]) else { break };
+            let Some(widest) = able.max_by_key(|n| (self.columns[*n].rank, widths[*n])) else { break };
             widths[widest] -= 1;
         }
         widths
@@ -201,6 +210,10 @@ fn shortened(text: &str, columns: usize) -> String {
     let is_whole_word = text[kept.len()..].starts_with(' ');
     let end = kept.rfind(' ').filter(|end| !is_whole_word && *end >= kept.len() / 2);
     format!("{}…", kept[..end.unwrap_or(kept.len())].trim_end())
+}
+
+fn reversed(text: &str) -> String {
+    text.chars().rev().collect()
 }
 
 #[cfg(test)]
@@ -234,7 +247,12 @@ mod tests {
             assert!(text.starts_with("ID ") && !text.contains("MORE"), "{text}");
         }
         let text = table(&rows).text(44, Paint::default());
-        assert!(text.contains("The dev server…"), "{text}");
+        assert!(text.contains("The dev server listens…  topic…"), "{text}");
+        let columns = [Column::cut("A", 2, 0), Column::tail("REPOSITORY", 10, 1)];
+        let rows =
+            vec![(vec![(None, "a".to_owned()), (None, "github.com/acme/shop".to_owned())], String::new())];
+        let narrow = Table { rows, ..Table::new(&columns, Timestamp::UNIX_EPOCH, None) };
+        assert_eq!(narrow.text(14, Paint::default()), "A  REPOSITORY\na  …/acme/shop\n");
         // What matters least goes first, then what comes before that.
         assert!(!table(&rows).text(31, Paint::default()).contains("USED"));
         assert!(!table(&rows).text(20, Paint::default()).contains("TAGS"));

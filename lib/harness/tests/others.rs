@@ -312,8 +312,15 @@ fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
             turns.push((turn.id, turn.text));
             Ok(())
         };
-        crate::harness::read_after(&PLAIN, file.path(), file.path(), last, &crate::base::env::pretend(&[]), &mut each)
-            .unwrap();
+        crate::harness::read_after(
+            &PLAIN,
+            file.path(),
+            file.path(),
+            last,
+            &crate::base::env::pretend(&[]),
+            &mut each,
+        )
+        .unwrap();
         turns
     };
     let long = "a line of a long text\n".repeat(4000);

@@ -13,16 +13,16 @@ use crate::store::journal::entry::{Context, QueueEntry};
 use crate::store::ledger::Sessions;
 use std::path::{Path, PathBuf};
 
-/// How many bytes of such a file no model has been shown.
-pub fn unread(entry: &QueueEntry, file: &Path, sessions: &Sessions) -> Result<usize> {
+/// How many bytes of such a file no model has been shown, and whether it has some that an agent added.
+pub fn unread(entry: &QueueEntry, file: &Path, sessions: &Sessions) -> Result<(usize, bool)> {
     let known = entry.ledger_key().and_then(|key| sessions.get(&key));
     let mut unread = 0;
-    harness::read(&MEMORY_FILE, file, &mut |turn: Turn| {
+    let report = harness::read(&MEMORY_FILE, file, &mut |turn: Turn| {
         let is_known = known.is_some_and(|known| known.marks.contains(&hash(&turn.id)));
         unread += if is_known { 0 } else { turn.text.len() };
         Ok(())
     })?;
-    Ok(unread)
+    Ok((unread, report.has_added))
 }
 
 /// Where the notes of such a file belong: to its project; if that is not known, to a place of its own, and never everywhere.

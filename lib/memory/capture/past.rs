@@ -229,7 +229,7 @@ impl PastSearch<'_> {
             let entry = session.entry(file.at);
             // It was read before, and may have more now.
             known.left_out(&entry).or_else(|why| if why == LeftOut::Consumed { Ok(()) } else { Err(why) })?;
-            let shown = unread(&entry, &file.path, known.ledger()).map_err(|_| LeftOut::Unreadable)?;
+            let (shown, _) = unread(&entry, &file.path, known.ledger()).map_err(|_| LeftOut::Unreadable)?;
             if shown == 0 {
                 return Err(LeftOut::Consumed);
             }

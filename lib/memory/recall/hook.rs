@@ -173,20 +173,16 @@ impl<'a> Hook<'a> {
         Hook { spec, name, at, cwd, top, repo, index, remembered: OnceCell::new() }
     }
 
-    fn is_remembered(&self, text: &str) -> bool {
+    fn is_remembered<'n>(&self, note: impl FnOnce() -> Option<&'n Note>) -> bool {
         let read = || Remembered::of(&built_in::index(self.spec, self.at.env, &self.cwd));
-        self.remembered.get_or_init(read).says(text)
-    }
-
-    /// What is pinned or the person's own is given in any case.
-    fn has_text_of(&self, note: &Note) -> bool {
+        let remembered = self.remembered.get_or_init(read);
+        // Most programs have none, and no note is read for it.
+        let Some(note) = (!remembered.is_empty()).then(note).flatten() else { return false };
         let meta = note.entry.meta();
-        if meta.is_own(|| note.entry.is_edited()) {
-            return false;
-        }
         let body = String::from_utf8_lossy(note.entry.body());
         let text: &str = if body.trim().is_empty() { &meta.summary } else { &body };
-        self.is_remembered(text)
+        // What is pinned or the person's own is given in any case.
+        !meta.is_own(|| note.entry.is_edited()) && remembered.says(text)
     }
 
     /// The section, or for a session that has it what is new.
@@ -268,7 +264,7 @@ impl<'a> Hook<'a> {
         // Line ends and quotes take more room in JSON, so it may take more than one try.
         while room > 500 {
             let mut section = pool.section(limits, &had, Some(room));
-            let remembered = section.leave_out(|id, text| !pool.is_own(id) && self.is_remembered(text));
+            let remembered = section.leave_out(|id| self.is_remembered(|| pool.note(id)));
             let counts = section.counts();
             let text = match counts.hot + counts.warm {
                 0 => String::new(),
@@ -351,7 +347,7 @@ impl<'a> Hook<'a> {
         }
         let most = CANDIDATES + session.notes.len();
         let findings = matching(&self.index, &query, self.repo.as_deref(), self.at.today, most)?;
-        let is_remembered = |found: &&Found| found.view.note().is_some_and(|note| self.has_text_of(note));
+        let is_remembered = |found: &&Found| self.is_remembered(|| found.view.note());
         let is_new = |found: &&Found| !session.notes.contains_key(&found.view.meta.id);
         let new = clear(&findings.found).filter(is_new).filter(|found| !is_remembered(found));
         let clear: Vec<_> = new.take(NOTES).collect();

@@ -4,7 +4,7 @@
 //! come first by their counts, and for those that are shown.
 
 use crate::base::text::{border, one_line};
-use crate::memory::search::document::{BODY, Document, SUMMARY, TITLE};
+use crate::memory::search::document::{BODY, Document, SUMMARY};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::Target;
 use crate::memory::search::query::{Query, TERMS};
@@ -154,21 +154,29 @@ impl Matches {
         best.max(total(&current, &before, &[0.0; TERMS]))
     }
 
-    /// The line of the note that matches best, without line ends. A line of the summary or the body is preferred to
-    /// the title, which is shown anyway. `None` if no line matches.
+    /// The line of the summary or the body that matches best, without line ends; if none does, the summary. `None` if that
+    /// says nothing. The title is shown anyway, so a line that repeats it is none.
     pub(super) fn line(&self, document: &Document<'_>, worth: &Worth) -> Option<String> {
         let (mut best, mut shown) = (0.0, None);
         let all: Vec<(&[Match], usize, usize)> = self.lines(&document.body).collect();
-        for (field, text) in [(SUMMARY, document.summary), (BODY, &*document.body), (TITLE, document.title)] {
+        let is_new = |line: &str| !plain(line).eq(plain(document.title));
+        for (field, text) in [(SUMMARY, document.summary), (BODY, &*document.body)] {
             for (line, from, to) in all.iter().filter(|(line, ..)| line[0].field == field) {
                 let (score, start) = score_line(line, *from, worth);
-                if score > best {
-                    (best, shown) = (score, Some((&text[*from..text.len().min(*to)], start)));
+                let line = &text[*from..text.len().min(*to)];
+                if score > best && is_new(line) {
+                    (best, shown) = (score, Some((line, start)));
                 }
             }
         }
-        shown.map(|(line, start)| cut(line, start))
+        let summary = || Some((document.summary, 0)).filter(|(line, _)| !line.is_empty() && is_new(line));
+        shown.or_else(summary).map(|(line, start)| cut(line, start))
     }
+}
+
+/// The letters and digits of a text, without case.
+fn plain(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }
 
 /// How well the line that begins at `from` matches, and where the best part of it begins.

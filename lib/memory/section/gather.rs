@@ -91,25 +91,11 @@ impl Section {
         self.own.iter().chain(&self.found).map(|(id, _)| id)
     }
 
-    /// Leaves out what the reader has in another place, by the id of a note and its text, or what its line says. Returns the
-    /// ids.
-    pub fn leave_out(&mut self, is_said: impl Fn(&EntryId, &str) -> bool) -> Vec<EntryId> {
-        // Where the title says all, nothing stands after it.
-        let says = |id: &EntryId, title: &str, rest: &str| {
-            is_said(id, if rest.trim().is_empty() { title } else { rest })
-        };
-        let body = |id: &EntryId, text: &str| {
-            let (heading, body) = text.split_once('\n').unwrap_or((text, ""));
-            says(id, heading.trim_start_matches("### ").split(" (id__").next().unwrap_or_default(), body)
-        };
-        let line = |id: &EntryId, text: &str| {
-            let (name, description) = text.split_once(".md: ").unwrap_or((text, ""));
-            says(id, name.trim_start_matches("- ").split(" -- ").next().unwrap_or_default(), description)
-        };
-        let taken = self.own.extract_if(.., |(id, text)| body(id, text));
-        let mut taken: Vec<_> = taken.chain(self.found.extract_if(.., |(id, text)| body(id, text))).collect();
-        taken.extend(self.lines.extract_if(.., |(id, text)| line(id, text)));
-        taken.into_iter().map(|(id, _)| id).collect()
+    /// Leaves out the notes that the reader has in another place, and returns their ids.
+    pub fn leave_out(&mut self, is_had: impl Fn(&EntryId) -> bool) -> Vec<EntryId> {
+        let all = [&mut self.own, &mut self.found, &mut self.lines];
+        let taken = all.into_iter().flat_map(|notes| notes.extract_if(.., |(id, _)| is_had(id)));
+        taken.map(|(id, _)| id).collect()
     }
 
     /// Those of which it has a line.

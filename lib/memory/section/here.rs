@@ -29,18 +29,16 @@ impl Pool {
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
     pub fn told(&self, id: &EntryId) -> String {
-        let note = self.view(id).and_then(NoteView::note);
-        note.map(|note| note.entry.told()).unwrap_or_default()
+        self.note(id).map(|note| note.entry.told()).unwrap_or_default()
+    }
+
+    pub fn note(&self, id: &EntryId) -> Option<&Note> {
+        self.view(id).and_then(NoteView::note)
     }
 
     /// The same of its line.
     pub fn told_line(&self, id: &EntryId) -> String {
         self.view(id).map(note::told_line).unwrap_or_default()
-    }
-
-    /// It is pinned, or a person wrote, edited or accepted it.
-    pub fn is_own(&self, id: &EntryId) -> bool {
-        self.view(id).is_some_and(|view| view.meta.is_own(|| view.body.is_edited))
     }
 
     /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's

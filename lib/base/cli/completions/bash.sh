@@ -10,16 +10,16 @@ __@FAMILY@_typed() {
     case "$now" in "=" | ":") now="" ;; esac
     before="${word%"$now"}"
 }
-# A dispatcher's command is completed like the program that it runs. Fails while the command itself is typed.
+# A dispatcher's command is completed like the program that it runs. Fails while the command itself is typed. Behind help is one, too.
 __@FAMILY@_below() {
-    [ "$COMP_CWORD" -gt 1 ] || return 1
+    ! __@FAMILY@_first || return 1
     local __@FAMILY@_at=$((COMP_CWORD - 1)) below="_@FAMILY@_${COMP_WORDS[1]//-/_}"
     ! declare -F "$below" >/dev/null || "$below" "$@"
     return 0
 }
 # The first word of a program is typed.
 __@FAMILY@_first() {
-    [ "${__@FAMILY@_at:-$COMP_CWORD}" -le 1 ]
+    [ "${__@FAMILY@_at:-$COMP_CWORD}" -le 1 ] || [ "$COMP_CWORD ${COMP_WORDS[1]}" = "2 help" ]
 }
 __@FAMILY@_nothing() {
     COMPREPLY=()

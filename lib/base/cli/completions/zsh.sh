@@ -1,8 +1,9 @@
 #compdef @NAMES@
-# A dispatcher's command is completed like the program that it runs. Fails while the command itself is typed.
+# A dispatcher's command is completed like the program that it runs. Fails while the command itself is typed. Behind help is one, too.
 __@FAMILY@_below() {
     (( CURRENT > 2 )) || return 1
     local below="_@FAMILY@_${words[2]//-/_}"
+    [[ $words[2] != help ]] || below="_@FAMILY@"
     shift words
     (( CURRENT-- ))
     (( $+functions[$below] )) && $below
