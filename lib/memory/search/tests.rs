@@ -219,8 +219,9 @@ fn the_line_that_matches_is_shown() {
     let line = |query: &str, note: &Note| line_of(&Query::parse(query), note);
     let notes = few();
     assert_eq!(line("dead queue", &notes[1]).as_deref(), Some("dead-letter queues, see `retryCount`"));
-    assert_eq!(line("policy", &notes[0]).as_deref(), Some("Retry policy"));
-    assert_eq!(line("zebra", &notes[0]), None);
+    // The title is shown anyway.
+    assert_eq!(line("policy", &notes[0]).as_deref(), Some("Three tries."));
+    assert_eq!(line("policy", &note("Policy", "", "policy", "# Policy\n")), None);
     let long =
         note("t", "", "", &format!("{} needle in the hay {}", "é hay ".repeat(500), "hay ".repeat(500)));
     let shown = line("needle", &long).unwrap();
