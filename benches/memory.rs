@@ -137,8 +137,7 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 9] {
     // The first run makes the file, those that are counted find it as it should be.
     let section: &[&str] = &[AGENTS_MD, "--target", "AGENTS.md"];
     let complete: &[&str] = &[MEMORY, "completions", "ids"];
-    let acts: [&[&str]; 9] =
-        [&[LIST], QUERY, QUERY_ALL, look, read, section, &[DOCTOR], &[STATUS], complete];
+    let acts: [&[&str]; 9] = [&[LIST], QUERY, QUERY_ALL, look, read, section, &[DOCTOR], &[STATUS], complete];
     std::thread::sleep(SETTLED);
     let mut times = home.times(&[&[nothing][..], &acts].concat(), runs);
     let unit = times.remove(0);
