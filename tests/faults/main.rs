@@ -54,7 +54,7 @@ fn say(text: &str) {
 }
 
 /// A usual run tries one in so many faults: six minutes with two processors.
-const USUAL: usize = 8;
+const USUAL: usize = 3;
 
 /// The long ones first, so that none is waited for in the end.
 fn scenarios() -> Vec<Scenario> {

@@ -7,19 +7,25 @@ use crate::support::world::World;
 use serde_json::{Value, json};
 use std::fs;
 
+/// It answers first; what it remembers of the notes is a cache.
+const RECALL: Scenario =
+    Scenario { threads: true, prints_first: true, differs: &["/subjects.cache"], ..Scenario::PLAIN };
+
 pub(crate) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario {
             name: "memory-recall: at a start",
             make: || hook(json!({"hook_event_name": "SessionStart", "source": "startup"})),
-            ..Scenario::PLAIN
+            ..RECALL
         },
         Scenario {
             name: "memory-recall: before an act",
             make: || {
-                hook(json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make test"}}))
+                hook(
+                    json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "make test"}}),
+                )
             },
-            ..Scenario::PLAIN
+            ..RECALL
         },
     ]
 }

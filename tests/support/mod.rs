@@ -56,6 +56,11 @@ fn heed_signals() {
     });
 }
 
+/// The step through a long table of cases, of which a usual run takes one in so many: 1 with `SUITE=all`, as in `.ci/run`.
+pub(crate) fn one_in(usual: usize) -> usize {
+    if std::env::var("SUITE").as_deref() == Ok("all") { 1 } else { usual }
+}
+
 /// The path of a program that cargo has built.
 pub(crate) fn binary(program: &str) -> PathBuf {
     assert_cmd::cargo::cargo_bin(program)
