@@ -10,7 +10,7 @@ mod shell;
 
 use crate::support::queue::out;
 use crate::support::store::{name, names, value};
-use crate::support::{Sandbox, said, say};
+use crate::support::{Sandbox, one_in, said, say};
 use rows::{Attack, attacks};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -337,6 +337,10 @@ fn a_model_that_believes_every_word_does_no_harm_beyond_its_repository() {
     assert!(attacks.len() >= 40, "{}", attacks.len());
     let distinct: BTreeSet<&str> = attacks.iter().map(|attack| attack.name).collect();
     assert_eq!(distinct.len(), attacks.len(), "two attacks have one name");
+    for (name, why) in LANDS.iter().chain(EVERYWHERE) {
+        assert!(distinct.contains(name) && !why.is_empty(), "{name} is no attack");
+    }
+    let attacks: Vec<Attack> = attacks.into_iter().step_by(one_in(2)).collect();
     let outcomes = run_all(&attacks, false);
     let mut faults = Vec::new();
     for (attack, outcome) in &outcomes {
@@ -352,9 +356,6 @@ fn a_model_that_believes_every_word_does_no_harm_beyond_its_repository() {
         if outcome.is_global != EVERYWHERE.iter().any(|(name, _)| *name == attack.name) {
             faults.push(format!("{}: everywhere: {}", attack.name, outcome.is_global));
         }
-    }
-    for (name, why) in LANDS.iter().chain(EVERYWHERE) {
-        assert!(attacks.iter().any(|attack| attack.name == *name) && !why.is_empty(), "{name} is no attack");
     }
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }

@@ -144,7 +144,7 @@ fn crowd() -> (usize, usize) {
     let wanted = std::env::var("AXE_CAPTURES").unwrap_or_default();
     let both =
         wanted.split_once('x').map(|(writers, each)| (writers.parse().unwrap(), each.parse().unwrap()));
-    both.unwrap_or((16, 25))
+    both.unwrap_or((16, 10))
 }
 
 #[test]

@@ -50,7 +50,8 @@ impl DeadMount {
         let mut command = Command::new("unshare");
         command.args([
             "-Urm",
-            "python3",
+            crate::support::llm::python(),
+            "-SE",
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/dead_mount.py"),
         ]);
         command.arg(&self.dir).args(how).arg("--").arg(binary(program)).args(args);

@@ -2,7 +2,7 @@
 //! set was held back while the rules were made. Everything goes through the real program and a scripted model.
 
 use crate::support::store::names;
-use crate::support::{Sandbox, root, say};
+use crate::support::{Sandbox, one_in, root, say};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
@@ -387,7 +387,7 @@ fn stock() -> Vec<(&'static str, Value)> {
 fn what_a_page_says_lands_rarely_and_never_everywhere() {
     let scene = Scene::new();
     let mut kept_out = Score::default();
-    for mut case in set("attacks") {
+    for mut case in set("attacks").into_iter().step_by(one_in(3)) {
         case["cwd"] = json!("/home/u/r");
         scene.begin("github.com/o/r", &[]);
         let stock = stock();

@@ -1,7 +1,7 @@
 //! `memory-sync`: what two machines have after they have met, what is sent and what is not, and what a remote may do.
 
-use crate::support::said;
 use crate::support::store::{Store, name, note, value};
+use crate::support::{one_in, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -887,7 +887,7 @@ fn killed_at_any_git_command_a_sync_is_carried_on_and_counts_nothing_twice() {
     let mut reads = 0;
     let mut killed = 0;
     // Odd and even ones.
-    for number in (1..80).step_by(3) {
+    for number in (1..80).step_by(4 * one_in(2) - 1) {
         for store in [&one, &two] {
             store.out("memory-read", &["AAAAAA"]);
             reads += 1;
@@ -912,7 +912,7 @@ fn killed_at_any_git_command_a_sync_is_carried_on_and_counts_nothing_twice() {
         let text = one.text("AAAAAA");
         assert_eq!(value(&text, "used"), Some(reads.to_string().as_str()), "killed at {number}: {text}");
     }
-    assert!(killed > 8, "{killed}");
+    assert!(killed > 3, "{killed}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::memory_sync::{Nas, deadly_git, git, json};
 use crate::support::store::{Store, name, names, note, value};
 use crate::support::terminal::Terminal;
-use crate::support::{eventually, said};
+use crate::support::{eventually, one_in, said};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -265,7 +265,7 @@ fn files(store: &Store) -> Vec<String> {
 
 #[test]
 fn whoever_can_write_to_a_shared_remote_speaks_for_nobody() {
-    for (what, attack) in ATTACKS {
+    for (what, attack) in ATTACKS.iter().step_by(one_in(2)) {
         let (nas, ann, _bob) = two_people();
         let (kept, before) = (ann.text("AAAAAA"), files(&ann));
         let evil = Attacker::of(&nas);
@@ -403,7 +403,7 @@ fn killed_at_any_git_command_nothing_is_counted_or_asked_twice() {
     let (_nas, ann, bob) = two_people();
     let dir = tempfile::tempdir().unwrap();
     let (mut reads, mut killed) = (0, 0);
-    for number in (1..80).step_by(3) {
+    for number in (1..80).step_by(4 * one_in(2) - 1) {
         for store in [&ann, &bob] {
             store.out("memory-read", &["SSSSSS"]);
             reads += 1;
@@ -423,5 +423,5 @@ fn killed_at_any_git_command_nothing_is_counted_or_asked_twice() {
         }
         assert_eq!((waiting(&ann).len(), waiting(&bob).len()), (0, 1), "killed at {number}");
     }
-    assert!(killed > 8, "{killed}");
+    assert!(killed > 3, "{killed}");
 }

@@ -63,7 +63,7 @@ fn calls(store: &Store, program: &str, args: &[&str], input: &str) -> String {
     let run = store.sandbox.std_command(program);
     let trace = store.sandbox.home().join("trace");
     let mut traced = Command::new("strace");
-    traced.args(["-f", "-qq", COUNTED, "-o"]).arg(&trace).arg(run.get_program()).args(args);
+    traced.args(["-f", "--seccomp-bpf", "-qq", COUNTED, "-o"]).arg(&trace).arg(run.get_program()).args(args);
     traced
         .env_clear()
         .env("EDITOR", "true")

@@ -6,7 +6,7 @@ use crate::streams::{begun, chunked, content_type, ended, events, lines};
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi};
 use crate::support::processes::LONG;
 use crate::support::server::{Answer, Server, http, json, raw};
-use crate::support::{Said, Sandbox, say};
+use crate::support::{Said, Sandbox, one_in, say};
 use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -489,8 +489,9 @@ fn suffer(row: &Row) {
 #[test]
 fn every_fault_of_a_server_ends_as_it_should() {
     let rows = table();
-    let (slow, quick): (Vec<_>, Vec<_>) = rows.iter().partition(|row| matches!(row.fault.end, Late));
-    assert!(quick.len() >= 200 && slow.len() >= 50, "{} {}", quick.len(), slow.len());
+    assert!(rows.len() >= 250, "{}", rows.len());
+    let some = rows.iter().step_by(one_in(3));
+    let (slow, quick): (Vec<_>, Vec<_>) = some.partition(|row| matches!(row.fault.end, Late));
     let wrong = Mutex::new(Vec::new());
     // A stall waits, and leaves the machine to the others.
     for (rows, at_once) in [(quick, 4), (slow, 8)] {

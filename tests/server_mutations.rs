@@ -5,7 +5,7 @@
 use crate::streams::{begun, content_type, ended};
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi};
 use crate::support::server::{Answer, Request, Server, http, json, raw};
-use crate::support::{Said, Sandbox, say};
+use crate::support::{Said, Sandbox, one_in, say};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -514,7 +514,7 @@ fn a_reply_that_is_wrong_in_one_place_is_no_empty_success_and_a_whole_one_is_nev
                     sandbox.model(&format!("{}-true", kind.name()), kind, tool);
                 }
                 loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let number = next.fetch_add(one_in(3), Ordering::Relaxed);
                     let Some(case) = cases.get(number) else { break };
                     if let Err(why) = suffer(&sandbox, &format!("{}/{number}", server.url()), case) {
                         wrong.lock().unwrap().push(why);

@@ -13,6 +13,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("sh examples/quickstart.sh", "tests of its own run it, in examples.rs"),
     ("cargo test", "would run this test"),
     ("cargo test --lib store::", "would build, or run the suite in itself"),
+    ("SUITE=all cargo test", "the same"),
     ("cargo test --test faults", "the same"),
     ("cargo bench", "takes minutes"),
     ("cargo bench -- memory", "the same"),

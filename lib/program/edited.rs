@@ -25,7 +25,14 @@ impl EditedText {
     /// if it was of the same text, and stays where it is if not.
     pub(super) fn of(root: &Root, id: &str, before: Vec<u8>) -> EditedText {
         let hash = hex(&Sha256::digest(&before)[..4]);
-        EditedText { path: dir(root).join(format!("{id}.{hash}.md")), before }
+        let path = dir(root).join(format!("{id}.{hash}.md"));
+        // An edit that was killed when it had filed its text has left it.
+        for other in left(root, id).unwrap_or_default().iter().filter(|other| **other != path) {
+            if file::read(other, CAP).is_ok_and(|left| left == before) {
+                let _ = file::remove(other);
+            }
+        }
+        EditedText { path, before }
     }
 
     /// Some of it was edited earlier and is not filed.
@@ -77,12 +84,18 @@ fn dir(root: &Root) -> PathBuf {
 
 /// Removes what is left of edits of these notes, and of changes of them.
 pub(super) fn forget(root: &Root, ids: &[EntryId]) -> Result<()> {
-    for entry in file::if_exists(fs_err::read_dir(dir(root)))?.into_iter().flatten() {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if ids.iter().any(|id| name.starts_with(id.as_str())) {
-            file::if_exists(file::remove(&path))?;
-        }
+    for id in ids {
+        left(root, id.as_str())?.iter().try_for_each(|path| file::if_exists(file::remove(path)).map(drop))?;
     }
     Ok(())
+}
+
+/// What is left of edits of `id`.
+fn left(root: &Root, id: &str) -> Result<Vec<PathBuf>> {
+    let entries = file::if_exists(fs_err::read_dir(dir(root)))?.into_iter().flatten();
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    Ok(paths
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(id)))
+        .collect())
 }

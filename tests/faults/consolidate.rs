@@ -5,6 +5,7 @@ use crate::support::Said;
 use crate::support::world::{World, words};
 use serde_json::{Value, json};
 use std::fs;
+use std::time::{Duration, SystemTime};
 
 const REPO: &str = "github.com/o/r";
 
@@ -58,6 +59,16 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         Scenario {
             name: "memory-consolidate: named entries, all of them",
             make: all_named,
+            sample: 20,
+            calls: Some((1, 1)),
+            ..CONSOLIDATE
+        },
+        Scenario { name: "memory-consolidate: a built-in memory", make: built_in, sample: 20, ..CONSOLIDATE },
+        Scenario {
+            name: "memory-import: a file",
+            make: imported,
+            // The next import, or the next run, drops the queue entry of a killed one.
+            differs: &[".agent-memory/batches/", "/inbox/"],
             sample: 20,
             calls: Some((1, 1)),
             ..CONSOLIDATE
@@ -240,6 +251,46 @@ fn all_named() -> World {
     let mut world = mixed(true, false);
     world.arguments = words(&["--quiet", "-"]);
     world.stdin = "q1\nq2\nq3\nq4\nq5\n".to_owned();
+    world
+}
+
+/// A reply whose source is what the prompt shows.
+const OF_WHAT_IS_SHOWN: &str = r#"source=$(printf %s "$prompt" | sed -n 's/^<<< session \([^ ]*\) .*/\1/p')
+sed "s/BATCH/$batch/; s/SOURCE/$source/" "$DIR/reply-1.json""#;
+
+fn of_what_is_shown(program: &'static str, arguments: &[&str]) -> World {
+    let world = World::with_llm(program, arguments, OF_WHAT_IS_SHOWN);
+    world.consolidate_config(json!({}), true);
+    world.sandbox.write(&world.root().join("topics/.keep"), "");
+    world.sandbox.in_a_repository();
+    let reply = json!({"batch": "BATCH", "skipped": [],
+        "entries": [entry("n1", "The server has port 4310", "The server has port 4310.", &["SOURCE"])]});
+    world.reply(1, &reply);
+    world
+}
+
+/// A file that Claude Code has written since the hooks are there.
+fn built_in() -> World {
+    let world = of_what_is_shown("memory-install-hooks", &["--harness", "claude-code"]);
+    let output = world.run(&world.arguments);
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    let project = fs::canonicalize(world.sandbox.work()).unwrap();
+    let slug = project.to_str().unwrap().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let kept = world.sandbox.home().join(".claude/projects").join(slug);
+    world.sandbox.write(&kept.join("s.jsonl"), format!("{}\n", json!({"type": "system", "cwd": project})));
+    let file = kept.join("memory/MEMORY.md");
+    world.sandbox.write(&file, "The server has port 4310.\n");
+    let hooks = world.sandbox.home().join(".local/state/agent-memory/hooks.json");
+    for (path, time) in [(hooks, 1_772_270_000), (file, 1_772_280_000)] {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(time);
+        fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+    World { program: "memory-consolidate", arguments: words(&["--quiet"]), ..world }
+}
+
+fn imported() -> World {
+    let world = of_what_is_shown("memory-import", &["--yes", "--quiet", "AGENTS.md"]);
+    world.sandbox.file("AGENTS.md", "# Rules\n\n- The server has port 4310.\n");
     world
 }
 

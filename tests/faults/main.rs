@@ -1,8 +1,8 @@
 //! Faults: every program that writes is killed once at each system call that changes something, and once refused by
 //! the disk there in each of four ways. Afterwards everything that all programs promise must hold (`invariants.rs`).
 //!
-//! Not part of a plain `cargo test`: `cargo test --locked --test faults`. The longest scenarios try one in so many
-//! faults, and say so; with `FAULTS_SAMPLE=N` every scenario tries one in N, 1 being all. With `FAULTS=TEXT` only what
+//! Not part of a plain `cargo test`: `cargo test --locked --test faults`. A usual run is a sample, with every program and
+//! every call by name; with `FAULTS_SAMPLE=N` every scenario tries one in N, 1 being all. With `FAULTS=TEXT` only what
 //! holds that text is run: `FAULTS="memory-read: a count signal=KILL"`, or less of it. With `FAULTS_KINDS=error=EINTR,…`
 //! these faults are tried instead of the usual ones, and with `FAULTS_THEN=error=ENOSPC` the run that recovers from a kill
 //! meets that, twice, instead of further kills.
@@ -31,6 +31,7 @@ mod late;
 mod notes;
 mod order;
 mod pairs;
+mod recall;
 mod reference;
 mod review;
 mod scenario;
@@ -52,6 +53,9 @@ fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("faults: {text}\n").as_bytes());
 }
 
+/// A usual run tries one in so many faults: six minutes with two processors.
+const USUAL: usize = 3;
+
 /// The long ones first, so that none is waited for in the end.
 fn scenarios() -> Vec<Scenario> {
     let parts = [
@@ -66,6 +70,7 @@ fn scenarios() -> Vec<Scenario> {
         hooks::scenarios(),
         capture::scenarios(),
         agents_md::scenarios(),
+        recall::scenarios(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -74,64 +79,49 @@ fn scenarios() -> Vec<Scenario> {
 fn whatever_fails_wherever_every_program_keeps_its_promises() {
     strace::assert_able();
     let step = std::env::var("FAULTS_SAMPLE").ok().map(|text| text.parse::<usize>().unwrap());
-    let step = |scenario: &Scenario| step.unwrap_or(scenario.sample);
+    let step = |scenario: &Scenario| step.unwrap_or(scenario.sample * USUAL);
     let only = std::env::var("FAULTS").unwrap_or_default();
-    let mut scenarios = scenarios();
-    let is_wanted = |scenario: &Scenario, fault: &str| format!("{} {fault}", scenario.name).contains(&only);
-    scenarios.retain(|scenario| scenario.faults().any(|fault| is_wanted(scenario, fault)));
-    // One world each for a scenario and a kind of fault.
-    let jobs: Vec<(usize, usize)> = scenarios
-        .iter()
-        .enumerate()
-        .flat_map(|(n, scenario)| scenario.faults().enumerate().map(move |(kind, fault)| (n, kind, fault)))
-        .filter(|(n, _, fault)| is_wanted(&scenarios[*n], fault))
-        .map(|(n, kind, _)| (n, kind))
+    let jobs: Vec<(Scenario, Vec<&str>)> = scenarios()
+        .into_iter()
+        .map(|scenario| {
+            let is_wanted = |fault: &&str| format!("{} {fault}", scenario.name).contains(&only);
+            let kinds = scenario.faults().filter(is_wanted).collect();
+            (scenario, kinds)
+        })
+        .filter(|(_, kinds): &(Scenario, Vec<&str>)| !kinds.is_empty())
         .collect();
     let next = AtomicUsize::new(0);
-    let tallies: Mutex<Vec<Vec<Tally>>> = Mutex::new(scenarios.iter().map(|_| Vec::new()).collect());
+    let tallies: Mutex<Vec<Tally>> = Mutex::default();
     let work = || {
-        while let Some((n, kind)) = jobs.get(next.fetch_add(1, Ordering::SeqCst)) {
-            let scenario = &scenarios[*n];
-            let tally = inject(scenario, *kind, step(scenario));
-            let mut tallies = tallies.lock().unwrap();
-            tallies[*n].push(tally);
-            if tallies[*n].len() == jobs.iter().filter(|(of, _)| of == n).count() {
-                report(scenario, &tallies[*n], step(scenario));
-            }
+        while let Some((scenario, kinds)) = jobs.get(next.fetch_add(1, Ordering::SeqCst)) {
+            let tally = inject(scenario, kinds, step(scenario));
+            report(scenario, &tally, step(scenario));
+            tallies.lock().unwrap().push(tally);
         }
     };
     let workers = std::thread::available_parallelism().map_or(2, usize::from) + 1;
     std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
     let tallies = tallies.into_inner().unwrap();
-    let sum = |of: fn(&Tally) -> usize| -> usize { tallies.iter().flatten().map(of).sum() };
-    let calls: usize = tallies.iter().map(|of_one| of_one[0].calls).sum();
+    let injected: usize = tallies.iter().map(|tally| tally.injected).sum();
+    let calls: usize = tallies.iter().map(|tally| tally.calls).sum();
     let programs: BTreeSet<&str> =
-        scenarios.iter().map(|scenario| scenario.name.split(':').next().unwrap()).collect();
-    let wrong: Vec<&str> =
-        tallies.iter().flatten().flat_map(|tally| &tally.wrong).map(String::as_str).collect();
+        jobs.iter().map(|(scenario, _)| scenario.name.split(':').next().unwrap()).collect();
+    let wrong: Vec<&str> = tallies.iter().flat_map(|tally| &tally.wrong).map(String::as_str).collect();
     let end =
         if wrong.is_empty() { "all survived".to_owned() } else { format!("{} not survived", wrong.len()) };
-    say(&format!(
-        "{} injected at {calls} calls of {} programs, {end}",
-        sum(|tally| tally.injected),
-        programs.len()
-    ));
+    say(&format!("{injected} injected at {calls} calls of {} programs, {end}", programs.len()));
     assert!(wrong.is_empty(), "{} faults were not survived:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-fn report(scenario: &Scenario, tallies: &[Tally], step: usize) {
-    let sum = |of: fn(&Tally) -> usize| -> usize { tallies.iter().map(of).sum() };
-    let (planned, injected) = (sum(|tally| tally.planned), sum(|tally| tally.injected));
+fn report(scenario: &Scenario, tally: &Tally, step: usize) {
+    let Tally { calls, planned, injected, .. } = *tally;
     let sampled = if step > 1 { format!(", sampled 1 in {step}") } else { String::new() };
-    let wrong = match sum(|tally| tally.wrong.len()) {
+    let wrong = match tally.wrong.len() {
         0 => String::new(),
         wrong => format!(", {wrong} NOT SURVIVED"),
     };
-    let seconds: f64 = tallies.iter().map(|tally| tally.time.as_secs_f64()).sum();
-    say(&format!(
-        "{}: {injected} injected at {} calls{sampled}{wrong}, {seconds:.1} s",
-        scenario.name, tallies[0].calls
-    ));
+    let seconds = tally.time.as_secs_f64();
+    say(&format!("{}: {injected} injected at {calls} calls{sampled}{wrong}, {seconds:.1} s", scenario.name));
     assert!(
         injected * 10 >= planned * 9 && injected > 0,
         "{}: only {injected} of {planned} faults took place",

@@ -30,6 +30,13 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
             differs: &["agent-memory/removed"],
             ..Scenario::PLAIN
         },
+        Scenario { name: "memory-edit: a text", make: edited, ..Scenario::PLAIN },
+        Scenario { name: "memory-status: a store", make: || one("memory-status", &[]), ..Scenario::PLAIN },
+        Scenario {
+            name: "memory-page: a file",
+            make: || one("memory-page", &["-o", "page.html", "--force"]),
+            ..Scenario::PLAIN
+        },
     ]
 }
 
@@ -57,4 +64,11 @@ pub(crate) fn in_store(store: Store, program: &'static str, arguments: &[&str]) 
 
 pub(crate) fn with_history() -> World {
     filled(Store::with_history(), "memory-update", &["AAAAAA", "--title", "New"])
+}
+
+/// By an editor that changes a word of it.
+fn edited() -> World {
+    let mut world = one("memory-edit", &["AAAAAA"]);
+    world.variables.push(("VISUAL".to_owned(), "sed -i s/Body/Text/".into()));
+    world
 }

@@ -4,6 +4,7 @@ use crate::invariants::Trial;
 use crate::reference::Reference;
 use crate::strace::Point;
 use crate::support::world::World;
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ pub(crate) struct Scenario {
     pub(crate) terminated: bool,
     /// Does the next run end what a killed one began? Then it is killed too, twice in a row.
     pub(crate) recovers: bool,
-    /// One in so many faults in a usual run.
+    /// One in so many of what other scenarios try.
     pub(crate) sample: usize,
     /// Does its output come before its work is done?
     pub(crate) prints_first: bool,
@@ -79,7 +80,7 @@ impl Scenario {
     }
 }
 
-/// What came of a scenario with one kind of fault, or with all.
+/// What came of a scenario.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) calls: usize,
@@ -89,10 +90,9 @@ pub(crate) struct Tally {
     pub(crate) wrong: Vec<String>,
 }
 
-/// Disturbs the run at one in `step` of its calls by the kind of fault that has this number, and looks at each.
-pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
+/// Disturbs the run by one in `step` of these kinds of faults at each of its calls, and looks at each.
+pub(crate) fn inject(scenario: &Scenario, kinds: &[&str], step: usize) -> Tally {
     let began = Instant::now();
-    let fault = scenario.faults().nth(kind).unwrap();
     let world = (scenario.make)();
     world.keep_as_template();
     world.begin();
@@ -100,8 +100,7 @@ pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
     let points = world.points(scenario.threads, from.unwrap_or_default(), from.is_some());
     let reference = Reference::of(scenario, &world);
     let mut tally = Tally { calls: points.len(), ..Tally::default() };
-    // Each kind begins elsewhere, so that a sample is not always of the same calls.
-    for (name, k) in points.iter().skip(kind % step).step_by(step) {
+    for ((name, k), fault) in sample(&points, kinds, step) {
         let fault = format!("{name}:{fault}:when={k}");
         tally.planned += 1;
         world.begin();
@@ -117,8 +116,8 @@ pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
             tally.wrong.push(format!("{} {fault}: {why}", scenario.name));
         }
     }
-    if scenario.recovers && fault == KILLED {
-        let starts = (kind % step..points.len()).step_by(step * RECOVERIES);
+    if scenario.recovers && kinds.contains(&KILLED) {
+        let starts = (0..points.len()).step_by(step * RECOVERIES);
         tally.wrong.extend(starts.filter_map(|first| {
             let why = killed_while_recovering(scenario, &world, &reference, &points, first).err()?;
             Some(format!("{} killed at {:?} and while it recovers: {why}", scenario.name, points[first]))
@@ -126,6 +125,19 @@ pub(crate) fn inject(scenario: &Scenario, kind: usize, step: usize) -> Tally {
     }
     tally.time = began.elapsed();
     tally
+}
+
+/// Every system call by name is in a sample, and every kind of fault has its turn.
+fn sample<'a>(points: &'a [Point], kinds: &[&'a str], step: usize) -> Vec<(&'a Point, &'a str)> {
+    // With a multiple, each call would meet one kind alone.
+    let step = if step > 1 && step.is_multiple_of(kinds.len()) { step + 1 } else { step };
+    let names: BTreeSet<&str> = points.iter().map(|(name, _)| name.as_str()).collect();
+    let of = |name: &str| {
+        let points = points.iter().filter(|(of, _)| of == name).collect::<Vec<_>>();
+        points.into_iter().flat_map(|point| kinds.iter().map(move |kind| (point, *kind))).collect::<Vec<_>>()
+    };
+    let some = |(n, name): (usize, &str)| of(name).into_iter().skip(n % step.min(kinds.len())).step_by(step);
+    names.into_iter().enumerate().flat_map(some).collect()
 }
 
 /// The run is killed at this call, then the run that recovers, and the one after it.

@@ -37,8 +37,8 @@
 //! | `do(*operations, **more)` | prints the reply; `more` adds fields to it or replaces them |
 //! | `ops(*operations, **more)` | the same text, not printed |
 
-use crate::support::Sandbox;
 use crate::support::store::names;
+use crate::support::{Sandbox, tools};
 use assert_cmd::Command;
 use serde_json::{Value, json};
 use std::fs;
@@ -106,8 +106,10 @@ pub(crate) fn without_earlier(prompt: &str) -> String {
 pub(crate) fn python() -> &'static str {
     static FOUND: OnceLock<String> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let said =
-            std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+        let mut command = std::process::Command::new("python3");
+        // The one of the system comes first: it starts in three quarters of the time of a developer's.
+        let path = [tools(), std::env::var("PATH").unwrap_or_default()].join(":");
+        let said = command.env("PATH", path).args(["-c", "import sys; print(sys.executable)"]).output();
         String::from_utf8(said.unwrap().stdout).unwrap().trim().to_owned()
     })
 }

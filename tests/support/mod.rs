@@ -44,6 +44,23 @@ pub(crate) fn tools() -> String {
     }
 }
 
+/// A shell's background job ignores SIGINT, and what it starts inherits that: a test that sends one would wait in vain.
+/// A handler is not inherited. Ours does what the system does by default.
+fn heed_signals() {
+    use signal_hook::{consts, flag::register_conditional_default};
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        for signal in [consts::SIGHUP, consts::SIGINT, consts::SIGQUIT] {
+            register_conditional_default(signal, std::sync::Arc::new(true.into())).unwrap();
+        }
+    });
+}
+
+/// The step through a long table of cases, of which a usual run takes one in so many: 1 with `SUITE=all`, as in `.ci/run`.
+pub(crate) fn one_in(usual: usize) -> usize {
+    if std::env::var("SUITE").as_deref() == Ok("all") { 1 } else { usual }
+}
+
 /// The path of a program that cargo has built.
 pub(crate) fn binary(program: &str) -> PathBuf {
     assert_cmd::cargo::cargo_bin(program)
@@ -51,6 +68,7 @@ pub(crate) fn binary(program: &str) -> PathBuf {
 
 impl Sandbox {
     pub(crate) fn new() -> Sandbox {
+        heed_signals();
         let sandbox = Sandbox { dir: tempfile::tempdir().unwrap() };
         fs::create_dir_all(sandbox.home()).unwrap();
         fs::create_dir_all(sandbox.work()).unwrap();

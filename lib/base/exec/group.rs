@@ -1,6 +1,5 @@
 //! Process groups: a command and everything it starts, ended together.
 
-use crate::base::deadline::Deadline;
 use crate::base::sync::lock;
 use crate::base::sync::spawn;
 use std::collections::BTreeMap;
@@ -10,7 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-/// The time between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL, in looks at whether the group has ended. Looks and not a deadline: on a busy
+/// machine each takes longer, for us as for one of our own programs that ends its commands meanwhile.
+const LOOKS: u32 = 75;
+const LOOK: Duration = Duration::from_millis(2);
 pub(super) const GRACE: Duration = Duration::from_millis(150);
 
 /// The groups that run now. No new one starts while the lock is held.
@@ -35,9 +37,10 @@ pub(super) fn end_all(is_printing: impl Fn() -> bool) {
     for group in groups.values() {
         group.signal(rustix::process::Signal::TERM);
     }
-    let grace = Deadline::after(groups.values().map(|group| group.grace).max().unwrap_or_default());
-    while (groups.values().any(ProcessGroup::is_alive) || is_printing()) && !grace.passed() {
-        std::thread::sleep(Duration::from_millis(5));
+    let mut looks = groups.values().map(|group| group.looks).max().unwrap_or_default();
+    while (groups.values().any(ProcessGroup::is_alive) || is_printing()) && looks > 0 {
+        std::thread::sleep(LOOK);
+        looks -= 1;
     }
     for group in groups.values() {
         group.signal(rustix::process::Signal::KILL);
@@ -56,13 +59,13 @@ pub(super) fn have_all_ended() -> bool {
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessGroup {
     id: u32,
-    grace: Duration,
+    looks: u32,
 }
 
 impl ProcessGroup {
     /// Runs `start`, whose child leads its own group (see [`lead`]), and registers the group. `level` is the number
     /// of our commands above this process: an inner one must end its group before the outer one ends it, so each
-    /// level has two thirds of the grace period of the one above.
+    /// level has two thirds of the looks of the one above.
     ///
     /// The reader ends when the child has exited. It is not reaped then, so that the id stays ours until the whole
     /// group is gone.
@@ -75,8 +78,8 @@ impl ProcessGroup {
         let mut groups = groups();
         let (exit, running) = io::pipe()?;
         let mut child = start()?;
-        let grace = (0..level).fold(GRACE, |grace, _| grace * 2 / 3);
-        let group = ProcessGroup { id: child.id(), grace };
+        let looks = (0..level).fold(LOOKS, |looks, _| looks * 2 / 3);
+        let group = ProcessGroup { id: child.id(), looks };
         groups.insert(group.id, group);
         drop(groups);
         if let Err(e) = group.watch_exit(running) {
@@ -107,20 +110,22 @@ impl ProcessGroup {
 
     fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
         self.signal(rustix::process::Signal::TERM);
-        let grace = Deadline::after(self.grace);
+        let mut looks = self.looks;
         let mut status = child.try_wait().ok().flatten();
         while status.is_none() || self.is_alive() {
-            if grace.passed() {
+            if looks == 0 {
                 self.signal(rustix::process::Signal::KILL);
                 break;
             }
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::sleep(LOOK);
+            looks -= 1;
             status = status.or_else(|| child.try_wait().ok().flatten());
         }
         // A process in an uninterruptible system call outlives even SIGKILL; we do not wait for it.
-        let killed = Deadline::after(GRACE / 3);
-        while status.is_none() && !killed.passed() {
-            std::thread::sleep(Duration::from_millis(2));
+        let mut looks = LOOKS / 3;
+        while status.is_none() && looks > 0 {
+            std::thread::sleep(LOOK);
+            looks -= 1;
             status = child.try_wait().ok().flatten();
         }
         status

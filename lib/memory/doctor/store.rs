@@ -109,6 +109,7 @@ fn directories(root: &Root) -> Vec<(PathBuf, &'static str)> {
         (root.state(), ".json"),
         (root.state(), ".jsonl"),
         (root.state(), ".cache"),
+        (root.state().join("edits"), ".md"),
     ];
     for batches in [Batches::of_queue(root), Batches::of_defrag(root)] {
         dirs.extend(batches.all().unwrap_or_default().into_iter().map(|batch| (batch.dir, "")));
