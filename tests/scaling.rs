@@ -130,6 +130,7 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
         ("memory-capture", &["--harness", "claude-code"], &hook),
         ("memory-update", &[&first, "--pin"], &none),
         ("memory-edit", &[&first], &none),
+        ("memory-share", &[&first], &none),
         ("memory-review", &[], &none),
         ("memory-review", &["--accept", "-"], &ids),
         ("memory-remove", &[&first], &none),

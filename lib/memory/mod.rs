@@ -25,6 +25,7 @@ pub mod review;
 pub mod search;
 pub mod section;
 pub mod service;
+pub mod shared;
 pub mod status;
 pub mod sync;
 pub mod waiting;

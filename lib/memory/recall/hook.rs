@@ -21,6 +21,7 @@ use crate::memory::recall::subjects::about;
 use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
+use crate::memory::shared::{SharedNotes, shown};
 use crate::store::health::Health;
 use crate::store::index::NoteView;
 use crate::store::persistence::{Note, Place};
@@ -161,6 +162,8 @@ struct Hook<'a> {
     top: Option<PathBuf>,
     repo: Option<String>,
     index: Index<Topics>,
+    /// The notes that the repository has among its files.
+    shared: OnceCell<Index<SharedNotes>>,
     /// What the program's own memory says at the start of a session.
     remembered: OnceCell<Remembered>,
 }
@@ -170,7 +173,17 @@ impl<'a> Hook<'a> {
         let place = repository::place_of(&cwd).map(|place| (place.name, place.top));
         let (repo, top) = place.unzip();
         let index = Index::of(Topics::at(at.root));
-        Hook { spec, name, at, cwd, top, repo, index, remembered: OnceCell::new() }
+        Hook { spec, name, at, cwd, top, repo, index, shared: OnceCell::new(), remembered: OnceCell::new() }
+    }
+
+    fn shared(&self) -> &Index<SharedNotes> {
+        self.shared.get_or_init(|| Index::of(SharedNotes::around(&self.cwd, self.at.config)))
+    }
+
+    /// One of the person's, or one that may be shown and that the person does not have.
+    fn is_shown(&self, note: &Note) -> bool {
+        !note.entry.meta().is_shared()
+            || shown(vec![note.clone()], self.index.store()).is_ok_and(|shown| !shown.is_empty())
     }
 
     fn is_remembered(&self, text: &str) -> bool {
@@ -230,14 +243,16 @@ impl<'a> Hook<'a> {
         let top = self.top.as_ref().unwrap_or(&self.cwd);
         let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
-        let notes = about(self.at.root, &act)?.into_iter();
+        let shared = self.shared().store().notes.iter().cloned();
+        let notes = about(self.at.root, &act)?.into_iter().chain(shared);
         let is_new = |note: &Note| {
             let meta = note.entry.meta();
             !session.notes.contains_key(&meta.id) && is_here(meta, self.repo.as_deref(), self.at.today)
         };
         let weighed = notes.filter(is_new).filter_map(|note| {
             let (meta, fit) = (note.entry.meta(), Subject::of(&note.entry).fit(&act)?);
-            Some(((fit, note.entry.kept().is_some(), meta.updated_at), note))
+            let weight = (!meta.is_shared(), fit, note.entry.kept().is_some(), meta.updated_at);
+            self.is_shown(&note).then_some((weight, note))
         });
         let Some((_, note)) = weighed.max_by(|one, other| one.0.cmp(&other.0)) else {
             return Ok(String::new());
@@ -260,6 +275,7 @@ impl<'a> Hook<'a> {
         }
         let audiences = self.repo.clone().map(Some).into_iter().chain([None]).collect();
         let mut pool = Pool::read(&self.index, audiences, self.at.today)?;
+        pool.share(shown(self.shared().store().notes.clone(), self.index.store())?);
         if self.at.config.recall.before_acts && self.spec.hears_acts() {
             pool.list_those_with_paths(ACT_BYTES as u64);
         }
@@ -301,7 +317,8 @@ impl<'a> Hook<'a> {
         let sections: Vec<&str> = sections.inspect(|section| had.add(section)).collect();
         if !sections.is_empty() {
             let notes = self.index.notes(had.whole.iter().chain(&had.listed))?;
-            had.confirm(notes.into_iter().filter_map(|(_, note)| note), &sections);
+            let shared = self.shared().store().notes.iter().cloned();
+            had.confirm(notes.into_iter().filter_map(|(_, note)| note).chain(shared), &sections);
         }
         Ok(had)
     }
@@ -314,6 +331,7 @@ impl<'a> Hook<'a> {
         let frame = fenced(CHANGES)?.len() + 2;
         let mut shown = Shown::new(self.index.store(), room - frame)?;
         for (id, note) in self.index.notes(session.notes.keys().chain(session.listed.keys()))? {
+            let note = note.or_else(|| self.shared().store().fit(&id));
             let is_expired = |note: &Note| note.entry.meta().is_expired(self.at.today);
             let holds = |note: &&Note| note.place == Place::Topics && !is_expired(note);
             let name = note.as_ref().map_or(id.to_string(), note::named);
@@ -354,13 +372,18 @@ impl<'a> Hook<'a> {
         let is_remembered = |found: &&Found| found.view.note().is_some_and(|note| self.has_text_of(note));
         let is_new = |found: &&Found| !session.notes.contains_key(&found.view.meta.id);
         let new = clear(&findings.found).filter(is_new).filter(|found| !is_remembered(found));
-        let clear: Vec<_> = new.take(NOTES).collect();
+        let mut clearly: Vec<_> = new.take(NOTES).collect();
+        // Below the person's own.
+        let shared = matching(self.shared(), &query, self.repo.as_deref(), self.at.today, most)?;
+        let is_shown = |found: &&Found| found.view.note().is_some_and(|note| self.is_shown(note));
+        let more = NOTES - clearly.len();
+        clearly.extend(clear(&shared.found).filter(is_new).filter(is_shown).take(more));
         let frame = fenced(INTRODUCTION)?.len() + 2;
-        if clear.is_empty() || room < frame {
+        if clearly.is_empty() || room < frame {
             return Ok(String::new());
         }
         let mut shown = Shown::new(self.index.store(), room - frame)?;
-        for found in clear {
+        for found in clearly {
             if let Some(note) = found.view.note() {
                 shown.add("", note, found.line.as_deref());
             }
