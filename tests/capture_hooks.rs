@@ -265,7 +265,10 @@ fn a_session_that_gemini_cli_removes_before_it_is_read_is_learned_all_the_same()
     sandbox.librarian(NOTE_EACH);
     let home = sandbox.home();
     let session = home.join(".gemini/tmp/p/chats/session-2026-02-13T14-00-11111111.jsonl");
-    let said = |n: u32, text: &str| json!({"id": format!("{n}"), "timestamp": "2026-02-13T14:00:00Z", "type": "user", "content": text}).to_string();
+    let said = |n: u32, text: &str| {
+        json!({"id": format!("{n}"), "timestamp": "2026-02-13T14:00:00Z", "type": "user", "content": text})
+            .to_string()
+    };
     let header = json!({"sessionId": "11111111-1", "projectHash": "x", "startTime": "2026-02-13T14:00:00Z", "kind": "main"});
     sandbox.write(&session, format!("{header}\n{}\n", said(1, "The server listens on 4310.")));
     sandbox.write(

@@ -360,7 +360,12 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
         let mut terminal = Terminal::open();
         terminal.keyboard.write_all(typed.as_bytes()).unwrap();
         let mut import = sandbox.std_command("memory-import");
-        import.arg("AGENTS.md").env("AXE_NOW", now()).stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
+        import
+            .arg("AGENTS.md")
+            .env("AXE_NOW", now())
+            .stdin(terminal.stdio())
+            .stdout(terminal.stdio())
+            .stderr(terminal.stdio());
         let status = import.status().unwrap();
         drop(import);
         let shown = terminal.all();
@@ -372,7 +377,11 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
     assert!(topics(&sandbox).is_empty() && sandbox.queued().is_empty());
     let shown = typed("y\n");
     assert!(shown.contains("1 kb entries written"), "{shown}");
-    assert_eq!(sandbox.prompts().len(), calls, "what was shown is not paid for twice, nor later than the dry run");
+    assert_eq!(
+        sandbox.prompts().len(),
+        calls,
+        "what was shown is not paid for twice, nor later than the dry run"
+    );
     let notes = topics(&sandbox);
     assert_eq!(notes.len(), 1);
     assert!(notes[0].contains("repo: github.com/o/r") && notes[0].contains("port 4310"), "{}", notes[0]);

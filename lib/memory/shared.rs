@@ -52,21 +52,20 @@ impl SharedNotes {
     pub fn of(here: &Repository) -> SharedNotes {
         let dir = here.top.join(DIR);
         let mut shared = SharedNotes { dir: dir.clone(), ..SharedNotes::default() };
-        let files = match reach::within(&here.top, files) {
-            Ok(Ok(files)) => files,
-            Ok(Err(why)) => {
-                shared.broken.push(Broken { path: dir, why });
-                return shared;
-            }
-            Err(error) => {
-                shared.broken.push(Broken { path: dir, why: error.to_string() });
-                return shared;
-            }
-        };
+        let files = reach::within(&here.top, files).unwrap_or_else(|error| Err(error.to_string()));
+        let files = files.unwrap_or_else(|why| {
+            shared.broken.push(Broken { path: dir.clone(), why });
+            Vec::new()
+        });
         let mut by_id: BTreeMap<EntryId, Vec<Note>> = BTreeMap::new();
         for (name, read) in files {
             let path = dir.join(name);
+            let named = path.file_name().and_then(|name| EntryId::at_end_of(name.to_str()?));
             match read.and_then(|bytes| tamed(bytes, &here.name).map_err(|error| error.line())) {
+                Ok(entry) if named.as_ref() != Some(&entry.meta().id) => {
+                    let why = format!("its id is {}, and its name has another", entry.meta().id);
+                    shared.broken.push(Broken { path, why });
+                }
                 Ok(entry) => {
                     let id = entry.meta().id.clone();
                     by_id.entry(id).or_default().push(Note { place: Place::Topics, path, entry });
@@ -79,7 +78,8 @@ impl SharedNotes {
                 shared.notes.append(&mut notes);
             }
             // Nothing in a file shows which one is the note.
-            let twin = |note: Note| Broken { path: note.path, why: format!("another file has the id {id}, too") };
+            let twin =
+                |note: Note| Broken { path: note.path, why: format!("another file has the id {id}, too") };
             shared.broken.extend(notes.into_iter().map(twin));
         }
         shared.notes.sort_by(|a, b| a.path.cmp(&b.path));
@@ -95,7 +95,9 @@ impl SharedNotes {
     /// The links to notes that are not among them.
     pub fn dead_links(&self) -> impl Iterator<Item = (&Note, EntryId)> {
         let is_there = |id: &EntryId| self.notes.iter().any(|note| note.entry.meta().id == *id);
-        let dead = move |note: &Note| links(&String::from_utf8_lossy(note.entry.body())).into_iter().filter(move |id| !is_there(id));
+        let dead = move |note: &Note| {
+            links(&String::from_utf8_lossy(note.entry.body())).into_iter().filter(move |id| !is_there(id))
+        };
         self.notes.iter().flat_map(move |note| dead(note).map(move |id| (note, id)))
     }
 
@@ -144,10 +146,8 @@ fn files(top: &Path) -> Result<Vec<Read>, String> {
     }
     let entries = fs_err::read_dir(&dir).map_err(|error| error.to_string())?;
     let names = entries.take(NAMES).filter_map(|entry| Some(entry.ok()?.file_name()));
-    let is_note = |name: &OsString| {
-        let bytes = name.as_encoded_bytes();
-        bytes.ends_with(b".md") && !bytes.starts_with(b".")
-    };
+    // Others, such as a README.md, are none.
+    let is_note = |name: &OsString| name.to_str().and_then(EntryId::at_end_of).is_some();
     let mut names: Vec<OsString> = names.filter(is_note).collect();
     names.sort();
     let beyond = names.split_off(names.len().min(MOST));
@@ -231,11 +231,12 @@ fn own_path<'a>(text: &'a str, dirs: &[&Path]) -> Option<&'a str> {
         let (before, path) = word.find('/').map_or(("", ""), |at| word.split_at(at));
         let path = format!("/{}", path.trim_start_matches('/'));
         let is_whole = !before.ends_with(|c: char| c.is_alphanumeric() || "._-".contains(c));
-        let is_home = ["/home/", "/Users/"].iter().any(|home| path.len() > home.len() && path.starts_with(home));
+        let is_home =
+            ["/home/", "/Users/"].iter().any(|home| path.len() > home.len() && path.starts_with(home));
         let is_in = |dir: &&Path| dir.components().count() > 1 && Path::new(&path).starts_with(dir);
         is_whole && (before.ends_with('~') || is_home || dirs.iter().any(is_in))
     };
-    text.split(is_end).find(is_own)
+    text.split(is_end).map(|word| word.trim_end_matches(['.', ':', '!', '?'])).find(is_own)
 }
 
 /// Writes notes as files of this checkout, and returns their paths. Nothing is written if one of them cannot be shared.
@@ -272,7 +273,9 @@ pub fn share(notes: &[Note], here: &Repository, home: &Path, redactor: &Redactor
 pub fn unshare(ids: &[EntryId], here: &Repository) -> Result<Vec<PathBuf>> {
     let there = with_ids(here)?;
     if let Some(id) = ids.iter().find(|id| there.iter().all(|(_, its)| its != *id)) {
-        return Err(Error::not_found(format!("no file in {DIR} is the note {id}")).hint("see them with: memory-list"));
+        return Err(
+            Error::not_found(format!("no file in {DIR} is the note {id}")).hint("see them with: memory-list")
+        );
     }
     let files: Vec<PathBuf> =
         there.into_iter().filter(|(_, id)| ids.contains(id)).map(|(path, _)| path).collect();
@@ -320,5 +323,30 @@ impl Persistence for SharedNotes {
     fn scan<T: Send>(&self, places: &[Place], each: impl Fn(Note) -> T + Sync) -> Result<Scan<T>> {
         let notes = self.notes.iter().filter(|note| places.contains(&note.place));
         Ok(Scan { found: notes.cloned().map(each).collect(), broken: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_this_machine_are_told_from_those_of_the_repository() {
+        let dirs = [Path::new("/srv/me"), Path::new("/srv/r")];
+        for (text, path) in [
+            ("in /home/ada/x", Some("/home/ada/x")),
+            ("`PATH=/Users/ada/bin`", Some("PATH=/Users/ada/bin")),
+            ("file:///home/ada/x, too", Some("file:///home/ada/x")),
+            (r"C:\Users\ada\x", Some(r"C:\Users\ada\x")),
+            ("see ~/.config/x.", Some("~/.config/x")),
+            ("/srv/r/src/x.rs", Some("/srv/r/src/x.rs")),
+            ("/srv/me", Some("/srv/me")),
+            ("src/home/page.rs and ./home/x", None),
+            ("https://h.example/home/x", None),
+            ("/etc/hosts, /home, /users/7 and a/b", None),
+            ("/srv/red", None),
+        ] {
+            assert_eq!(own_path(text, &dirs), path, "{text}");
+        }
     }
 }

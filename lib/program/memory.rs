@@ -6,8 +6,8 @@ use crate::program::family::{Family, OWN, color};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_edit, memory_import, memory_install_cron, memory_install_hooks, memory_list,
-    memory_mcp, memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_share, memory_status,
-    memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update, values,
+    memory_mcp, memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_share,
+    memory_status, memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update, values,
 };
 
 const ABOUT: About = About {

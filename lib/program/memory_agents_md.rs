@@ -5,9 +5,9 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::config::memory::Target;
+use crate::memory::redact::Redactor;
 use crate::memory::section::projects::agents_md;
 use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing, Which};
-use crate::memory::redact::Redactor;
 use crate::memory::shared::{SharedNotes, fault};
 use crate::program::notes::{CONFIG, Store, checkout_here, ids_on_stdin, named_repo, place_here};
 use crate::program::person::{self, only_a_person};
@@ -31,7 +31,7 @@ pub(super) const ABOUT: About = About {
         path("target", "FILE", "this file, not the configured ones; repeatable"),
         flag("project", "AGENTS.md of the current repository, with its notes"),
         value("repo", "R", "the notes of repository R (. is the current one)").from("repositories"),
-        flag("shared", "AGENTS.md of the current repository, from the notes among its files alone"),
+        flag("shared", "the same, of the notes in its .agents/memory alone"),
         flag("stdout", "print the section, write no file"),
         flag("check", "write nothing; exit 1 if a file is stale"),
         flag("json", "one JSON object a file"),

@@ -33,20 +33,16 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
-    let ids = match ids(args, &store, cx) {
-        // A title of one that the repository has among its files.
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let shared = store.shared(cx)?;
-            let named = |word: &&str| store.service.named(word).or_else(|_| shared.named(word));
-            args.words().iter().map(named).collect::<Result<_>>().map_err(|_| error)?
-        }
-        ids => ids?,
-    };
+    let ids = ids(args, &store, cx)?;
     let is_counted = !args.has("no-count");
     let mut is_first = true;
     let mut shown = String::new();
     let read = cx.each(&ids, |id, cx| {
-        let note = if is_counted { read(&store, id, cx)? } else { or_shared(store.service.look(id), &store, id, cx)? };
+        let note = if is_counted {
+            read(&store, id, cx)?
+        } else {
+            or_shared(store.service.look(id), &store, id, cx)?
+        };
         if cx.json {
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             return cx.stdout.json(&Listed { body: Some(body), ..Listed::of(note.entry.meta(), &note.path) });

@@ -37,12 +37,12 @@ pub fn main() -> ExitCode {
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     only_a_person(person::SHARE, cx)?;
+    let store = Store::open(args, cx)?;
     let here = checkout_here(&cx.env)?;
     let paths = if args.has("undo") {
         let ids = args.words().into_iter().map(parse_id).collect::<Result<Vec<_>>>()?;
         shared::unshare(&ids, &here)?
     } else {
-        let store = Store::open(args, cx)?;
         let notes =
             args.words().into_iter().map(|word| note(word, &store, &here)).collect::<Result<Vec<_>>>()?;
         let home = cx.env.home().unwrap_or_else(|| Path::new("/"));

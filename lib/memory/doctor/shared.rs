@@ -1,8 +1,8 @@
 //! The notes that a repository has among its files: what its authors should mend.
 
 use crate::base::repository::Repository;
-use crate::base::{file, reach};
 use crate::base::text::{folded, strays};
+use crate::base::{file, reach};
 use crate::memory::doctor::finding::{Check, Diagnosis, Finding};
 use crate::memory::doctor::notes::LINES;
 use crate::memory::redact::Redactor;
@@ -38,7 +38,8 @@ pub(super) fn check(here: &Repository, redactor: &Redactor, today: Date) -> (Vec
             found.warning(Check::Expired, path, what, "git rm it, or give it another day");
         }
         // The note is without them: it is what is shown.
-        let bytes = reach::within(path, |path| file::read(path, CAP)).ok().and_then(Result::ok).unwrap_or_default();
+        let bytes =
+            reach::within(path, |path| file::read(path, CAP)).ok().and_then(Result::ok).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         if let Some((_, c)) = strays(&text).next() {
             let what = format!("has a character that nobody sees: U+{:04X}", u32::from(c));

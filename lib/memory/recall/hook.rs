@@ -268,14 +268,15 @@ impl<'a> Hook<'a> {
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
     /// session has not had. Empty if that is no note.
     fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-        let mut had = self.had()?;
+        let shared = shown(self.shared().store().notes.clone(), self.index.store())?;
+        let mut had = self.had(&shared)?;
         if is_more {
             had.whole.extend(session.notes.keys().cloned());
             had.listed.extend(session.listed.keys().cloned());
         }
         let audiences = self.repo.clone().map(Some).into_iter().chain([None]).collect();
         let mut pool = Pool::read(&self.index, audiences, self.at.today)?;
-        pool.share(shown(self.shared().store().notes.clone(), self.index.store())?);
+        pool.share(shared);
         if self.at.config.recall.before_acts && self.spec.hears_acts() {
             pool.list_those_with_paths(ACT_BYTES as u64);
         }
@@ -308,7 +309,7 @@ impl<'a> Hook<'a> {
 
     /// The notes that stand in the files that the program reads by itself. Only with the text that they have now: then it does
     /// not matter who wrote the file.
-    fn had(&self) -> Result<Had> {
+    fn had(&self, shared: &[Note]) -> Result<Had> {
         let mut had = Had::default();
         let home = self.spec.home.dir(self.at.env);
         let texts = self.spec.reads.texts(home.as_deref(), self.at.env, &self.cwd);
@@ -317,8 +318,8 @@ impl<'a> Hook<'a> {
         let sections: Vec<&str> = sections.inspect(|section| had.add(section)).collect();
         if !sections.is_empty() {
             let notes = self.index.notes(had.whole.iter().chain(&had.listed))?;
-            let shared = self.shared().store().notes.iter().cloned();
-            had.confirm(notes.into_iter().filter_map(|(_, note)| note).chain(shared), &sections);
+            let notes = notes.into_iter().filter_map(|(_, note)| note);
+            had.confirm(notes.chain(shared.iter().cloned()), &sections);
         }
         Ok(had)
     }

@@ -87,7 +87,11 @@ pub struct Section {
 
 impl Section {
     pub fn counts(&self) -> NoteCounts {
-        NoteCounts { hot: self.own.len() + self.found.len(), warm: self.lines.len() + self.shared.len(), cold: self.cold }
+        NoteCounts {
+            hot: self.own.len() + self.found.len(),
+            warm: self.lines.len() + self.shared.len(),
+            cold: self.cold,
+        }
     }
 
     /// The notes that it has whole.
@@ -211,7 +215,16 @@ impl Pool {
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         let uses = root.and_then(|root| Uses::load(root).ok()).unwrap_or_default();
         let with_changes = concerned(&waiting);
-        Pool { audiences, today, waiting, with_changes, uses, candidates: Vec::new(), broken: Vec::new(), shared: Vec::new() }
+        Pool {
+            audiences,
+            today,
+            waiting,
+            with_changes,
+            uses,
+            candidates: Vec::new(),
+            broken: Vec::new(),
+            shared: Vec::new(),
+        }
     }
 
     /// With all notes of a store.

@@ -32,7 +32,9 @@ pub struct Had {
 impl Pool {
     /// Adds the notes that the repository has among its files. They come last, and none of them whole.
     pub fn share(&mut self, notes: Vec<Note>) {
-        self.shared.extend(notes.into_iter().filter(|note| !note.entry.meta().is_expired(self.today)).map(NoteView::of));
+        self.shared.extend(
+            notes.into_iter().filter(|note| !note.entry.meta().is_expired(self.today)).map(NoteView::of),
+        );
         self.shared.sort_by_key(|view| (Reverse(view.meta.updated_at), view.meta.id.clone()));
     }
 
@@ -95,13 +97,12 @@ impl Pool {
             all.crowded_out.extend(section.crowded_out);
         }
         let mut left = left.unwrap_or(SHARED).min(SHARED).saturating_sub(SHARED_FRAME);
-        for view in &self.shared {
-            let id = &view.meta.id;
+        let is_new = |id: &EntryId| !had.whole.contains(id) && !had.listed.contains(id);
+        for view in self.shared.iter().filter(|view| is_new(&view.meta.id)) {
             let line = note::line(view, false);
-            if had.whole.contains(id) || had.listed.contains(id) {
-            } else if line.len() < left {
+            if line.len() < left {
                 left -= line.len() + 1;
-                all.shared.push((id.clone(), line));
+                all.shared.push((view.meta.id.clone(), line));
             } else {
                 all.cold += 1;
                 all.beyond += 1;

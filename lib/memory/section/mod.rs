@@ -277,7 +277,12 @@ impl<P: Persistence + Sync> NoteService<P> {
 
 /// Refreshes AGENTS.md at the top of a checkout from the notes among its files alone, or looks what that would do. What it gets
 /// depends on nothing else, so that everybody who runs it gets the same.
-pub fn refresh_shared(here: &Repository, shared: SharedNotes, today: Date, is_to_write: bool) -> Result<Outcome> {
+pub fn refresh_shared(
+    here: &Repository,
+    shared: SharedNotes,
+    today: Date,
+    is_to_write: bool,
+) -> Result<Outcome> {
     let path = projects::agents_md(&here.top)?;
     let pool = Pool::read(&Index::of(shared), vec![Some(here.name.clone())], today)?;
     let mut section = Section { is_for_all: true, ..pool.select(0, Room::default()) };

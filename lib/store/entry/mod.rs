@@ -241,9 +241,7 @@ impl Entry {
     /// SHA-256 of the file, in hex, without what changes by itself: counters and times, and what defrag thinks of the note.
     /// A change that waits for review names the note that it was made for by this.
     pub fn base(&self) -> String {
-        hex(&Sha256::digest(
-            self.without_keys(&["used", "last_used", "updatedAt", "status", "tier", "rank"]),
-        ))
+        hex(&Sha256::digest(self.without_keys(&["used", "last_used", "updatedAt", "status", "tier", "rank"])))
     }
 
     /// A short hash of title, summary, tags and body.
