@@ -253,7 +253,7 @@ fn the_doctor_checks_them_without_a_store() {
     for (severity, what) in [
         ("error", "links to id__ZZZZZZ"),
         ("error", "has a secret (github-token)"),
-        ("error", "another file has the id id__BBBBBB"),
+        ("error", "another file has its id"),
         ("error", "a -- id__GGGGGG.md"),
         ("error", "its id is id__KKKKKK, and its name has another"),
         ("warning", "has the same title as"),

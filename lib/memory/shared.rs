@@ -15,7 +15,7 @@ use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, SHARED, Scope, Source, is_tag};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::revision::Revision;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -57,32 +57,26 @@ impl SharedNotes {
             shared.broken.push(Broken { path: dir.clone(), why });
             Vec::new()
         });
-        let mut by_id: BTreeMap<EntryId, Vec<Note>> = BTreeMap::new();
         for (name, read) in files {
-            let path = dir.join(name);
-            let named = path.file_name().and_then(|name| EntryId::at_end_of(name.to_str()?));
+            let (path, named) = (dir.join(&name), name.to_str().and_then(EntryId::at_end_of));
             match read.and_then(|bytes| tamed(bytes, &here.name).map_err(|error| error.line())) {
-                Ok(entry) if named.as_ref() != Some(&entry.meta().id) => {
-                    let why = format!("its id is {}, and its name has another", entry.meta().id);
-                    shared.broken.push(Broken { path, why });
+                Ok(entry) if named.as_ref() == Some(&entry.meta().id) => {
+                    shared.notes.push(Note { place: Place::Topics, path, entry });
                 }
                 Ok(entry) => {
-                    let id = entry.meta().id.clone();
-                    by_id.entry(id).or_default().push(Note { place: Place::Topics, path, entry });
+                    let why = format!("its id is {}, and its name has another", entry.meta().id);
+                    shared.broken.push(Broken { path, why });
                 }
                 Err(why) => shared.broken.push(Broken { path, why }),
             }
         }
-        for (id, mut notes) in by_id {
-            if notes.len() == 1 {
-                shared.notes.append(&mut notes);
-            }
-            // Nothing in a file shows which one is the note.
-            let twin =
-                |note: Note| Broken { path: note.path, why: format!("another file has the id {id}, too") };
-            shared.broken.extend(notes.into_iter().map(twin));
-        }
-        shared.notes.sort_by(|a, b| a.path.cmp(&b.path));
+        let ids: Vec<EntryId> = shared.notes.iter().map(|note| note.entry.meta().id.clone()).collect();
+        let has_twin = |note: &mut Note| ids.iter().filter(|id| **id == note.entry.meta().id).count() > 1;
+        // Nothing in a file shows which one is the note.
+        let why = "another file has its id, too".to_owned();
+        let twins =
+            shared.notes.extract_if(.., has_twin).map(|note| Broken { path: note.path, why: why.clone() });
+        shared.broken.extend(twins);
         shared
     }
 
@@ -90,6 +84,10 @@ impl SharedNotes {
     pub fn only_shown(mut self, own: &impl Persistence) -> Result<SharedNotes> {
         self.notes = shown(self.notes, own)?;
         Ok(self)
+    }
+
+    fn path_of(&self, id: &EntryId) -> Option<PathBuf> {
+        self.notes.iter().find(|note| note.entry.meta().id == *id).map(|note| note.path.clone())
     }
 
     /// The links to notes that are not among them.
@@ -100,12 +98,6 @@ impl SharedNotes {
         };
         self.notes.iter().flat_map(move |note| dead(note).map(move |id| (note, id)))
     }
-
-    /// The note with this id, if it may be shown.
-    pub fn fit(&self, id: &EntryId) -> Option<Note> {
-        let note = self.notes.iter().find(|note| note.entry.meta().id == *id)?;
-        fault(&note.entry, &Redactor::default()).is_none().then(|| note.clone())
-    }
 }
 
 /// Those of these notes that may be shown, and that this store does not have, in use or archived.
@@ -113,14 +105,14 @@ pub fn shown(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> 
     if notes.is_empty() {
         return Ok(notes);
     }
+    let mut others: BTreeSet<EntryId> = notes.iter().map(|note| note.entry.meta().id.clone()).collect();
     for place in [Place::Topics, Place::Archive] {
         let names = own.names(place.dir(), ".md")?;
         let ids = names.iter().filter_map(|name| EntryId::at_end_of(name.to_str()?));
-        let ids: Vec<EntryId> = ids.collect();
-        notes.retain(|note| !ids.contains(&note.entry.meta().id));
+        ids.for_each(|id| drop(others.remove(&id)));
     }
     let redactor = Redactor::default();
-    notes.retain(|note| fault(&note.entry, &redactor).is_none());
+    notes.retain(|note| others.contains(&note.entry.meta().id) && fault(&note.entry, &redactor).is_none());
     Ok(notes)
 }
 
@@ -242,15 +234,19 @@ fn own_path<'a>(text: &'a str, dirs: &[&Path]) -> Option<&'a str> {
 /// Writes notes as files of this checkout, and returns their paths. Nothing is written if one of them cannot be shared.
 pub fn share(notes: &[Note], here: &Repository, home: &Path, redactor: &Redactor) -> Result<Vec<PathBuf>> {
     let dir = here.top.join(DIR);
-    let there = with_ids(here)?;
+    let there = SharedNotes::of(here);
+    if let Some(broken) = there.broken.iter().find(|broken| broken.path == dir) {
+        return Err(
+            Error::refused(format!("notes are shared in {DIR}: {}", broken.why)).hint("make it a directory")
+        );
+    }
     let mut files = Vec::new();
     for note in notes {
         let entry = file_of(note, here, home, redactor)?;
         let id = &entry.meta().id;
         let path = dir.join(entry.meta().file_name());
-        let old: Vec<PathBuf> =
-            there.iter().filter(|(_, its)| its == id).map(|(path, _)| path.clone()).collect();
-        if !old.contains(&path) && fs_err::symlink_metadata(&path).is_ok() {
+        let old = there.path_of(id);
+        if old.as_ref() != Some(&path) && fs_err::symlink_metadata(&path).is_ok() {
             return Err(Error::refused(format!("\"{}\" is there, and is not the note {id}", path.display()))
                 .hint("move it away"));
         }
@@ -262,7 +258,7 @@ pub fn share(notes: &[Note], here: &Repository, home: &Path, redactor: &Redactor
         for (path, entry, old) in files {
             // It takes the place of a link, and does not follow it.
             file::install(&path, entry.bytes(), 0o644)?;
-            old.iter().filter(|old| **old != path).try_for_each(|old| file::remove(old))?;
+            old.filter(|old| *old != path).map_or(Ok(()), |old| file::remove(&old))?;
         }
         std::io::Result::Ok(())
     })??;
@@ -271,28 +267,15 @@ pub fn share(notes: &[Note], here: &Repository, home: &Path, redactor: &Redactor
 
 /// Removes the files of these notes, and returns their paths.
 pub fn unshare(ids: &[EntryId], here: &Repository) -> Result<Vec<PathBuf>> {
-    let there = with_ids(here)?;
-    if let Some(id) = ids.iter().find(|id| there.iter().all(|(_, its)| its != *id)) {
-        return Err(
-            Error::not_found(format!("no file in {DIR} is the note {id}")).hint("see them with: memory-list")
-        );
-    }
-    let files: Vec<PathBuf> =
-        there.into_iter().filter(|(_, id)| ids.contains(id)).map(|(path, _)| path).collect();
+    let there = SharedNotes::of(here);
+    let path_of = |id: &EntryId| {
+        let missing = || Error::not_found(format!("no file in {DIR} is the note {id}"));
+        there.path_of(id).ok_or_else(|| missing().hint("see them with: memory-list"))
+    };
+    let files = ids.iter().map(path_of).collect::<Result<Vec<_>>>()?;
     let gone = files.clone();
     reach::writing(&here.top, move |_| gone.iter().try_for_each(|path| file::remove(path)))??;
     Ok(files)
-}
-
-/// The shared files of a checkout that parse, with their ids.
-fn with_ids(here: &Repository) -> Result<Vec<(PathBuf, EntryId)>> {
-    let files = reach::within(&here.top, files)?.map_err(|why| {
-        Error::refused(format!("notes are shared in {DIR}, and {why}")).hint("make it a directory")
-    })?;
-    let id_of = |(name, read): Read| {
-        Some((here.top.join(DIR).join(name), Entry::parse(read.ok()?).ok()?.into_meta().id))
-    };
-    Ok(files.into_iter().filter_map(id_of).collect())
 }
 
 impl Persistence for SharedNotes {

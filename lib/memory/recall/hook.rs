@@ -332,7 +332,8 @@ impl<'a> Hook<'a> {
         let frame = fenced(CHANGES)?.len() + 2;
         let mut shown = Shown::new(self.index.store(), room - frame)?;
         for (id, note) in self.index.notes(session.notes.keys().chain(session.listed.keys()))? {
-            let note = note.or_else(|| self.shared().store().fit(&id));
+            let shared = || self.shared().store().notes.iter().find(|note| note.entry.meta().id == id);
+            let note = note.or_else(|| shared().filter(|note| self.is_shown(note)).cloned());
             let is_expired = |note: &Note| note.entry.meta().is_expired(self.at.today);
             let holds = |note: &&Note| note.place == Place::Topics && !is_expired(note);
             let name = note.as_ref().map_or(id.to_string(), note::named);
