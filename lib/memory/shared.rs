@@ -80,12 +80,6 @@ impl SharedNotes {
         shared
     }
 
-    /// Without those that nobody is shown, and those that the person has in a store of their own.
-    pub fn only_shown(mut self, own: &impl Persistence) -> Result<SharedNotes> {
-        self.notes = shown(self.notes, own)?;
-        Ok(self)
-    }
-
     fn path_of(&self, id: &EntryId) -> Option<PathBuf> {
         self.notes.iter().find(|note| note.entry.meta().id == *id).map(|note| note.path.clone())
     }
@@ -108,8 +102,9 @@ pub fn shown(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> 
     let mut others: BTreeSet<EntryId> = notes.iter().map(|note| note.entry.meta().id.clone()).collect();
     for place in [Place::Topics, Place::Archive] {
         let names = own.names(place.dir(), ".md")?;
-        let ids = names.iter().filter_map(|name| EntryId::at_end_of(name.to_str()?));
-        ids.for_each(|id| drop(others.remove(&id)));
+        for id in names.iter().filter_map(|name| EntryId::at_end_of(name.to_str()?)) {
+            others.remove(&id);
+        }
     }
     let redactor = Redactor::default();
     notes.retain(|note| others.contains(&note.entry.meta().id) && fault(&note.entry, &redactor).is_none());

@@ -13,6 +13,7 @@ use crate::program::notes::{CONFIG, Store, checkout_here, ids_on_stdin, named_re
 use crate::program::person::{self, only_a_person};
 use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
+use crate::store::projects::Projects;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -128,13 +129,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
 fn refresh_shared(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let (here, is_check) = (checkout_here(&cx.env)?, args.has("check"));
     let store = Store::open(args, cx)?;
-    if !is_check && section::is_recorded(&store.root, &here.top)? {
-        let (path, start) = (here.top.join("AGENTS.md"), "remove its section first, between the markers");
-        return Err(Error::refused(format!(
-            "\"{}\" has your own notes, from memory-agents-md --project",
-            path.display()
-        ))
-        .hint(format!("{start}, and run: memory-agents-md")));
+    let is_own = Projects::load(&store.root)?.projects.iter().any(|project| project.top == here.top);
+    if is_own && !is_check {
+        let path = here.top.join("AGENTS.md");
+        let what = format!("\"{}\" has your own notes, from memory-agents-md --project", path.display());
+        return Err(Error::refused(what).hint("remove its section, then run: memory-agents-md"));
     }
     let mut shared = SharedNotes::of(&here);
     shared.notes.retain(|note| fault(&note.entry, &Redactor::default()).is_none());

@@ -12,7 +12,7 @@ use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
 use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService, belongs_to};
-use crate::memory::shared::SharedNotes;
+use crate::memory::shared::{SharedNotes, shown};
 use crate::store::entry::{EntryId, Meta, Source, repos, tag};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Note, warn_of};
@@ -58,8 +58,8 @@ impl Store {
 
     /// The notes that the current repository has among its files, without those that this store has, too.
     pub(super) fn shared(&self, cx: &Context) -> Result<NoteService<SharedNotes>> {
-        let notes = SharedNotes::around(&cx.env.current_dir()?, &self.config);
-        let notes = notes.only_shown(self.service.notes())?;
+        let mut notes = SharedNotes::around(&cx.env.current_dir()?, &self.config);
+        notes.notes = shown(notes.notes, self.service.notes())?;
         Ok(NoteService::new(notes, cx.env.now(), cx.env.today()))
     }
 

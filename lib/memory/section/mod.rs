@@ -171,11 +171,6 @@ pub fn record_project(root: &Root, repository: &Repository) -> Result<()> {
     projects::record(root, repository)
 }
 
-/// The person ran `memory-agents-md --project` in this checkout.
-pub fn is_recorded(root: &Root, top: &Path) -> Result<bool> {
-    Ok(Projects::load(root)?.projects.iter().any(|project| project.top == top))
-}
-
 /// The person has been told of these checkouts.
 pub fn record_told(root: &Root, checkouts: Vec<NewCheckout>) -> Result<()> {
     root.make()?;
