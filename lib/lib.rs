@@ -173,6 +173,7 @@ pub use program::memory_read::main as memory_read;
 pub use program::memory_recall::main as memory_recall;
 pub use program::memory_remove::main as memory_remove;
 pub use program::memory_review::main as memory_review;
+pub use program::memory_share::main as memory_share;
 pub use program::memory_status::main as memory_status;
 pub use program::memory_sync::main as memory_sync;
 pub use program::memory_uninstall_cron::main as memory_uninstall_cron;

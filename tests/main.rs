@@ -143,6 +143,7 @@ mod stdin;
 mod stores;
 mod streams;
 mod sub_agents;
+mod team;
 mod timers_doctor;
 mod timers_for_real;
 mod tools;

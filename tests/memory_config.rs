@@ -44,7 +44,7 @@ fn value<'a>(shown: &'a Value, key: &str) -> &'a Value {
 fn without_a_file_the_defaults_are_used() {
     let sandbox = Sandbox::new();
     let (all, err) = show(&sandbox);
-    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (29, ""));
+    assert_eq!((all.as_object().unwrap().len(), err.as_str()), (30, ""));
     for (key, setting) in all.as_object().unwrap() {
         assert_eq!(setting["source"], "default", "{key}");
     }

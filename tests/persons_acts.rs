@@ -26,6 +26,8 @@ const ACTS: &[(&str, &str, &[&str])] = &[
     ("accept or reject a change", "memory-review", &["--reject", "p__a1B2c3"]),
     ("accept or reject a change", "memory-review", &["--reject-session", "T-7"]),
     ("import a file", "memory-import", &["--yes", "CLAUDE.md"]),
+    ("share a note with others", "memory-share", &["AAAAAA"]),
+    ("share a note with others", "memory-share", &["--undo", "AAAAAA"]),
     ("install or remove hooks", "memory-install-hooks", &["--harness", "claude-code"]),
     ("install or remove hooks", "memory-uninstall-hooks", &[]),
     ("install or remove timers", "memory-install-cron", &["--scheduler", "crontab"]),

@@ -91,7 +91,7 @@ fn is_able() -> bool {
 /// What these open in a store does not depend on what is in it.
 const WITHOUT_ROW: &[&str] = &[
     "memory", "memory-config", "memory-import", "memory-install-cron", "memory-install-hooks",
-    "memory-uninstall-cron", "memory-uninstall-hooks",
+    "memory-share", "memory-uninstall-cron", "memory-uninstall-hooks",
 ];
 
 #[test]
@@ -191,4 +191,24 @@ fn a_hook_reads_no_other_entry_and_a_change_touches_the_checkouts_of_its_reposit
     assert!(trace.contains("/src/r3/AGENTS.md"), "{trace}");
     let others = trace.lines().find(|line| line.contains("/src/r") && !line.contains("/src/r3"));
     assert_eq!(others, None);
+}
+
+#[test]
+fn a_hook_opens_two_hundred_files_of_a_repository_at_most() {
+    if !is_able() {
+        return;
+    }
+    let store = store(SIZES[0]);
+    store.sandbox.in_a_repository();
+    let shared = std::fs::canonicalize(store.sandbox.work()).unwrap().join(".agents/memory");
+    for number in 0..500 {
+        let id = digits(9_000 + number);
+        let text = crate::support::store::note(&id, &format!("Title {number}"), "");
+        store.sandbox.write(&shared.join(format!("x -- id__{id}.md")), text);
+    }
+    let event = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": store.sandbox.work(),
+        "prompt": "which title has number 7?"});
+    let trace = calls(&store, "memory-recall", &["--harness", "claude-code"], &event.to_string());
+    let opened = trace.lines().filter(|line| line.contains("/.agents/memory/x") && line.contains("O_RDONLY"));
+    assert_eq!(opened.count(), 200);
 }

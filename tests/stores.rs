@@ -81,6 +81,7 @@ const USES: &[(&str, &[&str])] = &[
     ("memory-recall", &["one"]),
     ("memory-remove", &["AAAAAA"]),
     ("memory-review", &[]),
+    ("memory-share", &["AAAAAA"]),
     ("memory-status", &[]),
     ("memory-sync", &[]),
     ("memory-update", &["AAAAAA", "--pin"]),

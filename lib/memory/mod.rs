@@ -25,5 +25,6 @@ pub mod review;
 pub mod search;
 pub mod section;
 pub mod service;
+pub mod shared;
 pub mod sync;
 pub mod waiting;

@@ -6,8 +6,8 @@ use crate::program::family::{Family, OWN, color};
 use crate::program::{
     manuals, memory_agents_md, memory_capture, memory_config, memory_consolidate, memory_defrag,
     memory_doctor, memory_edit, memory_import, memory_install_cron, memory_install_hooks, memory_list,
-    memory_mcp, memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_status,
-    memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update, values,
+    memory_mcp, memory_page, memory_read, memory_recall, memory_remove, memory_review, memory_share,
+    memory_status, memory_sync, memory_uninstall_cron, memory_uninstall_hooks, memory_update, values,
 };
 
 const ABOUT: About = About {
@@ -30,6 +30,7 @@ const ABOUT: About = About {
         ("edit", "change a note in your editor"),
         ("remove", "move notes to the archive, or delete them"),
         ("review", "accept or reject changes that wait for you"),
+        ("share", "write notes as files of the repository"),
         ("sync", "share the notes with your other machines"),
         ("doctor", "find problems and fix the safe ones"),
         ("config", "show the configuration, or create one"),
@@ -74,6 +75,7 @@ const FAMILY: Family = Family {
         &memory_edit::ABOUT,
         &memory_remove::ABOUT,
         &memory_review::ABOUT,
+        &memory_share::ABOUT,
         &memory_sync::ABOUT,
         &memory_doctor::ABOUT,
         &memory_config::ABOUT,

@@ -5,12 +5,15 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
 use crate::config::memory::Target;
+use crate::memory::redact::Redactor;
 use crate::memory::section::projects::agents_md;
 use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing, Which};
-use crate::program::notes::{CONFIG, Store, ids_on_stdin, place_here};
+use crate::memory::shared::{SharedNotes, fault};
+use crate::program::notes::{CONFIG, Store, checkout_here, ids_on_stdin, place_here};
 use crate::program::person::{self, only_a_person};
-use crate::store::persistence::Note;
+use crate::store::persistence::{Note, warn_of};
 use crate::store::place::Root;
+use crate::store::projects::Projects;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -22,12 +25,14 @@ pub(super) const ABOUT: About = About {
         "memory-agents-md --target FILE [--repo R] [--check] [--json]",
         "memory-agents-md --project [--stdout | --check] [--json]",
         "memory-agents-md --stdout [--repo R] [--json]",
+        "memory-agents-md --shared [--check] [--json]",
         "memory-agents-md - [--json] < IDS",
     ],
     flags: &[
         path("target", "FILE", "this file, not the configured ones; repeatable"),
         flag("project", "AGENTS.md of the current repository, with its notes"),
         value("repo", "R", "the notes of repository R (. is the current one)").from("repositories"),
+        flag("shared", "the same, of the notes in its .agents/memory alone"),
         flag("stdout", "print the section, write no file"),
         flag("check", "write nothing; exit 1 if a file is stale"),
         flag("json", "one JSON object a file"),
@@ -39,6 +44,11 @@ pub(super) const ABOUT: About = About {
             "-",
             &["--target", "--project", "--repo", "--check"],
             "\"-\" prints the notes that stdin names, and writes no file",
+        ),
+        Rule::Apart(
+            "--shared",
+            &["-", "--target", "--project", "--repo", "--stdout"],
+            "it writes AGENTS.md of this repository, from the files in .agents/memory",
         ),
         Rule::Apart("--stdout", &["--check"], "--check prints the state of each file"),
         Rule::Apart("--stdout", &["--target"], "the section is the same for every file"),
@@ -65,6 +75,9 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
+    if args.has("shared") {
+        return refresh_shared(args, cx);
+    }
     let targets = args.paths("target");
     let store = Store::open(args, cx)?;
     if !args.words().is_empty() {
@@ -110,6 +123,25 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     }
     let is_stale = outcomes.iter().any(|outcome| matches!(outcome.standing, Ok(Standing::Stale)));
     cx.each(outcomes, print_outcome)?;
+    Ok(if is_stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Needs no store: who has none, as in CI, gets the same.
+fn refresh_shared(args: &Args, cx: &mut Context) -> Result<ExitCode> {
+    let (here, is_check) = (checkout_here(&cx.env)?, args.has("check"));
+    let store = Store::open(args, cx)?;
+    let is_own = Projects::load(&store.root)?.projects.iter().any(|project| project.top == here.top);
+    if is_own && !is_check {
+        let path = here.top.join("AGENTS.md");
+        let what = format!("\"{}\" has your own notes, from memory-agents-md --project", path.display());
+        return Err(Error::refused(what).hint("remove its section, then run: memory-agents-md"));
+    }
+    let mut shared = SharedNotes::of(&here);
+    shared.notes.retain(|note| fault(&note.entry, &Redactor::default()).is_none());
+    warn_of(&shared.broken, &cx.reporter);
+    let outcome = section::refresh_shared(&here, shared, cx.env.today(), !is_check)?;
+    let is_stale = matches!(outcome.standing, Ok(Standing::Stale));
+    print_outcome(outcome, cx)?;
     Ok(if is_stale { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -2,16 +2,17 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Rule, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
-use crate::config::memory::search::files;
+use crate::config::memory::{self, search::files};
 use crate::memory::doctor::{
     self, CHECKS, Check, CheckContext, Checker, Diagnosis, Finding, HarnessState, Report, Severity,
 };
+use crate::memory::redact::Redactor;
 use crate::memory::section::Which;
-use crate::program::notes::{CONFIG, Store};
+use crate::program::notes::{CONFIG, Store, checkout_here};
 use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
@@ -20,12 +21,14 @@ use std::collections::BTreeMap;
 pub(super) const ABOUT: About = About {
     name: "memory-doctor",
     caption: "find what is wrong with the notes and their set-up",
-    usage: &["memory-doctor [--fix] [--json] [--config FILE]"],
+    usage: &["memory-doctor [--fix] [--json] [--config FILE]", "memory-doctor --shared [--json]"],
     flags: &[
         flag("fix", "make the fixes that cannot lose data, and print each"),
+        flag("shared", "check the notes in .agents/memory of this repository alone, as in CI"),
         flag("json", "print all findings as one JSON object"),
         CONFIG,
     ],
+    rules: &[Rule::Apart("--shared", &["--fix"], "these files are changed with git")],
     text: include_str!("memory_doctor.md"),
     ..About::BLANK
 };
@@ -46,6 +49,13 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
+    if args.has("shared") {
+        let here = checkout_here(&cx.env)?;
+        let config = memory::load(args.path("config"), &cx.env, &cx.reporter)?;
+        let redactor = Redactor::new(true, &config.redact.patterns)?;
+        let report = doctor::examine_shared(&here, &redactor, cx.env.today());
+        return print(&report, &[], &Root::at(&here.top), None, cx);
+    }
     let store = Store::open(args, cx)?;
     let config_files = files(args.path("config"), &cx.env)?;
     let patient = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
@@ -64,9 +74,23 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("running now: {}", holder.trim()));
     }
+    let next = next(&report, &store.root, is_fixing);
+    let code = print(&report, &mended.done.findings, &store.root, next, cx)?;
+    report.remember();
+    mended.error.map_or(Ok(code), Err)
+}
+
+/// `mended` is fixed already. The paths are shown relative to `root`.
+fn print(
+    report: &Report,
+    mended: &[Finding],
+    root: &Root,
+    next: Option<String>,
+    cx: &mut Context,
+) -> Result<ExitCode> {
     if cx.json {
         cx.stdout.json(&json!({
-            "findings": report.findings.iter().chain(&mended.done.findings).collect::<Vec<_>>(),
+            "findings": report.findings.iter().chain(mended).collect::<Vec<_>>(),
             "errors": report.count(Severity::Error),
             "warnings": report.count(Severity::Warning),
             "notes": report.notes,
@@ -74,7 +98,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         }))?;
     } else {
         let is_table = cx.stdout.is_terminal();
-        for [severity, file, what, mend] in rows(&mended.done.findings, &report, &store.root) {
+        for [severity, file, what, mend] in rows(mended, report, root) {
             cx.stdout.line(&match is_table {
                 true => {
                     let meaning = match severity.as_str() {
@@ -89,18 +113,13 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
                 false => format!("{severity}\t{file}\t{what}\t{mend}"),
             })?;
         }
-        cx.stdout.line(&summary(&report))?;
-        if let Some(next) = next(&report, &store.root, is_fixing) {
+        cx.stdout.line(&summary(report))?;
+        if let Some(next) = next {
             cx.stdout.line(&next)?;
         }
     }
     cx.stdout.flush()?;
-    report.remember();
-    match mended.error {
-        Some(error) => Err(error),
-        None if report.count(Severity::Error) > 0 => Ok(ExitCode::FAILURE),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    Ok(if report.count(Severity::Error) > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The findings for people, and for `grep`.

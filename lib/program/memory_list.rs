@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::base::stderr;
 use crate::base::text::counted;
 use crate::memory::search::{Found, Query, Wanted};
-use crate::memory::service::{Filter, shown_in};
+use crate::memory::service::{Filter, NoteService, shown_in};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, repository_here, wanted_tag, words};
 use crate::program::screen::present;
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
@@ -96,11 +96,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let query = query.as_deref();
     let place = if args.has("archived") { Place::Archive } else { Place::Topics };
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
-    let rows = match query {
+    let shared = if place == Place::Topics { Some(store.shared(cx)?) } else { None };
+    let mut rows = match query {
         // In another order than that of the best, any of them may be the first.
         Some(query) => {
             let most = if sort.is_none() { limit } else { usize::MAX };
-            ordered(found(query, &view, &store, place, most, cx)?, sort, limit)
+            ordered(found(query, &view, &store.service, place, most, cx)?, sort, limit)
         }
         None => {
             let listed = store.service.list(place, |meta| view.shows(meta))?;
@@ -108,6 +109,15 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             ordered(listed.found, sort.or(Some("title")), limit)
         }
     };
+    // After the person's own.
+    if let Some(shared) = shared.filter(|shared| !shared.notes().notes.is_empty()) {
+        let more = match query {
+            Some(query) => found(query, &view, &shared, place, usize::MAX, cx)?,
+            None => shared.list(place, |meta| view.shows(meta))?.found,
+        };
+        rows.extend(ordered(more, sort.or(query.is_none().then_some("title")), limit - rows.len()));
+        rows.truncate(limit);
+    }
     let (proposals, _) = store.service.notes().proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
     for proposal in &proposals {
@@ -199,7 +209,10 @@ impl ListedNotes {
 
 /// What is worth a remark: who said it, until when it holds, and that a change waits.
 fn remarks(meta: &Meta, waits: bool, today: Date) -> Vec<String> {
-    let by = meta.by.map(|by| format!("by {by}"));
+    let by = match meta.is_shared() {
+        true => Some("from the repository".to_owned()),
+        false => meta.by.map(|by| format!("by {by}")),
+    };
     let until = meta.until.map(|until| match meta.is_expired(today) {
         true => format!("expired on {until}"),
         false => format!("until {until}"),
@@ -208,10 +221,10 @@ fn remarks(meta: &Meta, waits: bool, today: Date) -> Vec<String> {
     [by, until, waits].into_iter().flatten().collect()
 }
 
-fn found(
+fn found<P: Persistence + Sync>(
     query: &str,
     view: &ListedNotes,
-    store: &Store,
+    service: &NoteService<P>,
     place: Place,
     most: usize,
     cx: &Context,
@@ -219,7 +232,7 @@ fn found(
     let wanted = |meta: &Meta| view.shows(meta);
     let is_any = view.filter == Filter::default() && view.here.is_none();
     let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
-    let findings = store.service.search(place, query, wanted, most)?;
+    let findings = service.search(place, query, wanted, most)?;
     warn_of(&findings.broken, &cx.reporter);
     if !findings.loosened.is_empty() && !findings.found.is_empty() {
         let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();

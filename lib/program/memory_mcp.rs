@@ -231,7 +231,10 @@ fn recall(store: &Store, given: &Value, cx: &Context) -> Result<String> {
 fn search(store: &Store, given: &Value, cx: &Context) -> Result<String> {
     let most = given["limit"].as_u64().and_then(|most| most.try_into().ok()).unwrap_or(NOTES);
     let (words, repo) = (given["query"].as_str().unwrap_or_default(), repo(given, cx)?);
-    let found = store.service.recall(words, repo.as_deref(), most, TOKENS * BYTES_A_TOKEN)?;
+    let room = TOKENS * BYTES_A_TOKEN;
+    let mut found = store.service.recall(words, repo.as_deref(), most, room)?;
+    let (more, left) = (most - found.found.len(), room.saturating_sub(found.text.len() + 1));
+    found.add(store.shared(cx)?.recall(words, repo.as_deref(), more, left)?);
     warn_of(&found.broken, &cx.reporter);
     if found.text.is_empty() { Ok("No note matches.".to_owned()) } else { fenced(&found.text) }
 }

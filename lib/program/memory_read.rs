@@ -4,10 +4,12 @@ use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Meaning,
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::disarmed;
 use crate::base::text::fences::{Fence, fence};
+use crate::memory::section::note;
 use crate::program::notes::{CONFIG, Listed, Store, ids, up_to_ids};
 use crate::program::screen::present;
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
+use std::borrow::Cow;
 
 pub(super) const ABOUT: About = About {
     name: "memory-read",
@@ -36,7 +38,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let mut is_first = true;
     let mut shown = String::new();
     let read = cx.each(&ids, |id, cx| {
-        let note = if is_counted { read(&store, id, cx)? } else { store.service.look(id)? };
+        let note = if is_counted {
+            read(&store, id, cx)?
+        } else {
+            or_shared(store.service.look(id), &store, id, cx)?
+        };
         if cx.json {
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
             return cx.stdout.json(&Listed { body: Some(body), ..Listed::of(note.entry.meta(), &note.path) });
@@ -44,15 +50,31 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let gap = if std::mem::replace(&mut is_first, false) { "" } else { "\n" };
         if cx.stdout.is_terminal() {
             // On a terminal a note shows what it holds, and does nothing.
-            let text = disarmed(&String::from_utf8_lossy(note.entry.bytes())).into_owned();
+            let text = disarmed(&String::from_utf8_lossy(&text_of(&note))).into_owned();
             shown += gap;
             shown += &rendered(&text, cx.stdout.paint());
             return Ok(());
         }
         cx.stdout.text(gap)?;
-        cx.stdout.bytes(note.entry.bytes())
+        cx.stdout.bytes(&text_of(&note))
     });
     present(&shown, cx).and(read)
+}
+
+/// The file; of one that the repository has among its files, what a session would be shown.
+fn text_of(note: &Note) -> Cow<'_, [u8]> {
+    match note.entry.meta().is_shared() {
+        true => note::block(note, false).into_bytes().into(),
+        false => note.entry.bytes().into(),
+    }
+}
+
+/// What was found, or the note that the repository has among its files.
+fn or_shared(found: Result<Note>, store: &Store, id: &EntryId, cx: &Context) -> Result<Note> {
+    match found {
+        Err(error) if error.kind() == ErrorKind::NotFound => store.shared(cx)?.look(id).map_err(|_| error),
+        found => found,
+    }
 }
 
 /// The text of a note with its headings set off, and its front matter in the background. No byte of the text is another.
@@ -90,6 +112,6 @@ pub(super) fn read(store: &Store, id: &EntryId, cx: &Context) -> Result<Note> {
             cx.reporter.warn(&format!("this read of {id} is not counted: {}", why.message()));
             Ok(note)
         }
-        read => read,
+        read => or_shared(read, store, id, cx),
     }
 }

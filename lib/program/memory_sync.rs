@@ -17,6 +17,7 @@ use crate::memory::waiting;
 use crate::program::notes::{CONFIG, Store, can_ask, is_agreed};
 use crate::program::person::{self, only_a_person};
 use crate::store::entry::EntryId;
+use crate::store::git::{Git, command};
 use crate::store::health::is_long_ago;
 use crate::store::place::Root;
 use crate::store::topics::Topics;
@@ -266,12 +267,15 @@ fn notes(paths: &BTreeSet<String>) -> usize {
 /// git asks about one file, in the store's top directory. The answer takes the place of `ours`.
 fn merge(base: &Path, ours: &Path, theirs: &Path, env: &Env) -> Result<ExitCode> {
     let versions = [base, ours, theirs].map(|path| file::read(path, CAP));
-    let [base, mine, theirs] = versions;
-    let merged = driver::merge(base?, mine?, theirs?)?;
+    let [before, mine, other] = versions;
+    let merged = driver::merge(before?, mine?, other?)?;
     if let Some(conflict) = merged.conflict {
         let root = Root::open(&env.current_dir()?)?;
-        // Somewhere else there is no place for it, and git is told that it is left to do.
+        // In another repository there is no place for it: then it is a conflict as in any other file.
         if !root.state().is_dir() {
+            let mut words = command(&["merge-file", "-q", "-L", "ours", "-L", "base", "-L", "theirs"]);
+            words.extend([ours, base, theirs].map(|path| path.to_string_lossy().into_owned()));
+            Git::new(&root, env)?.call(&words, Vec::new(), 1 << 16)?;
             return Ok(ExitCode::FAILURE);
         }
         waiting::propose(&Topics::at(&root), conflict)?;

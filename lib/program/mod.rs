@@ -29,6 +29,7 @@ pub mod memory_read;
 pub mod memory_recall;
 pub mod memory_remove;
 pub mod memory_review;
+pub mod memory_share;
 pub mod memory_status;
 pub mod memory_sync;
 pub mod memory_uninstall_cron;

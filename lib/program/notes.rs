@@ -11,7 +11,8 @@ use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
 use crate::memory::section::{self, Room, Section, Which};
-use crate::memory::service::{Author, Changed, NoteService};
+use crate::memory::service::{Author, Changed, NoteService, belongs_to};
+use crate::memory::shared::{SharedNotes, shown};
 use crate::store::entry::{EntryId, Meta, Source, repos, tag};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Note, Place, warn_of};
@@ -56,10 +57,20 @@ impl Store {
         Ok(Store { config, root, service })
     }
 
+    /// The notes that the current repository has among its files, without those that this store has, too.
+    pub(super) fn shared(&self, cx: &Context) -> Result<NoteService<SharedNotes>> {
+        let mut notes = SharedNotes::around(&cx.env.current_dir()?, &self.config);
+        notes.notes = shown(notes.notes, self.service.notes())?;
+        Ok(NoteService::new(notes, cx.env.now(), cx.env.today()))
+    }
+
     /// What a session in a repository should know, in at most `bytes`.
     pub(super) fn section(&self, repo: Option<&str>, bytes: Option<usize>, cx: &Context) -> Result<Section> {
         let audiences: Vec<Option<&str>> = repo.map(Some).into_iter().chain([None]).collect();
-        let section = self.service.section(&audiences, Room::of(&self.config.agents_md), bytes)?;
+        let mut shared = self.shared(cx)?.notes().notes.clone();
+        shared.retain(|note| repo.is_some_and(|repo| belongs_to(note.entry.meta(), repo)));
+        let room = Room::of(&self.config.agents_md);
+        let section = self.service.section_with(&audiences, room, bytes, shared)?;
         warn_of(&section.broken, &cx.reporter);
         Ok(section)
     }
@@ -436,6 +447,15 @@ pub(super) fn place_here(env: &Env) -> Result<Repository> {
     let dir = env.current_dir()?;
     repository::place_of(&dir)
         .ok_or_else(|| Error::io(format!("the current directory \"{}\" is gone", dir.display())))
+}
+
+/// The checkout of the repository that contains the current directory.
+pub(super) fn checkout_here(env: &Env) -> Result<Repository> {
+    let dir = env.current_dir()?;
+    repository::of(&dir).ok_or_else(|| {
+        Error::usage(format!("\"{}\" is in no git repository", dir.display()))
+            .hint("notes are shared as files of a repository: run this in one")
+    })
 }
 
 pub fn parse_id(word: &str) -> Result<EntryId> {

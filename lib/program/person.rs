@@ -33,6 +33,7 @@ pub(super) const TRUST: &str = "say who can write to a remote";
 pub(super) const MISSING: &str = "decide about notes that are missing";
 pub(super) const TARGET: &str = "add a file to those that are refreshed";
 pub(super) const IMPORT: &str = "import a file";
+pub(super) const SHARE: &str = "share a note with others";
 pub(super) const HOOKS: &str = "install or remove hooks";
 pub(super) const TIMERS: &str = "install or remove timers";
 
@@ -88,7 +89,7 @@ mod tests {
         let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
         let acts = [
             CONFIGURE, ACCEPT, DECIDE, EDIT, PIN, TIER, DELETE, TAKE_BACK, REMOTE, TRUST, MISSING, TARGET,
-            IMPORT, HOOKS, TIMERS,
+            IMPORT, SHARE, HOOKS, TIMERS,
         ];
         assert_eq!(listed, acts);
     }

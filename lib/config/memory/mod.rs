@@ -98,6 +98,8 @@ pub struct Recall {
     pub subagents: bool,
     /// A note that is about a file or a command comes with the call of a tool that concerns it.
     pub before_acts: bool,
+    /// The notes in the repository's own files are shown.
+    pub shared: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -81,6 +81,7 @@ pub const SETTINGS: &[SettingSpec] = &[
     known("sync.trust", ValueKind::Word(&["own", "shared"]), "null"),
     known("recall.subagents", ValueKind::Flag, "true"),
     known("recall.beforeActs", ValueKind::Flag, "true"),
+    known("recall.shared", ValueKind::Flag, "true"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
     known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
     known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),

@@ -13,6 +13,7 @@ mod memories;
 mod notes;
 mod queue;
 mod setup;
+mod shared;
 mod store;
 mod targets;
 mod text;
@@ -22,8 +23,11 @@ pub use crate::memory::doctor::finding::{Check, Diagnosis, Finding, HarnessState
 pub use crate::memory::doctor::fix::{Fixes, fix};
 pub use crate::memory::doctor::queue::failure;
 
+use crate::base::repository::Repository;
 use crate::memory::doctor::notes::DoctorCache;
+use crate::memory::redact::Redactor;
 use crate::store::persistence::Place;
+use jiff::civil::Date;
 
 /// A check of something other than the notes.
 pub type Checker = fn(&CheckContext, &mut Diagnosis);
@@ -72,18 +76,24 @@ pub struct Report {
     pub harnesses: Vec<HarnessState>,
     /// How many readable notes are in use.
     pub notes: usize,
-    cache: DoctorCache,
+    cache: Option<DoctorCache>,
 }
 
 impl Report {
     /// Remembers which notes need not be read again. To be called when the answer is out; it does not depend on this.
     pub fn remember(&self) {
-        self.cache.keep_up();
+        self.cache.iter().for_each(DoctorCache::keep_up);
     }
 
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
+}
+
+/// The report on the notes that a repository has among its files. It needs no store, so it can be made in CI.
+pub fn examine_shared(here: &Repository, redactor: &Redactor, today: Date) -> Report {
+    let (findings, notes) = shared::check(here, redactor, today);
+    Report { findings, harnesses: Vec::new(), notes, cache: None }
 }
 
 /// Runs all checks. `checks` run while the notes are read, because git takes its time.
@@ -109,5 +119,5 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     targets::sections(cx, &checked.pool, &mut found);
     let (findings, harnesses) = found.tidy(cx);
     let notes = checked.notes.iter().filter(|note| note.place == Place::Topics).count();
-    Report { findings, harnesses, notes, cache: checked.cache }
+    Report { findings, harnesses, notes, cache: Some(checked.cache) }
 }

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The most lines of a note that is not oversized.
-const LINES: usize = 40;
+pub(super) const LINES: usize = 40;
 /// A note that was neither read nor changed for so many days is stale.
 const STALE_DAYS: i64 = 180;
 /// The largest unreadable file that is searched for secrets, in bytes.

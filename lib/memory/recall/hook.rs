@@ -21,6 +21,7 @@ use crate::memory::recall::subjects::about;
 use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
+use crate::memory::shared::{SharedNotes, shown};
 use crate::store::health::Health;
 use crate::store::index::NoteView;
 use crate::store::persistence::{Note, Place};
@@ -161,6 +162,8 @@ struct Hook<'a> {
     top: Option<PathBuf>,
     repo: Option<String>,
     index: Index<Topics>,
+    /// The notes that the repository has among its files.
+    shared: OnceCell<Index<SharedNotes>>,
     /// What the program's own memory says at the start of a session.
     remembered: OnceCell<Remembered>,
 }
@@ -170,7 +173,17 @@ impl<'a> Hook<'a> {
         let place = repository::place_of(&cwd).map(|place| (place.name, place.top));
         let (repo, top) = place.unzip();
         let index = Index::of(Topics::at(at.root));
-        Hook { spec, name, at, cwd, top, repo, index, remembered: OnceCell::new() }
+        Hook { spec, name, at, cwd, top, repo, index, shared: OnceCell::new(), remembered: OnceCell::new() }
+    }
+
+    fn shared(&self) -> &Index<SharedNotes> {
+        self.shared.get_or_init(|| Index::of(SharedNotes::around(&self.cwd, self.at.config)))
+    }
+
+    /// One of the person's, or one that may be shown and that the person does not have.
+    fn is_shown(&self, note: &Note) -> bool {
+        !note.entry.meta().is_shared()
+            || shown(vec![note.clone()], self.index.store()).is_ok_and(|shown| !shown.is_empty())
     }
 
     fn is_remembered<'n>(&self, note: impl FnOnce() -> Option<&'n Note>) -> bool {
@@ -226,14 +239,16 @@ impl<'a> Hook<'a> {
         let top = self.top.as_ref().unwrap_or(&self.cwd);
         let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
-        let notes = about(self.at.root, &act)?.into_iter();
+        let shared = self.shared().store().notes.iter().cloned();
+        let notes = about(self.at.root, &act)?.into_iter().chain(shared);
         let is_new = |note: &Note| {
             let meta = note.entry.meta();
             !session.notes.contains_key(&meta.id) && is_here(meta, self.repo.as_deref(), self.at.today)
         };
         let weighed = notes.filter(is_new).filter_map(|note| {
             let (meta, fit) = (note.entry.meta(), Subject::of(&note.entry).fit(&act)?);
-            Some(((fit, note.entry.kept().is_some(), meta.updated_at), note))
+            let weight = (!meta.is_shared(), fit, note.entry.kept().is_some(), meta.updated_at);
+            self.is_shown(&note).then_some((weight, note))
         });
         let Some((_, note)) = weighed.max_by(|one, other| one.0.cmp(&other.0)) else {
             return Ok(String::new());
@@ -249,13 +264,15 @@ impl<'a> Hook<'a> {
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
     /// session has not had. Empty if that is no note.
     fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-        let mut had = self.had()?;
+        let shared = shown(self.shared().store().notes.clone(), self.index.store())?;
+        let mut had = self.had(&shared)?;
         if is_more {
             had.whole.extend(session.notes.keys().cloned());
             had.listed.extend(session.listed.keys().cloned());
         }
         let audiences = self.repo.clone().map(Some).into_iter().chain([None]).collect();
         let mut pool = Pool::read(&self.index, audiences, self.at.today)?;
+        pool.share(shared);
         if self.at.config.recall.before_acts && self.spec.hears_acts() {
             pool.list_those_with_paths(ACT_BYTES as u64);
         }
@@ -288,7 +305,7 @@ impl<'a> Hook<'a> {
 
     /// The notes that stand in the files that the program reads by itself. Only with the text that they have now: then it does
     /// not matter who wrote the file.
-    fn had(&self) -> Result<Had> {
+    fn had(&self, shared: &[Note]) -> Result<Had> {
         let mut had = Had::default();
         let home = self.spec.home.dir(self.at.env);
         let texts = self.spec.reads.texts(home.as_deref(), self.at.env, &self.cwd);
@@ -297,7 +314,8 @@ impl<'a> Hook<'a> {
         let sections: Vec<&str> = sections.inspect(|section| had.add(section)).collect();
         if !sections.is_empty() {
             let notes = self.index.notes(had.whole.iter().chain(&had.listed))?;
-            had.confirm(notes.into_iter().filter_map(|(_, note)| note), &sections);
+            let notes = notes.into_iter().filter_map(|(_, note)| note);
+            had.confirm(notes.chain(shared.iter().cloned()), &sections);
         }
         Ok(had)
     }
@@ -310,6 +328,8 @@ impl<'a> Hook<'a> {
         let frame = fenced(CHANGES)?.len() + 2;
         let mut shown = Shown::new(self.index.store(), room - frame)?;
         for (id, note) in self.index.notes(session.notes.keys().chain(session.listed.keys()))? {
+            let shared = || self.shared().store().notes.iter().find(|note| note.entry.meta().id == id);
+            let note = note.or_else(|| shared().filter(|note| self.is_shown(note)).cloned());
             let is_expired = |note: &Note| note.entry.meta().is_expired(self.at.today);
             let holds = |note: &&Note| note.place == Place::Topics && !is_expired(note);
             let name = note.as_ref().map_or(id.to_string(), note::named);
@@ -350,13 +370,18 @@ impl<'a> Hook<'a> {
         let is_remembered = |found: &&Found| self.is_remembered(|| found.view.note());
         let is_new = |found: &&Found| !session.notes.contains_key(&found.view.meta.id);
         let new = clear(&findings.found).filter(is_new).filter(|found| !is_remembered(found));
-        let clear: Vec<_> = new.take(NOTES).collect();
+        let mut clearly: Vec<_> = new.take(NOTES).collect();
+        // Below the person's own.
+        let shared = matching(self.shared(), &query, self.repo.as_deref(), self.at.today, most)?;
+        let is_shown = |found: &&Found| found.view.note().is_some_and(|note| self.is_shown(note));
+        let more = NOTES - clearly.len();
+        clearly.extend(clear(&shared.found).filter(is_new).filter(is_shown).take(more));
         let frame = fenced(INTRODUCTION)?.len() + 2;
-        if clear.is_empty() || room < frame {
+        if clearly.is_empty() || room < frame {
             return Ok(String::new());
         }
         let mut shown = Shown::new(self.index.store(), room - frame)?;
-        for found in clear {
+        for found in clearly {
             if let Some(note) = found.view.note() {
                 shown.add("", note, found.line.as_deref());
             }

@@ -32,6 +32,17 @@ pub struct Recalled {
     pub broken: Vec<Broken>,
 }
 
+impl Recalled {
+    /// Adds what another store has, after its own.
+    pub fn add(&mut self, other: Recalled) {
+        if !self.text.is_empty() && !other.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text += &other.text;
+        self.found.extend(other.found);
+    }
+}
+
 impl<P: Persistence + Sync> NoteService<P> {
     /// The notes that answer some words in a place: those of its repository and those that hold everywhere, `most` at most, in
     /// at most so many `bytes` of text. One that is too long is shortened.

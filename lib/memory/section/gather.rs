@@ -68,6 +68,10 @@ pub struct Section {
     pub(super) lines: Vec<(EntryId, String)>,
     /// The directory that their paths are relative to.
     pub(super) dir: Option<PathBuf>,
+    /// Lines of the notes that the repository has among its files.
+    pub(super) shared: Vec<(EntryId, String)>,
+    /// All of it is of such notes, for readers who may have no program of ours.
+    pub(super) is_for_all: bool,
     pub(super) cold: usize,
     /// How many of the cold notes are others beyond the limit.
     pub(super) beyond: usize,
@@ -83,7 +87,11 @@ pub struct Section {
 
 impl Section {
     pub fn counts(&self) -> NoteCounts {
-        NoteCounts { hot: self.own.len() + self.found.len(), warm: self.lines.len(), cold: self.cold }
+        NoteCounts {
+            hot: self.own.len() + self.found.len(),
+            warm: self.lines.len() + self.shared.len(),
+            cold: self.cold,
+        }
     }
 
     /// The notes that it has whole.
@@ -100,7 +108,7 @@ impl Section {
 
     /// Those of which it has a line.
     pub fn listed(&self) -> impl Iterator<Item = &EntryId> {
-        self.lines.iter().map(|(id, _)| id)
+        self.lines.iter().chain(&self.shared).map(|(id, _)| id)
     }
 }
 
@@ -169,7 +177,7 @@ pub struct Pool {
     /// A repository, or for `None` everybody.
     pub(super) audiences: Vec<Option<String>>,
     /// Notes whose last day is over are not shown.
-    today: Date,
+    pub(super) today: Date,
     /// The changes that wait for a person, and the notes that they are of.
     waiting: Vec<Proposal>,
     with_changes: BTreeSet<EntryId>,
@@ -178,6 +186,8 @@ pub struct Pool {
     /// Ordered by title.
     candidates: Vec<Candidate>,
     pub(super) broken: Vec<Broken>,
+    /// The notes that the repository has among its files, the newest first.
+    pub(super) shared: Vec<NoteView>,
 }
 
 impl Pool {
@@ -191,7 +201,16 @@ impl Pool {
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         let uses = root.and_then(|root| Uses::load(root).ok()).unwrap_or_default();
         let with_changes = concerned(&waiting);
-        Pool { audiences, today, waiting, with_changes, uses, candidates: Vec::new(), broken: Vec::new() }
+        Pool {
+            audiences,
+            today,
+            waiting,
+            with_changes,
+            uses,
+            candidates: Vec::new(),
+            broken: Vec::new(),
+            shared: Vec::new(),
+        }
     }
 
     /// With all notes of a store.
@@ -274,7 +293,8 @@ impl Pool {
 
     /// The note with this id, if an audience may see it.
     pub(super) fn view(&self, id: &EntryId) -> Option<&NoteView> {
-        self.candidates.iter().map(|candidate| &candidate.view).find(|view| view.meta.id == *id)
+        let views = self.candidates.iter().map(|candidate| &candidate.view);
+        views.chain(&self.shared).find(|view| view.meta.id == *id)
     }
 
     /// How many of the changes that wait are this audience's to know: those from its repository's sessions, or for `None`

@@ -8,6 +8,7 @@ use crate::memory::section::note;
 use crate::store::entry::EntryId;
 use crate::store::index::NoteView;
 use crate::store::persistence::Note;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The repository's notes take up so much of the room, in percent, and hot ones so much of what is theirs.
@@ -17,6 +18,9 @@ const HOT: usize = 70;
 const TOKEN: usize = 4;
 /// What the section has besides notes: heading, introduction, numbers.
 const FRAME: usize = 700;
+/// The repository's own files get what the person's notes leave, at most so much, heading included.
+const SHARED: usize = 2_000;
+const SHARED_FRAME: usize = 150;
 
 /// Notes that the reader has already: whole ones, and those of which it has the line.
 #[derive(Debug, Default)]
@@ -26,6 +30,14 @@ pub struct Had {
 }
 
 impl Pool {
+    /// Adds the notes that the repository has among its files. They come last, and none of them whole.
+    pub fn share(&mut self, notes: Vec<Note>) {
+        self.shared.extend(
+            notes.into_iter().filter(|note| !note.entry.meta().is_expired(self.today)).map(NoteView::of),
+        );
+        self.shared.sort_by_key(|view| (Reverse(view.meta.updated_at), view.meta.id.clone()));
+    }
+
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
     pub fn told(&self, id: &EntryId) -> String {
@@ -81,6 +93,18 @@ impl Pool {
             all.beyond += section.beyond;
             all.hot_bytes += section.hot_bytes;
             all.crowded_out.extend(section.crowded_out);
+        }
+        let mut left = left.unwrap_or(SHARED).min(SHARED).saturating_sub(SHARED_FRAME);
+        let is_new = |id: &EntryId| !had.whole.contains(id) && !had.listed.contains(id);
+        for view in self.shared.iter().filter(|view| is_new(&view.meta.id)) {
+            let line = note::line(view, false);
+            if line.len() < left {
+                left -= line.len() + 1;
+                all.shared.push((view.meta.id.clone(), line));
+            } else {
+                all.cold += 1;
+                all.beyond += 1;
+            }
         }
         all.broken = self.left_out();
         all

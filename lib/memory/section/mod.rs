@@ -28,6 +28,7 @@ use crate::memory::section::gather::BYTES_A_TOKEN;
 use crate::memory::section::projects::Due;
 use crate::memory::section::target::File;
 use crate::memory::service::NoteService;
+use crate::memory::shared::{DIR, SharedNotes};
 use crate::store::persistence::{Note, Persistence, warn_of};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
@@ -234,8 +235,20 @@ impl<P: Persistence + Sync> NoteService<P> {
     /// # Errors
     /// The store cannot be read.
     pub fn section(&self, audiences: &[Option<&str>], room: Room, bytes: Option<usize>) -> Result<Section> {
+        self.section_with(audiences, room, bytes, Vec::new())
+    }
+
+    /// The same with notes that are files of the repository.
+    pub(crate) fn section_with(
+        &self,
+        audiences: &[Option<&str>],
+        room: Room,
+        bytes: Option<usize>,
+        shared: Vec<Note>,
+    ) -> Result<Section> {
         let audiences = audiences.iter().map(|repo| repo.map(str::to_owned)).collect();
-        let pool = Pool::read(self.index(), audiences, self.today())?;
+        let mut pool = Pool::read(self.index(), audiences, self.today())?;
+        pool.share(shared);
         Ok(pool.section(room, &Had::default(), bytes))
     }
 
@@ -255,6 +268,27 @@ impl<P: Persistence + Sync> NoteService<P> {
         };
         Ok(repos.iter().map(of).collect())
     }
+}
+
+/// Refreshes AGENTS.md at the top of a checkout from the notes among its files alone, or looks what that would do. What it gets
+/// depends on nothing else, so that everybody who runs it gets the same.
+pub fn refresh_shared(
+    here: &Repository,
+    shared: SharedNotes,
+    today: Date,
+    is_to_write: bool,
+) -> Result<Outcome> {
+    let path = projects::agents_md(&here.top)?;
+    let pool = Pool::read(&Index::of(shared), vec![Some(here.name.clone())], today)?;
+    let mut section = Section { is_for_all: true, ..pool.select(0, Room::default()) };
+    section.dir = section.dir.map(|_| DIR.into());
+    let (file, shown) = (File::of(&path)?, section.counts());
+    let may_add = shown != NoteCounts::default();
+    let standing = match is_to_write {
+        true => file.refresh(&section.text(), may_add),
+        false => file.check(&section.text(), may_add),
+    };
+    Ok(Outcome { path, repo: Some(here.name.clone()), shown, standing })
 }
 
 /// The section of just these notes.

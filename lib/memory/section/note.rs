@@ -37,7 +37,9 @@ pub(super) fn heading(meta: &Meta, waits: bool) -> String {
     if let Some(day) = day(meta) {
         let _ = write!(facts, ", {day}");
     }
-    if let Some(by) = meta.by {
+    if meta.is_shared() {
+        facts += ", from the repository";
+    } else if let Some(by) = meta.by {
         let author = if by == By::Person { "you" } else { by.as_str() };
         let _ = write!(facts, ", {author}");
     }

@@ -36,6 +36,9 @@ const FORM: [&str; 3] = ["title", "summary", "tags"];
 /// The harness of the source that a person's word in review adds.
 pub const REVIEW: &str = "review";
 
+/// The harness of the only source of a note that is a file of a repository.
+pub const SHARED: &str = "repository";
+
 /// Why a note is a person's own: what it says changes only with that person's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
@@ -106,6 +109,11 @@ impl Meta {
 
     fn is_typed(&self) -> bool {
         self.sources.is_empty() || self.is_from("manual")
+    }
+
+    /// It is a file of a repository, and none of the person's.
+    pub fn is_shared(&self) -> bool {
+        self.is_from(SHARED)
     }
 
     fn is_from(&self, harness: &str) -> bool {
@@ -212,10 +220,11 @@ impl Entry {
 
     /// The file without the lines that count reads: a note is unchanged if the rest is.
     pub(super) fn without_counters(&self) -> Vec<u8> {
-        self.without_lines(&["used", "last_used"])
+        self.without_keys(&["used", "last_used"])
     }
 
-    fn without_lines(&self, keys: &[&str]) -> Vec<u8> {
+    /// The file without the lines of these keys of ours.
+    pub fn without_keys(&self, keys: &[&str]) -> Vec<u8> {
         let is_of =
             |line: &str, key: &&str| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':'));
         let lines = self.front_matter().split_inclusive('\n');
@@ -232,9 +241,7 @@ impl Entry {
     /// SHA-256 of the file, in hex, without what changes by itself: counters and times, and what defrag thinks of the note.
     /// A change that waits for review names the note that it was made for by this.
     pub fn base(&self) -> String {
-        hex(&Sha256::digest(
-            self.without_lines(&["used", "last_used", "updatedAt", "status", "tier", "rank"]),
-        ))
+        hex(&Sha256::digest(self.without_keys(&["used", "last_used", "updatedAt", "status", "tier", "rank"])))
     }
 
     /// A short hash of title, summary, tags and body.

@@ -26,7 +26,7 @@ impl Bench {
             "llm": {"command": null, "presets": {}, "timeoutSeconds": 1, "maxPromptBytes": 9, "maxReplyBytes": 9, "maxNoteBytes": 9,
                 "maxCallsPerRun": 1, "maxCallsPerDay": 1},
             "schedule": {"consolidateIntervalHours": 2, "defragIntervalHours": 24},
-            "capture": {"sweep": true, "memories": true}, "recall": {"subagents": true, "beforeActs": true},
+            "capture": {"sweep": true, "memories": true}, "recall": {"subagents": true, "beforeActs": true, "shared": true},
             "agentsMd": {"targets": [], "maxHotTokens": 1, "maxWarmTokens": 1},
             "harnesses": {}, "redact": {"enabled": true, "patterns": []},
         });

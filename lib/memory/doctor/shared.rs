@@ -1,0 +1,60 @@
+//! The notes that a repository has among its files: what its authors should mend.
+
+use crate::base::repository::Repository;
+use crate::base::text::{folded, strays};
+use crate::base::{file, reach};
+use crate::memory::doctor::finding::{Check, Diagnosis, Finding};
+use crate::memory::doctor::notes::LINES;
+use crate::memory::redact::Redactor;
+use crate::memory::shared::{CAP, SharedNotes, fault};
+use jiff::civil::Date;
+use std::collections::BTreeMap;
+
+/// The findings, the worst first, and how many notes there are.
+pub(super) fn check(here: &Repository, redactor: &Redactor, today: Date) -> (Vec<Finding>, usize) {
+    let shared = SharedNotes::of(here);
+    let mut found = Diagnosis::default();
+    for file in &shared.broken {
+        found.error(Check::Schema, &file.path, &*file.why, "correct it; until then nobody is shown it");
+    }
+    let mut titles: BTreeMap<String, String> = BTreeMap::new();
+    for note in &shared.notes {
+        let (meta, path) = (note.entry.meta(), &note.path);
+        if let Some(why) = fault(&note.entry, redactor) {
+            found.error(Check::Danger, path, why, "take it out; until then nobody is shown the note");
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name != meta.file_name() {
+            let what = format!("its front matter asks for the name \"{}\"", meta.file_name());
+            found.warning(Check::Name, path, what, "git mv it");
+        }
+        let lines = memchr::memchr_iter(b'\n', note.entry.body()).count();
+        if lines > LINES {
+            let what = format!("has {lines} lines; notes should have at most {LINES}");
+            found.warning(Check::Oversized, path, what, "split it");
+        }
+        if let Some(until) = meta.until.filter(|_| meta.is_expired(today)) {
+            let what = format!("held until {until}, which is over");
+            found.warning(Check::Expired, path, what, "git rm it, or give it another day");
+        }
+        // The note is without them: it is what is shown.
+        let bytes =
+            reach::within(path, |path| file::read(path, CAP)).ok().and_then(Result::ok).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((_, c)) = strays(&text).next() {
+            let what = format!("has a character that nobody sees: U+{:04X}", u32::from(c));
+            found.warning(Check::Hidden, path, what, "remove it");
+        }
+        if let Some(other) = titles.insert(folded(&meta.title), name) {
+            let what = format!("has the same title as \"{other}\"");
+            found.warning(Check::DuplicateId, path, what, "merge the two, then git rm one");
+        }
+    }
+    for (note, link) in shared.dead_links() {
+        let what = format!("links to {link}, which is not shared");
+        found.error(Check::Link, &note.path, what, "share that note, too, or remove the link");
+    }
+    found.findings.iter_mut().for_each(|finding| finding.clean(redactor));
+    found.findings.sort();
+    (found.findings, shared.notes.len())
+}
