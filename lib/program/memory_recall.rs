@@ -112,7 +112,7 @@ fn search(
     let mut recalled = store.service.recall(words, repo, most, room)?;
     warn_of(&recalled.broken, &cx.reporter);
     let (more, left) = (most - recalled.found.len(), room.saturating_sub(recalled.text.len() + 1));
-    recalled.add(store.shared(cx)?.recall(&words, repo, more, left)?);
+    recalled.add(store.shared(cx)?.recall(words, repo, more, left)?);
     for found in recalled.found.iter().filter(|_| cx.json) {
         let Some(note) = found.view.note() else { continue };
         let of_it =
