@@ -2,7 +2,7 @@
 //! a hook still queues its session. `support/dead_mount.py` makes one in a namespace of its own.
 
 use crate::support::llm::NOTE_EACH;
-use crate::support::store::Store;
+use crate::support::store::{Store, name, note};
 use crate::support::{Said, binary, symlink};
 use serde_json::json;
 use std::fs;
@@ -35,6 +35,13 @@ impl DeadMount {
         dead.store.put(".agent-memory/projects.json", json!({"projects": [checkout]}).to_string());
         symlink(dead.dir.join("claude"), dead.store.sandbox.home().join(".claude"));
         dead.store.note("AAAAAA", "Ports");
+        // What it rests on lies there.
+        let anchored = format!(
+            "scope: repo\nbranch: {{name: x}}\nanchors:\n  - {{path: a.rs}}\nsources:\n  - {{harness: amp, repo: github.com/o/r, cwd: {}}}\n",
+            dead.dir.join("r").display()
+        );
+        dead.store
+            .put(&format!("topics/{}", name("BBBBBB", "Anchored")), note("BBBBBB", "Anchored", &anchored));
         Some(dead)
     }
 
@@ -103,7 +110,7 @@ fn ends(program: &str) -> usize {
         "memory-config" => &[&["show"], &["path"], &["init"]],
         "memory-recall" => &[&[], &["--harness", "claude-code"]],
         "memory-read" => &[&["AAAAAA"]],
-        "memory-update" => &[&["AAAAAA", "--tag", "+x"]],
+        "memory-update" => &[&["AAAAAA", "--tag", "+x"], &["BBBBBB", "--confirm"]],
         "memory-remove" => &[&["--dry-run", "--from", "/nowhere"]],
         "memory-agents-md" => &[&[], &["--check"], &["--project"]],
         _ => &[&[]],

@@ -77,6 +77,7 @@ mod every_program;
 mod examples;
 mod fan_out;
 mod finding;
+mod fresh_notes;
 mod gc_http;
 mod generated;
 mod harness_homes;

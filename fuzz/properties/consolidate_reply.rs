@@ -53,7 +53,10 @@ pub fn holds(bytes: &[u8]) {
     let notes = || {
         made.changes.iter().filter_map(|change| match change {
             PlannedChange::Note(note) => Some(note),
-            PlannedChange::Retire(_) | PlannedChange::Propose(_) | PlannedChange::Withdraw(_) => None,
+            PlannedChange::Confirm(_)
+            | PlannedChange::Retire(_)
+            | PlannedChange::Propose(_)
+            | PlannedChange::Withdraw(_) => None,
         })
     };
     let mut known = ids.clone();
@@ -63,6 +66,7 @@ pub fn holds(bytes: &[u8]) {
     for change in &made.changes {
         match change {
             PlannedChange::Note(_) => {}
+            PlannedChange::Confirm(note) => assert_eq!(note.id, shown),
             PlannedChange::Retire(note) => assert_eq!(note.id, shown),
             PlannedChange::Withdraw(_) => panic!("nothing waits"),
             PlannedChange::Propose(proposal) => {
@@ -147,6 +151,7 @@ fn known(shown: &EntryId, brief: &EntryId) -> Known {
         ]),
         record: record.into(),
         proposals: Vec::new(),
+        grounds: Default::default(),
     }
 }
 

@@ -84,6 +84,7 @@ fn stays_between_its_marks(short: &str, long: &str) {
         repo: None,
         until: None,
         body: Some(short.to_owned()),
+        drift: Some(long.to_owned()),
         fingerprint: String::new(),
     };
     let material = Material {

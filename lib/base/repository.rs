@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// The largest git file that is read, in bytes.
 const CAP: u64 = 1 << 20;
+/// The same of its list of branches and tags.
+const PACKED_CAP: u64 = 16 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Repository {
@@ -102,6 +104,37 @@ pub fn git_dir(top: &Path) -> Option<PathBuf> {
     let pointer = file::read(&git, CAP).ok()?;
     let dir = top.join(text_of(&pointer).strip_prefix("gitdir:")?.trim());
     dir.canonicalize().ok().filter(|dir| dir.join("HEAD").is_file())
+}
+
+/// What is checked out in a worktree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// `None`: a commit, or it cannot be read.
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+}
+
+pub fn head(top: &Path) -> Head {
+    reach::within(top, checked_out).ok().flatten().unwrap_or_default()
+}
+
+fn checked_out(top: &Path) -> Option<Head> {
+    let git = git_dir(top)?;
+    let read = |path: &Path| file::read(path, PACKED_CAP).ok().map(|bytes| text_of(&bytes));
+    let text = read(&git.join("HEAD"))?;
+    let is_commit = |text: &String| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some(name) = text.strip_prefix("ref: ") else {
+        return Some(Head { branch: None, commit: Some(text).filter(is_commit) });
+    };
+    let branch = name.strip_prefix("refs/heads/").filter(|branch| !branch.starts_with('.'))?.to_owned();
+    let common = common_dir(git)?;
+    let packed = || {
+        let refs = read(&common.join("packed-refs"))?;
+        let found = refs.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '))?;
+        Some(found.to_owned())
+    };
+    let commit = read(&common.join(name)).or_else(packed).filter(is_commit);
+    Some(Head { branch: Some(branch), commit })
 }
 
 /// What all worktrees have in common: the `.git` of the main one.

@@ -177,6 +177,7 @@ impl SessionReader {
             out.report.is_sub_agent = true;
         } else {
             self.spoke = true;
+            out.report.branch = record.text("gitBranch")?.or(out.report.branch.take());
         }
         if !self.seen.insert(self.hasher.hash_one(&uuid)) || self.withdrawn.has(&uuid) {
             return Ok(());

@@ -105,6 +105,8 @@ pub struct SessionReport {
     pub has_added: bool,
     /// The working directory of the session.
     pub cwd: Option<String>,
+    /// The branch that it was on in the end.
+    pub branch: Option<String>,
     /// The address of the repository that it was in.
     pub remote: Option<String>,
 }

@@ -4,6 +4,7 @@ pub mod addresses;
 pub mod budget;
 pub mod capture;
 pub mod checkouts;
+pub mod code;
 pub mod conformance;
 pub mod consolidate;
 pub mod defrag;

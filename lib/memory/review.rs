@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{nearest, whole_lines};
+use crate::memory::code::anchored_again;
 use crate::memory::links::Ended;
 use crate::memory::record::dangers;
 use crate::memory::service::NoteService;
@@ -376,6 +377,8 @@ fn changed<P: Persistence>(
                     meta.status = Status::Consolidated;
                 }
             })?;
+            let anchors = anchored_again(&entry);
+            entry.update(|meta| meta.anchors = anchors)?;
         }
     }
     vouch(&mut entry, now)?;

@@ -3,8 +3,9 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::glob;
-use crate::base::repository;
+use crate::base::repository::{self, Repository};
 use crate::base::text::{visible, whole_lines};
+use crate::memory::code::anchored_again;
 use crate::memory::pipeline::reply::Text;
 use crate::memory::record::unproven;
 use crate::memory::search::{Findings, Found, Index, Query, Wanted};
@@ -31,6 +32,7 @@ pub struct NoteService<P> {
     index: Index<P>,
     now: Timestamp,
     today: Date,
+    dir: Option<PathBuf>,
 }
 
 /// A note to be written.
@@ -114,6 +116,8 @@ pub struct Patch {
     pub pinned: Option<bool>,
     /// `Some(None)`: without end.
     pub until: Option<Option<Date>>,
+    /// It still holds, whatever has become of its code and its branch.
+    pub is_confirmed: bool,
     /// The [base](Entry::base) of the note that it was made for; a note with another one stays as it is.
     pub base: Option<String>,
 }
@@ -150,7 +154,17 @@ pub(super) fn count_use<P: Persistence>(change: &Change<P>, id: &EntryId, now: T
 impl<P> NoteService<P> {
     /// `today` is the day of `now` where the person is: on it, notes whose last day is over are not shown.
     pub fn new(notes: P, now: Timestamp, today: Date) -> NoteService<P> {
-        NoteService { index: Index::of(notes), now, today }
+        NoteService { index: Index::of(notes), now, today, dir: None }
+    }
+
+    /// Whoever is shown notes works in this directory: they are held against the code there.
+    pub fn in_dir(self, dir: Option<PathBuf>) -> NoteService<P> {
+        NoteService { dir, ..self }
+    }
+
+    /// The checkout that the directory is in.
+    pub fn here(&self) -> Vec<Repository> {
+        self.dir.as_deref().and_then(repository::place_of).into_iter().collect()
     }
 
     pub fn notes(&self) -> &P {
@@ -348,6 +362,9 @@ impl<P: Persistence> NoteService<P> {
         let body_changed = entry.body() != note.entry.body();
         let now = self.now.as_millisecond();
         let mut is_changed = false;
+        // Who writes what it says now has seen what it rests on.
+        let is_rewritten = matches!(author, Author::Person) && patch.has_text();
+        let anchors = if patch.is_confirmed || is_rewritten { anchored_again(&entry) } else { Vec::new() };
         let change = |meta: &mut Meta| {
             let before = meta.clone();
             patch.apply(meta);
@@ -361,6 +378,13 @@ impl<P: Persistence> NoteService<P> {
             }
             if is_changed {
                 meta.updated_at = now;
+            }
+            if patch.is_confirmed || is_rewritten {
+                meta.anchors = anchors;
+            }
+            if patch.is_confirmed {
+                (meta.confirmed, meta.branch) = (Some(self.today), None);
+                is_changed = true;
             }
         };
         entry.update(change).map_err(|why| unchanged(&note, &why))?;

@@ -293,11 +293,14 @@ fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
 
 /// What was made of the entries, for a person.
 pub(super) fn written(host: &ConsolidateHost<Preview<Topics>>) -> String {
-    let retired = host.made.written.iter().filter(|note| note.action == Action::Retire).count();
+    let of = |action: Action| host.made.written.iter().filter(|note| note.action == action).count();
+    let (retired, confirmed) = (of(Action::Retire), of(Action::Confirm));
     let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
         host.made.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
-    let mut line = format!("{} kb entries written", host.made.written.len() - retired);
-    for (count, what) in [(retired, "retired"), (proposed.len(), "to review"), (withdrawn.len(), "withdrawn")]
+    let mut line = format!("{} kb entries written", host.made.written.len() - retired - confirmed);
+    let done = [(retired, "retired"), (confirmed, "confirmed")];
+    for (count, what) in
+        done.into_iter().chain([(proposed.len(), "to review"), (withdrawn.len(), "withdrawn")])
     {
         if count > 0 {
             line += &format!(", {count} {what}");
@@ -339,11 +342,12 @@ fn preview(
     previewed: &[Previewed],
     stopped: Option<&str>,
 ) -> Value {
-    let (mut notes, mut retired, mut proposals, mut withdrawn) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut notes, mut confirmed, mut retired, mut proposals, mut withdrawn) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for change in planned {
         match change {
             PlannedChange::Note(note) => notes.push(note),
+            PlannedChange::Confirm(note) => confirmed.push(note),
             PlannedChange::Retire(note) => retired.push(note),
             PlannedChange::Propose(proposal) => proposals.push(proposal),
             PlannedChange::Withdraw(Waiting { id, op, note, title, withdrawn: reason }) => {
@@ -352,7 +356,7 @@ fn preview(
         }
     }
     let plan = json!({
-        "notes": notes, "retired": retired, "proposals": proposals, "withdrawn": withdrawn, "warnings": warnings,
+        "notes": notes, "confirmed": confirmed, "retired": retired, "proposals": proposals, "withdrawn": withdrawn, "warnings": warnings,
     });
     let replies: Vec<&PathBuf> = previewed.iter().map(|batch| &batch.reply).collect();
     json!({"plan": plan, "replies": replies, "stopped": stopped})
@@ -405,6 +409,7 @@ fn described(change: &PlannedChange) -> (String, Vec<String>) {
             });
             (format!("{what} ({}): {}", note.draft.scope, note.draft.title), lines)
         }
+        PlannedChange::Confirm(note) => (format!("confirm {}: {}", note.id, note.title), Vec::new()),
         PlannedChange::Retire(note) => {
             (format!("retire {}: {}", note.id, note.title), vec![note.reason.clone()])
         }

@@ -17,8 +17,9 @@ use crate::base::text::{in_line, one_line, size};
 use crate::harness::HARNESSES;
 use crate::harness::name::Harness;
 use crate::memory::capture::note::{NewText, harness_here, redact};
+use crate::memory::code::states;
 use crate::memory::recall::{BYTES_A_TOKEN, fenced, without_markers};
-use crate::memory::section::note;
+use crate::memory::section::note::{self, Marks};
 use crate::memory::section::render::INTRODUCTION;
 use crate::program::memory_read;
 use crate::program::memory_recall::{NOTES, TOKENS};
@@ -249,7 +250,9 @@ fn read(store: &Store, given: &Value, cx: &Context) -> Result<String> {
         (_, Some(until)) => format!("Its last day was {until}: this may no longer hold.\n\n"),
         _ => String::new(),
     };
-    fenced(&format!("{warning}{}", note::block(&note, waits)))
+    let states = states(Some(&store.root), &store.service.here(), [note.entry.meta()]);
+    let state = states.get(&note.entry.meta().id).copied().unwrap_or_default();
+    fenced(&format!("{warning}{}", note::block(&note, Marks { waits, state })))
 }
 
 /// A graphical client starts its servers in the root or in the home directory. Nothing is learned about either.

@@ -30,6 +30,7 @@ pub(super) const ABOUT: About = About {
         TIER,
         SCOPE,
         value("until", "DATE", "the last day on which it holds, like 2026-03-20; or none"),
+        flag("confirm", "it still holds, though its code has changed or its branch is gone"),
         flag("pin", "always show it in AGENTS.md"),
         flag("unpin", "let defrag decide again"),
         flag("json", "print each note's front matter and path as JSON"),
@@ -93,6 +94,7 @@ fn patch(args: &Args) -> Result<Patch> {
     };
     for (flag, value) in args.in_order() {
         match flag {
+            "confirm" => patch.is_confirmed = true,
             "pin" | "unpin" => patch.pinned = Some(flag == "pin"),
             "tag" => tag(value, &mut patch)?,
             "path" => path(value, &mut patch)?,

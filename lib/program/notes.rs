@@ -54,6 +54,7 @@ impl Store {
         let config = memory::load(config, &cx.env, &cx.reporter)?;
         let root = Root::open(&config.storage.root)?;
         let service = NoteService::new(Topics::at(&root), cx.env.now(), cx.env.today());
+        let service = service.in_dir(cx.env.current_dir().ok());
         Ok(Store { config, root, service })
     }
 

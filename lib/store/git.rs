@@ -65,7 +65,11 @@ pub struct Git {
 
 impl Git {
     pub fn new(root: &Root, env: &Env) -> Result<Git> {
-        let dir = fs_err::canonicalize(root.path())?;
+        Ok(Git::in_dir(fs_err::canonicalize(root.path())?, env))
+    }
+
+    /// git in a directory which is that of a repository.
+    pub fn in_dir(dir: PathBuf, env: &Env) -> Git {
         let mut vars: Vec<(&'static str, OsString)> = vec![
             // A repository in a directory above is not the store's.
             ("GIT_CEILING_DIRECTORIES", dir.parent().unwrap_or(&dir).into()),
@@ -79,7 +83,7 @@ impl Git {
         for [key_var, key, value_var, value] in SETTINGS {
             vars.extend([(*key_var, key.into()), (*value_var, value.into())]);
         }
-        Ok(Git { dir, deadline: Deadline::after(TIMEOUT), vars, without: env.names("GIT_") })
+        Git { dir, deadline: Deadline::after(TIMEOUT), vars, without: env.names("GIT_") }
     }
 
     /// The same, which has so long for all its commands, and runs them with these variables too.

@@ -6,6 +6,7 @@ pub mod apply;
 pub mod batch;
 pub mod by_hand;
 pub mod change;
+pub mod checkout;
 pub mod conversation;
 pub mod entry;
 pub mod git;

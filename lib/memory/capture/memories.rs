@@ -33,7 +33,7 @@ pub fn context_of(memory: &BuiltInMemory, file: &Path, env: &Env) -> Context {
     }
     let dir = file.parent().unwrap_or(file);
     let repo = Some(format!("local:{}", dir.display()));
-    Context { cwd: Some(dir.to_path_buf()), repo, past: false }
+    Context { cwd: Some(dir.to_path_buf()), repo, branch: None, past: false }
 }
 
 /// The program whose own memory this file is of, and the file's path there. Symlinks of `file` are resolved.

@@ -43,11 +43,14 @@ pub fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
 /// The context of a session. A directory whose name an entry cannot contain is left out, because a session without a
 /// directory is better than none.
 pub fn context(cwd: Option<PathBuf>) -> Context {
-    let repo = cwd.as_deref().and_then(repository::place_of).map(|repository| repository.name);
+    let place = cwd.as_deref().and_then(repository::place_of);
+    let branch = place.as_ref().and_then(|place| repository::head(&place.top).branch);
+    let repo = place.map(|place| place.name);
     let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);
     Context {
         cwd: cwd.filter(|cwd| cwd.is_absolute() && cwd.to_str().is_some_and(is_fine)),
         repo: repo.filter(|repo| is_fine(repo)),
+        branch: branch.filter(|branch| is_fine(branch)),
         past: false,
     }
 }

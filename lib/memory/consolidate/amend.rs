@@ -37,7 +37,7 @@ impl Judge<'_> {
                 let Proposal { entry, by, reasons, base, .. } = *proposal;
                 entry.map(|text| (text, by, reasons, base))
             }
-            PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
+            PlannedChange::Confirm(_) | PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
         })?;
         let new_sources = self.sources(&entry.sources);
         let session = new_sources.first().cloned();
@@ -100,7 +100,7 @@ pub(super) fn settle<'a>(
                 waiting.push((**proposal).clone());
             }
             PlannedChange::Withdraw(withdrawal) => waiting.retain(|there| there.id != withdrawal.id),
-            PlannedChange::Note(_) | PlannedChange::Retire(_) => {}
+            PlannedChange::Note(_) | PlannedChange::Confirm(_) | PlannedChange::Retire(_) => {}
         }
     }
 }

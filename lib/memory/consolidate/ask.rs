@@ -57,6 +57,8 @@ pub struct RelatedNote {
     pub until: Option<Date>,
     /// The whole text; then it may be updated.
     pub body: Option<String>,
+    /// Of one whose code has changed: what stands there now.
+    pub drift: Option<String>,
     /// The fingerprint of the note in the store.
     pub fingerprint: String,
 }
@@ -155,6 +157,7 @@ fn texts(material: &Material) -> Vec<&str> {
         let tags = note.tags.iter().map(String::as_str);
         tags.chain([note.title.as_str(), note.summary.as_str()])
             .chain(note.body.as_deref())
+            .chain(note.drift.as_deref())
             .chain(note.repo.as_deref())
     });
     let sessions = material.sessions.iter().flat_map(|session| {
@@ -187,6 +190,10 @@ fn push_note(text: &mut String, note: &RelatedNote, mark: &str) {
     }
     text.push('\n');
     push_lines(text, note.body.as_deref().unwrap_or_default());
+    if let Some(drift) = &note.drift {
+        let _ = writeln!(text, "=== changed code: what the note was drawn from, as it is now {mark}");
+        push_lines(text, drift);
+    }
     let _ = writeln!(text, ">>> {mark}");
 }
 
@@ -311,6 +318,7 @@ mod tests {
                 repo: None,
                 until: None,
                 body: Some(String::new()),
+                drift: None,
                 fingerprint: String::new(),
             };
             match place {

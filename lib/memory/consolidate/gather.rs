@@ -243,6 +243,9 @@ impl Gatherer<'_> {
         }
         (history.session, history.parent) = (key, parent);
         history.earlier_room = self.room.earlier;
+        let branch =
+            report.branch.filter(|branch| !branch.is_empty()).or_else(|| entry.context.branch.clone());
+        history.branch = branch.filter(|branch| self.run.redactor.cleaned(branch) == *branch);
         Ok(Gathered::History(history))
     }
 

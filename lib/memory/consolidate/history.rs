@@ -38,6 +38,9 @@ pub struct History {
     /// A tool showed something from outside in it.
     #[serde(default)]
     pub(super) reads_outside: bool,
+    /// The branch that it was on in the end.
+    #[serde(default)]
+    pub(super) branch: Option<String>,
     /// It is a captured note: a title, and a body under it.
     #[serde(default)]
     pub(super) is_note: bool,

@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
+use crate::memory::consolidate::grounds::{self, Grounds, checkouts};
 use crate::memory::consolidate::land::Known;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
@@ -91,6 +92,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
 
     fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
         let all = entries(&work.own.queue_ids, run.batch()?, run)?;
+        if let Err(why) = grounds::follow(&self.notes, &checkouts(all.values()), run.env) {
+            run.reporter.warn(&format!("what notes rest on is not followed: {}", why.message()));
+        }
         let repos: BTreeSet<String> = all.into_values().filter_map(|entry| entry.context.repo).collect();
         let facts = OnceCell::new();
         let facts = || Rc::clone(facts.get_or_init(|| facts_of(&self.notes, &repos).into()));
@@ -108,7 +112,8 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let room = room.related - room_for_changes + room.sessions.saturating_sub(used);
         let limits = RelatedLimits { room, whole: self.max_note_bytes };
         let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
-        let (related, tags) = related(&self.notes, &sessions, wanted, limits, self.pipeline.redactor)?;
+        let here = checkouts(entries.values());
+        let (related, tags) = related(&self.notes, &sessions, wanted, &here, limits, self.pipeline.redactor)?;
         let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
         let notes: Vec<&EntryId> = related.iter().map(|note| &note.id).collect();
         let waiting = pending(&proposals, is_in, &notes, room_for_changes, self.pipeline.redactor);
@@ -139,7 +144,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let record = self.readings.record(run.batch()?, work.slices())?;
         self.looked_up = Some(run.batch()?.id.clone());
         let tags = tags.into_iter().flatten().collect();
-        Ok(Known { at: run.env.now(), ids, notes, made, tags, entries, record, proposals })
+        let on = self.readings.branches(run.batch()?, work.slices())?;
+        let grounds = Grounds::of(&entries, &on, &record.touched, notes.values(), run.env);
+        Ok(Known { at: run.env.now(), ids, notes, made, tags, entries, record, proposals, grounds })
     }
 
     /// One change, or, after the last, that what was shown has been seen.

@@ -46,6 +46,9 @@ pub fn judged(
     if !faults.is_empty() && may.repair {
         return Judgement::Improvable(faults);
     }
+    for id in &reply.confirmed {
+        planned.extend(judge.confirmed(id, &reply).map(|change| (None, change)));
+    }
     for retired in &reply.retire {
         if let Target::Note(id) = &retired.target {
             planned.extend(judge.retire(retired, id).map(|change| (None, change)));
@@ -181,7 +184,7 @@ fn said(change: &mut PlannedChange) -> Option<Said<'_>> {
             let id = note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
             proposal.entry.as_mut().map(|draft| (id, draft.title.clone(), &mut draft.body, note))
         }
-        PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
+        PlannedChange::Confirm(_) | PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
     }
 }
 

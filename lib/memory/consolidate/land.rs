@@ -15,20 +15,22 @@
 use crate::base::glob;
 use crate::base::text::{counted, one_line as brief, visible, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
+use crate::memory::consolidate::grounds::Grounds;
 use crate::memory::consolidate::pending::is_in_one_of;
-use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, source_of};
-use crate::memory::consolidate::reply::{Proposed, Quoted, Retired, Target};
+use crate::memory::consolidate::plan::{Confirmation, PlannedChange, PlannedNote, Retirement, source_of};
+use crate::memory::consolidate::reply::{Proposed, Quoted, Reply, Retired, Target};
 use crate::memory::facts;
 use crate::memory::links::new_id;
 use crate::memory::pipeline::reply::Text;
 use crate::memory::record::{NoteText, Record, Speaker, unproven};
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line, repos};
+use crate::store::entry::{Anchor, By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line, repos};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Place};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
 use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -50,6 +52,8 @@ pub struct Known {
     pub record: Rc<Record>,
     /// All changes that wait for a person.
     pub proposals: Vec<Proposal>,
+    /// What notes can rest on.
+    pub grounds: Grounds,
 }
 
 /// Holds what a reply wants written against what is known.
@@ -143,7 +147,16 @@ impl Judge<'_> {
             draft.paths.clear();
         }
         let outside = self.outside(by, proposed);
-        let note = PlannedNote { outside, ..PlannedNote::new(id, draft, by, self.created_at()) };
+        // A rule for everywhere is about no code.
+        let (anchors, branch) = match is_own {
+            true => (Vec::new(), None),
+            false => (
+                self.anchors(&text_of(&draft), &draft.paths, &repos(&draft.sources), &[]),
+                self.known.grounds.branch(&proposed.sources),
+            ),
+        };
+        let note =
+            PlannedNote { outside, anchors, branch, ..PlannedNote::new(id, draft, by, self.created_at()) };
         let widens = (is_for_all && !is_own).then(|| Reason {
             text: if has_repo { REACH } else { NO_REPO }.to_owned(),
             fault: (has_repo && self.known.record.has_rules()).then(|| REACH_FAULT.to_owned()),
@@ -200,7 +213,10 @@ impl Judge<'_> {
         if !self.is_here(meta) {
             draft.sources.iter_mut().for_each(|source| (source.repo, source.cwd) = (None, None));
         }
+        let anchors = self.anchors(&text_of(&draft), &draft.paths, &repos(&meta.sources), &meta.anchors);
         let note = PlannedNote {
+            anchors,
+            branch: self.known.grounds.branch(&proposed.sources),
             update: Some(id.clone()),
             replaces: self.seen.get(id).cloned(),
             before: Some(old.body),
@@ -208,6 +224,43 @@ impl Judge<'_> {
             ..PlannedNote::new(new_id, draft, by, self.created_at())
         };
         self.lands(note, widens.then(|| Reason::told(REACH)), proposed)
+    }
+
+    /// What a note of one repository rests on: files that the sessions touched, or in which it had anchors before.
+    fn anchors(
+        &self,
+        text: &NoteText,
+        globs: &[String],
+        repos: &BTreeSet<&str>,
+        old: &[Anchor],
+    ) -> Vec<Anchor> {
+        let (Some(repo), 1) = (repos.first(), repos.len()) else { return Vec::new() };
+        let touched = &self.known.record.touched;
+        let may = |path: &str| {
+            (touched.contains(path) || old.iter().any(|anchor| anchor.path == path))
+                && self.redactor.cleaned(path) == path
+        };
+        self.known.grounds.anchors(repo, text, globs, may)
+    }
+
+    /// The model has seen a note beside what its code is now, and it still holds. Nothing of what it says changes, so that may
+    /// be a person's own.
+    pub(super) fn confirmed(&mut self, id: &EntryId, reply: &Reply) -> Option<PlannedChange> {
+        let known = self.known.notes.get(id).filter(|known| known.place == Place::Topics)?;
+        let meta = known.entry.meta();
+        if self.seen.get(id) != Some(&known.entry.fingerprint()) || !self.is_here(meta) {
+            self.warnings.push(format!("{id} was to be confirmed, and was not shown whole as it is now"));
+            return None;
+        }
+        let text = Text::of(&known.entry);
+        let anchors = self.anchors(&text.note(), &meta.paths, &repos(&meta.sources), &meta.anchors);
+        let skipped = reply.skipped.iter().map(|(source, _)| source);
+        let sources: Vec<String> =
+            reply.entries.iter().flat_map(|entry| &entry.sources).chain(skipped).cloned().collect();
+        let branch = self.known.grounds.branch(&sources);
+        let on = self.known.at.to_zoned(TimeZone::UTC).date();
+        let (id, title) = (id.clone(), meta.title.clone());
+        Some(PlannedChange::Confirm(Box::new(Confirmation { id, title, on, anchors, branch })))
     }
 
     /// What becomes of a note that no longer holds.

@@ -5,6 +5,7 @@ pub mod ask;
 mod captured;
 pub mod forecast;
 mod gather;
+pub mod grounds;
 mod history;
 pub mod host;
 pub mod judge;

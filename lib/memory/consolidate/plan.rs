@@ -1,10 +1,11 @@
 //! What a reply comes to: plain data that can be shown, saved, and carried out twice with the same result.
 
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, EntryId, Source, Status};
+use crate::store::entry::{Anchor, Branch, By, EntryId, Source, Status};
 use crate::store::journal::entry::QueueEntry;
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub struct Plan {
 pub enum PlannedChange {
     /// A new note, or a new text for one.
     Note(Box<PlannedNote>),
+    /// A note still holds.
+    Confirm(Box<Confirmation>),
     /// A note goes to the archive.
     Retire(Retirement),
     /// Something waits for a person. If something with its id waits already, it takes its place.
@@ -49,6 +52,10 @@ pub struct PlannedNote {
     /// The hosts that the session had read before.
     #[serde(default)]
     pub outside: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<Anchor>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<Branch>,
     #[serde(flatten)]
     pub draft: Draft,
 }
@@ -64,9 +71,22 @@ impl PlannedNote {
             status: Status::Consolidated,
             by,
             outside: Vec::new(),
+            anchors: Vec::new(),
+            branch: None,
             draft,
         }
     }
+}
+
+/// What a note rests on from now on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Confirmation {
+    pub id: EntryId,
+    pub title: String,
+    pub on: Date,
+    pub anchors: Vec<Anchor>,
+    pub branch: Option<Branch>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

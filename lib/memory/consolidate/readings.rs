@@ -89,6 +89,13 @@ impl Readings {
         Ok(Rc::clone(&reading.record))
     }
 
+    /// The branches that these sessions were on, by queue id.
+    pub(super) fn branches(&mut self, batch: &Batch, slices: &[Slice]) -> Result<BTreeMap<String, String>> {
+        let sessions = &self.reading(batch, slices)?.sessions;
+        let of = |session: &Transcript| Some((session.queue_id.clone(), session.history.branch.clone()?));
+        Ok(sessions.iter().filter_map(of).collect())
+    }
+
     /// A session, read to the end of a slice.
     pub(super) fn transcript(&mut self, batch: &Batch, slice: &Slice) -> Result<&Transcript> {
         if self.read_to(batch, slice).is_none() {

@@ -9,9 +9,12 @@
 //! newest first: whole while there is room, then by title and summary.
 
 use crate::base::error::Result;
+use crate::base::repository::Repository;
 use crate::base::text::border;
 use crate::harness::turn::Role;
+use crate::memory::code::{CodeState, states};
 use crate::memory::consolidate::ask::{RelatedNote, Session};
+use crate::memory::consolidate::grounds::drift;
 use crate::memory::consolidate::plan::source_of;
 use crate::memory::pipeline::call::with_ids;
 use crate::memory::redact::Redactor;
@@ -31,6 +34,9 @@ const BRIEF: usize = 400;
 /// So many tags are shown, those in most use, and so many bytes of them.
 const TAGS: usize = 60;
 const TAG_BYTES: usize = 2000;
+
+/// So many notes whose code has changed come first.
+const CHANGED: usize = 5;
 
 /// A stretch has so many different words.
 const STRETCH: usize = 30;
@@ -227,6 +233,8 @@ struct Candidate {
     is_wanted: bool,
     /// One of the sessions made or changed it.
     is_own: bool,
+    /// The code that it was drawn from is no longer as it was.
+    is_changed: bool,
     score: f64,
 }
 
@@ -239,7 +247,7 @@ pub(super) fn is_of_session(meta: &Meta, session: &Source) -> bool {
 }
 
 /// The notes that hold where these sessions were, and the tags in use. First those that the model wants to see and those
-/// of the sessions themselves, then the nearest, then the newest. Notes of other repositories take part where the
+/// of the sessions themselves, then some whose code in the checkouts `here` has changed, then the nearest, then the newest. Notes of other repositories take part where the
 /// sessions name the repository.
 ///
 /// # Errors
@@ -248,13 +256,18 @@ pub fn related<P: Persistence>(
     notes: &P,
     sessions: &[Session],
     wanted: &[EntryId],
+    here: &[Repository],
     limits: RelatedLimits,
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
     let repos: BTreeSet<&str> = sessions.iter().filter_map(Session::repo).collect();
     let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos, redactor)?;
+    let states = states(None, here, near.iter().map(|note| &note.meta));
+    let is_changed =
+        |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.code != CodeState::Same);
+    near.iter_mut().filter(is_changed).take(CHANGED).for_each(|note| note.is_changed = true);
     near.sort_by(|a, b| {
-        let first = |note: &Candidate| (note.is_wanted, note.is_own);
+        let first = |note: &Candidate| (note.is_wanted, note.is_own, note.is_changed);
         first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
     });
 
@@ -266,8 +279,8 @@ pub fn related<P: Persistence>(
     let mut whole = limits.whole;
     let mut listed = 0;
     let mut shown = Vec::new();
-    for Candidate { meta, length, is_wanted, is_own, .. } in near {
-        let is_due = is_wanted || is_own;
+    for Candidate { meta, length, is_wanted, is_own, is_changed, .. } in near {
+        let is_due = is_wanted || is_own || is_changed;
         if !is_due && listed >= BRIEF {
             break;
         }
@@ -281,6 +294,7 @@ pub fn related<P: Persistence>(
             repo: other_repo(&meta, &repos),
             until: meta.until,
             body: None,
+            drift: None,
             fingerprint: String::new(),
         };
         let line = LINE + note.title.len() + note.summary.len();
@@ -293,8 +307,12 @@ pub fn related<P: Persistence>(
         let read = if is_worth_reading { notes.own(&meta.id)? } else { None };
         if let Some(read) = read {
             let body = clean(&String::from_utf8_lossy(read.entry.body()));
-            if head + body.len() <= room && (body.len() <= whole || is_due) {
-                room -= head + body.len();
+            let drift = is_changed
+                .then(|| drift(&meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor));
+            let more = drift.as_ref().map_or(0, String::len);
+            if head + body.len() + more <= room && (body.len() <= whole || is_due) {
+                room -= head + body.len() + more;
+                note.drift = drift;
                 whole = whole.saturating_sub(body.len());
                 (note.body, note.fingerprint) = (Some(body), read.entry.fingerprint());
             }
@@ -337,7 +355,10 @@ fn candidates<P: Persistence>(
             let body = note.entry.body();
             let counts = stretches.count(meta, &String::from_utf8_lossy(body));
             let (length, is_own) = (body.len(), is_own(meta));
-            (counts, Candidate { meta: meta.clone(), length, is_wanted, is_own, score: 0.0 })
+            (
+                counts,
+                Candidate { meta: meta.clone(), length, is_wanted, is_own, is_changed: false, score: 0.0 },
+            )
         })
     })?;
     let mut found: Vec<_> = scan.found.into_iter().flatten().collect();

@@ -27,6 +27,8 @@ pub struct Reply {
     pub(super) retire: Vec<Retired>,
     /// The notes that the model wants to see whole.
     pub(super) want: Vec<EntryId>,
+    /// The notes that still hold, though their code has changed.
+    pub(super) confirmed: Vec<EntryId>,
     /// The sessions out of which nothing is to be kept, and why.
     pub(super) skipped: Vec<(String, String)>,
     /// What was left out of it, and why.
@@ -131,7 +133,9 @@ pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, V
             top.fault("retire", &format!("{target} is changed twice"));
         }
     }
-    reply.want = wanted(&mut top, &mut reply.warnings);
+    reply.want = ids(&mut top, "want", &mut reply.warnings);
+    reply.confirmed = ids(&mut top, "confirmed", &mut reply.warnings);
+    reply.confirmed.retain(|id| changed.insert(Target::Note(id.clone())));
     reply.skipped = elements(&mut top, "skipped", |fields| {
         let value = Value::String(fields.text("source")?);
         Some((source(fields, "source", &value, shown)?, or_empty(fields, "reason")?))
@@ -268,13 +272,13 @@ fn listed(fields: &mut Fields, key: &'static str, warnings: &mut Vec<String>) ->
     Vec::new()
 }
 
-/// The notes that the model wants to see. What is no id is only left out.
-fn wanted(top: &mut Fields, warnings: &mut Vec<String>) -> Vec<EntryId> {
+/// The notes that the model wants to see, or confirms. What is no id is only left out.
+fn ids(top: &mut Fields, key: &'static str, warnings: &mut Vec<String>) -> Vec<EntryId> {
     let mut ids = Vec::new();
-    for value in listed(top, "want", warnings).iter().take(ENTRIES_CAP) {
+    for value in listed(top, key, warnings).iter().take(ENTRIES_CAP) {
         match value.as_str().and_then(EntryId::parse) {
             Some(id) => ids.push(id),
-            None => warnings.push(format!("want: {} is not the id of a note; left out", shown(value))),
+            None => warnings.push(format!("{key}: {} is not the id of a note; left out", shown(value))),
         }
     }
     ids

@@ -84,6 +84,7 @@ impl Script {
                     entries: BTreeMap::from([("q1".to_owned(), entry(self.is_session))]),
                     record: record.into(),
                     proposals: vec![],
+                    grounds: Default::default(),
                 })
             }
             State::Apply { work, plan, done } => {
@@ -121,6 +122,7 @@ impl Script {
                 let action = if note.update.is_some() { Action::Update } else { Action::Create };
                 (note.id, note.draft.title, note.draft.body, action)
             }
+            PlannedChange::Confirm(note) => (note.id, note.title, String::new(), Action::Confirm),
             PlannedChange::Retire(note) => (note.id, note.title, String::new(), Action::Retire),
             PlannedChange::Withdraw(change) => {
                 self.log(&format!("withdraw {}", change.title));
@@ -196,6 +198,7 @@ fn related(is_whole: bool) -> ask::RelatedNote {
         repo: None,
         until: None,
         body: is_whole.then(|| String::from_utf8_lossy(entry.body()).into_owned()),
+        drift: None,
         fingerprint: if is_whole { entry.fingerprint() } else { String::new() },
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::whole_lines;
-use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, Retirement, Waiting};
+use crate::memory::consolidate::plan::{Confirmation, PlannedChange, PlannedNote, Retirement, Waiting};
 use crate::memory::links::Ended;
 use crate::memory::waiting;
 use crate::store::change::Change;
@@ -39,6 +39,8 @@ pub struct Written {
 pub enum Action {
     Create,
     Update,
+    /// It still holds.
+    Confirm,
     /// To the archive, because it no longer holds.
     Retire,
 }
@@ -67,6 +69,7 @@ pub fn write<P: Persistence>(
     let mut writer = Writer { change, at, may_be_written, made: Made::default() };
     match planned {
         PlannedChange::Note(note) => writer.note(note)?,
+        PlannedChange::Confirm(confirmation) => writer.confirm(confirmation)?,
         PlannedChange::Retire(retirement) => writer.retire(retirement)?,
         PlannedChange::Propose(proposal) => {
             let waiting = waiting::keep(&writer.change, (**proposal).clone())?;
@@ -180,6 +183,8 @@ impl<P: Persistence> Writer<'_, P> {
             status: note.status,
             by: Some(note.by),
             outside: note.outside.clone(),
+            anchors: note.anchors.clone(),
+            branch: note.branch.clone(),
             created_at: *created_at,
             updated_at: self.at,
             ..draft.meta(id.clone())
@@ -198,6 +203,22 @@ impl<P: Persistence> Writer<'_, P> {
         }
         entry.fits().map_err(|why| Error::io(format!("\"{}\" cannot be written: {why}", draft.title)))?;
         self.change.add(entry).map(drop)
+    }
+
+    /// What the note says stays as it is.
+    fn confirm(&mut self, Confirmation { id, title, on, anchors, branch }: &Confirmation) -> Result<()> {
+        let there = self.change.notes.own(id)?.filter(|note| note.place == Place::Topics);
+        let Some(note) = there else { return Ok(()) };
+        let mut entry = note.entry.clone();
+        let updated = entry.update(|meta| {
+            (meta.confirmed, meta.anchors, meta.branch) = (Some(*on), anchors.clone(), branch.clone());
+        });
+        match updated {
+            Ok(()) => self.change.replace(&note, entry).map(drop)?,
+            Err(why) => self.made.warnings.push(format!("{id} is not confirmed: {}", why.message())),
+        }
+        self.done(id, title, Action::Confirm);
+        Ok(())
     }
 
     /// Puts a note into the archive.
@@ -249,6 +270,8 @@ fn updated(old: &Entry, note: &PlannedNote, draft: &Draft, at: i64) -> Result<En
         meta.until = draft.until;
         meta.by = Some(note.by);
         meta.scope = draft.scope;
+        meta.anchors.clone_from(&note.anchors);
+        meta.branch.clone_from(&note.branch);
         add_missing(&mut meta.outside, note.outside.iter().cloned());
         meta.updated_at = at;
     })?;

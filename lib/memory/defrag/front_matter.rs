@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::glob;
 use crate::memory::pipeline::reply::Text;
-use crate::store::entry::{Entry, EntryId, Meta, Status, Tier, add_missing};
+use crate::store::entry::{ANCHORS, Entry, EntryId, Meta, Status, Tier, add_missing};
 
 /// What a note says now, in its front matter.
 pub(super) fn fill(meta: &mut Meta, text: &Text, at: i64) {
@@ -24,6 +24,9 @@ pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
         add_missing(&mut meta.tags, other.tags.iter().cloned());
         add_missing(&mut meta.paths, other.paths.iter().cloned());
         meta.paths.truncate(glob::MOST);
+        add_missing(&mut meta.anchors, other.anchors.iter().cloned());
+        meta.anchors.truncate(ANCHORS);
+        meta.branch = meta.branch.take().or_else(|| other.branch.clone());
         add_missing(&mut meta.outside, other.outside.iter().cloned());
         add_missing(&mut meta.sources, other.sources.iter().cloned());
     }
@@ -76,6 +79,8 @@ pub(super) fn part_of(old: &Meta, id: &EntryId, part: &Text, at: i64) -> Entry {
         status: old.status,
         tags: if part.tags.is_empty() { old.tags.clone() } else { Vec::new() },
         paths: old.paths.clone(),
+        anchors: old.anchors.clone(),
+        branch: old.branch.clone(),
         sources: old.sources.clone(),
         outside: old.outside.clone(),
         created_at: at,

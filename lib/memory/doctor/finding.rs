@@ -58,6 +58,7 @@ pub enum Check {
     Leftover,
     Oversized,
     Stale,
+    Code,
     Expired,
 }
 

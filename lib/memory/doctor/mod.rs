@@ -2,6 +2,7 @@
 //!
 //! A check changes nothing: it adds what it finds. The notes alone are read once for all checks that need them.
 
+mod code;
 mod context;
 mod finding;
 mod fix;
@@ -115,6 +116,7 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     found.append(std::mem::take(&mut checked.findings));
     links::check(&checked, &mut found);
     memories::check(cx, &checked, &mut found);
+    code::check(cx, &checked, &mut found);
     store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
     let (findings, harnesses) = found.tidy(cx);

@@ -37,6 +37,8 @@ pub(super) struct NoteFacts {
     /// Of one in use.
     pub(super) sources: Vec<Source>,
     pub(super) superseded_by: Option<EntryId>,
+    /// Of one in use that rests on code, or was learned on a branch.
+    pub(super) grounded: Option<Meta>,
     /// The name that follows from the front matter, if the file has another.
     pub(super) right_name: Option<String>,
     pub(super) is_out_of_step: bool,
@@ -123,6 +125,7 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
         records.extend(record);
     }
     pool.fill(candidates.into_iter());
+    section::look_at_code(&mut pool, &cx.aims, cx.root);
     notes.iter_mut().for_each(|note: &mut NoteFacts| findings.append(std::mem::take(&mut note.findings)));
     names(&notes, &mut findings);
     let cache = DoctorCache { cache, records };
@@ -251,6 +254,7 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
         aliases: meta.aliases.clone(),
         sources: if is_in_use { meta.sources.clone() } else { Vec::new() },
         superseded_by: meta.superseded_by.clone(),
+        grounded: (is_in_use && (!meta.anchors.is_empty() || meta.branch.is_some())).then(|| meta.clone()),
         right_name,
         is_out_of_step,
         was_changed: meta.updated_at > meta.created_at,

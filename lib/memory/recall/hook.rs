@@ -2,6 +2,7 @@
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
+use crate::base::repository::Repository;
 use crate::base::text::{border, one_line};
 use crate::base::{deadline::Deadline, file, reach, repository};
 use crate::config::memory::MemoryConfig;
@@ -10,6 +11,7 @@ use crate::harness::spec::{RecallForm, Spec};
 use crate::harness::task::tasks;
 use crate::harness::turn::ToolCall;
 use crate::harness::{HARNESSES, built_in};
+use crate::memory::code::{NoteStates, states};
 use crate::memory::outside::same_depth;
 use crate::memory::recall::act::{Act, Workplace};
 use crate::memory::recall::clear::clear;
@@ -22,6 +24,7 @@ use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
 use crate::memory::shared::{SharedNotes, shown};
+use crate::store::entry::Meta;
 use crate::store::health::Health;
 use crate::store::index::NoteView;
 use crate::store::persistence::{Note, Place};
@@ -158,9 +161,8 @@ struct Hook<'a> {
     name: &'a str,
     at: &'a Moment<'a>,
     cwd: PathBuf,
-    /// The top of the repository.
-    top: Option<PathBuf>,
-    repo: Option<String>,
+    /// The repository.
+    place: Option<Repository>,
     index: Index<Topics>,
     /// The notes that the repository has among its files.
     shared: OnceCell<Index<SharedNotes>>,
@@ -170,10 +172,17 @@ struct Hook<'a> {
 
 impl<'a> Hook<'a> {
     fn of(spec: &'static Spec, name: &'a str, at: &'a Moment, cwd: PathBuf) -> Hook<'a> {
-        let place = repository::place_of(&cwd).map(|place| (place.name, place.top));
-        let (repo, top) = place.unzip();
+        let place = repository::place_of(&cwd);
         let index = Index::of(Topics::at(at.root));
-        Hook { spec, name, at, cwd, top, repo, index, shared: OnceCell::new(), remembered: OnceCell::new() }
+        Hook { spec, name, at, cwd, place, index, shared: OnceCell::new(), remembered: OnceCell::new() }
+    }
+
+    fn repo(&self) -> Option<&str> {
+        self.place.as_ref().map(|place| place.name.as_str())
+    }
+
+    fn states<'m>(&self, notes: impl IntoIterator<Item = &'m Meta>) -> NoteStates {
+        states(Some(self.at.root), self.place.as_slice(), notes)
     }
 
     fn shared(&self) -> &Index<SharedNotes> {
@@ -236,14 +245,14 @@ impl<'a> Hook<'a> {
     /// The note that is most about a call of a tool, if the session has not had it. Most calls get nothing.
     fn act(&self, call: &ToolCall, session: &Session) -> Result<String> {
         let kind = self.spec.format.tool(&call.name);
-        let top = self.top.as_ref().unwrap_or(&self.cwd);
+        let top = self.place.as_ref().map_or(&self.cwd, |place| &place.top);
         let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
         let shared = self.shared().store().notes.iter().cloned();
         let notes = about(self.at.root, &act)?.into_iter().chain(shared);
         let is_new = |note: &Note| {
             let meta = note.entry.meta();
-            !session.notes.contains_key(&meta.id) && is_here(meta, self.repo.as_deref(), self.at.today)
+            !session.notes.contains_key(&meta.id) && is_here(meta, self.repo(), self.at.today)
         };
         let weighed = notes.filter(is_new).filter_map(|note| {
             let (meta, fit) = (note.entry.meta(), Subject::of(&note.entry).fit(&act)?);
@@ -254,6 +263,7 @@ impl<'a> Hook<'a> {
             return Ok(String::new());
         };
         let mut shown = Shown::new(self.index.store(), ACT_BYTES)?;
+        shown.states = self.states([note.entry.meta()]);
         let (id, told) = (&note.entry.meta().id, note.entry.told());
         let is_given = shown.add("", &note, None)
             && !self.at.deadline.passed()
@@ -270,12 +280,13 @@ impl<'a> Hook<'a> {
             had.whole.extend(session.notes.keys().cloned());
             had.listed.extend(session.listed.keys().cloned());
         }
-        let audiences = self.repo.clone().map(Some).into_iter().chain([None]).collect();
+        let audiences = self.repo().map(|repo| Some(repo.to_owned())).into_iter().chain([None]).collect();
         let mut pool = Pool::read(&self.index, audiences, self.at.today)?;
         pool.share(shared);
         if self.at.config.recall.before_acts && self.spec.hears_acts() {
             pool.list_those_with_paths(ACT_BYTES as u64);
         }
+        pool.look_at_code(Some(self.at.root), self.place.as_slice());
         let limits = Room::of(&self.at.config.agents_md);
         let mut room = most - 500;
         // Line ends and quotes take more room in JSON, so it may take more than one try.
@@ -327,7 +338,9 @@ impl<'a> Hook<'a> {
         }
         let frame = fenced(CHANGES)?.len() + 2;
         let mut shown = Shown::new(self.index.store(), room - frame)?;
-        for (id, note) in self.index.notes(session.notes.keys().chain(session.listed.keys()))? {
+        let notes = self.index.notes(session.notes.keys().chain(session.listed.keys()))?;
+        shown.states = self.states(notes.iter().filter_map(|(_, note)| Some(note.as_ref()?.entry.meta())));
+        for (id, note) in notes {
             let shared = || self.shared().store().notes.iter().find(|note| note.entry.meta().id == id);
             let note = note.or_else(|| shared().filter(|note| self.is_shown(note)).cloned());
             let is_expired = |note: &Note| note.entry.meta().is_expired(self.at.today);
@@ -366,13 +379,13 @@ impl<'a> Hook<'a> {
             return Ok(String::new());
         }
         let most = CANDIDATES + session.notes.len();
-        let findings = matching(&self.index, &query, self.repo.as_deref(), self.at.today, most)?;
+        let findings = matching(&self.index, &query, self.repo(), self.at.today, most)?;
         let is_remembered = |found: &&Found| self.is_remembered(|| found.view.note());
         let is_new = |found: &&Found| !session.notes.contains_key(&found.view.meta.id);
         let new = clear(&findings.found).filter(is_new).filter(|found| !is_remembered(found));
         let mut clearly: Vec<_> = new.take(NOTES).collect();
         // Below the person's own.
-        let shared = matching(self.shared(), &query, self.repo.as_deref(), self.at.today, most)?;
+        let shared = matching(self.shared(), &query, self.repo(), self.at.today, most)?;
         let is_shown = |found: &&Found| found.view.note().is_some_and(|note| self.is_shown(note));
         let more = NOTES - clearly.len();
         clearly.extend(clear(&shared.found).filter(is_new).filter(is_shown).take(more));
@@ -381,6 +394,7 @@ impl<'a> Hook<'a> {
             return Ok(String::new());
         }
         let mut shown = Shown::new(self.index.store(), room - frame)?;
+        shown.states = self.states(clearly.iter().map(|found| &found.view.meta));
         for found in clearly {
             if let Some(note) = found.view.note() {
                 shown.add("", note, found.line.as_deref());

@@ -1,8 +1,9 @@
 //! The notes of a place that match a query, and how they are shown.
 
 use crate::base::error::Result;
+use crate::memory::code::{NoteStates, states};
 use crate::memory::search::{Findings, Found, Index, Query};
-use crate::memory::section::note;
+use crate::memory::section::note::{self, Marks};
 use crate::memory::service::{NoteService, belongs_to};
 use crate::store::entry::{EntryId, Meta, Scope};
 use crate::store::index::LEAST;
@@ -53,6 +54,8 @@ impl<P: Persistence + Sync> NoteService<P> {
         let Findings { mut found, broken, .. } =
             matching(self.index(), &Query::parse(words), repo, self.today(), most)?;
         let mut shown = Shown::new(self.notes(), bytes)?;
+        let metas = found.iter().map(|found| &found.view.meta);
+        shown.states = states(self.notes().root(), &self.here(), metas);
         found
             .retain(|found| found.view.note().is_some_and(|note| shown.add("", note, found.line.as_deref())));
         Ok(Recalled { text: shown.text, found, proposals: shown.proposals, broken })
@@ -94,6 +97,8 @@ pub(super) fn matching<P: Persistence + Sync>(
 pub(super) struct Shown {
     room: usize,
     proposals: Vec<Proposal>,
+    /// How the notes stand to where they are shown.
+    pub(super) states: NoteStates,
     pub(super) text: String,
     /// Each note with the fingerprint of its text.
     pub(super) told: Vec<(EntryId, String)>,
@@ -103,17 +108,22 @@ impl Shown {
     /// Room for so many bytes.
     pub(super) fn new(notes: &impl Persistence, room: usize) -> Result<Shown> {
         let (proposals, _) = notes.proposals()?;
-        Ok(Shown { room, proposals, text: String::new(), told: Vec::new() })
+        let states = NoteStates::new();
+        Ok(Shown { room, proposals, states, text: String::new(), told: Vec::new() })
     }
 
     /// Adds a note, and a sentence of ours before it. `false` if there was no room for it.
     pub(super) fn add(&mut self, sentence: &str, note: &Note, line: Option<&str>) -> bool {
-        let id = &note.entry.meta().id;
+        let meta = note.entry.meta();
+        let (id, state) = (&meta.id, self.states.get(&meta.id).copied().unwrap_or_default());
+        // What was learned on another branch is not given whole.
+        let is_brief = state.is_elsewhere && !meta.is_own(|| note.entry.is_edited());
         let waits = self.proposals.iter().any(|there| there.note.as_ref() == Some(id));
         let left = self.room.saturating_sub(self.text.len() + sentence.len() + 1);
-        let whole = Some(note).filter(|note| note.entry.body().len() <= left);
-        let block = whole.map(|note| note::block(note, waits)).filter(|block| block.len() <= left);
-        let block = block.unwrap_or_else(|| note::excerpt(note, waits, line));
+        let with = Marks { waits, state };
+        let whole = Some(note).filter(|note| note.entry.body().len() <= left && !is_brief);
+        let block = whole.map(|note| note::block(note, with)).filter(|block| block.len() <= left);
+        let block = block.unwrap_or_else(|| note::excerpt(note, with, line.filter(|_| !is_brief)));
         let is_said = self.say(&format!("{sentence}{block}"));
         if is_said {
             self.told.push((id.clone(), note.entry.told()));

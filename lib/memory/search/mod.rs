@@ -35,7 +35,7 @@ pub mod words;
 pub use crate::memory::search::document::Document;
 pub use crate::memory::search::find::{Findings, Found, Wanted};
 pub use crate::memory::search::index::Index;
-pub use crate::memory::search::names::{code_of, is_common, is_common_command};
+pub use crate::memory::search::names::{code_of, has_word, is_common, is_common_command};
 pub use crate::memory::search::query::Query;
 #[cfg(any(test, fuzzing))]
 pub use crate::memory::search::rank::Worth;

@@ -166,7 +166,7 @@ fn shape(token: &str) -> Option<Shape> {
 }
 
 /// Is `name` there, not as a part of a longer word?
-fn has_word(text: &str, name: &str) -> bool {
+pub fn has_word(text: &str, name: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];

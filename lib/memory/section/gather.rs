@@ -1,9 +1,11 @@
 //! Selects the notes for each audience, and how much of each note it sees.
 
 use crate::base::error::Result;
+use crate::base::repository::Repository;
 use crate::config::memory::AgentsMd;
+use crate::memory::code::{CodeState, states};
 use crate::memory::search::Index;
-use crate::memory::section::note;
+use crate::memory::section::note::{self, Marks};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Tier};
 use crate::store::index::NoteView;
@@ -142,8 +144,7 @@ pub struct Candidate {
     /// Indices of its audiences.
     audiences: Vec<usize>,
     weight: Weight,
-    /// A change of it waits for a person.
-    waits: bool,
+    marks: Marks,
     /// It is only counted.
     is_cold: bool,
     /// It is listed, and comes whole with the call of a tool that it is about.
@@ -158,7 +159,7 @@ impl Candidate {
 
     /// What it takes as far as that is known without reading it.
     fn bytes(&self) -> u64 {
-        let heading = note::heading(&self.view.meta, self.waits).len() as u64;
+        let heading = note::heading(&self.view.meta, self.marks).len() as u64;
         heading.saturating_add(1).saturating_add(self.view.body.bytes)
     }
 
@@ -168,7 +169,7 @@ impl Candidate {
         if self.is_listed || self.view.body.bytes.saturating_add(MARGIN) > room || self.bytes() > room {
             return None;
         }
-        Some(note::block(self.view.note()?, self.waits)).filter(|block| block.len() as u64 <= room)
+        Some(note::block(self.view.note()?, self.marks)).filter(|block| block.len() as u64 <= room)
     }
 }
 
@@ -263,16 +264,33 @@ impl Pool {
         let uses = if group == Group::Other { 0 } else { self.uses.get(&meta.id) };
         let (rank, updated_at) = (meta.rank.unwrap_or_default(), meta.updated_at);
         let weight = Weight { group, is_hot, rank, uses, updated_at };
-        let waits = self.with_changes.contains(&meta.id);
-        Candidate { view, audiences, weight, waits, is_cold: false, is_listed: false }
+        let marks = Marks { waits: self.with_changes.contains(&meta.id), ..Marks::default() };
+        Candidate { view, audiences, weight, marks, is_cold: false, is_listed: false }
     }
 
     /// Lists those that have paths and are not pinned, if their text has at most so many bytes: they come whole with the call of
     /// a tool that they are about.
     pub fn list_those_with_paths(&mut self, bytes: u64) {
         for Candidate { view, is_listed, .. } in &mut self.candidates {
-            let text = note::heading(&view.meta, true).len() as u64 + view.body.bytes;
+            let text = note::heading(&view.meta, Marks { waits: true, ..Marks::default() }).len() as u64
+                + view.body.bytes;
             *is_listed = !view.meta.paths.is_empty() && !view.meta.pinned && text < bytes;
+        }
+    }
+
+    /// Marks the notes of which the code in these checkouts is no longer as it was, and leaves those out of which it is gone. One
+    /// that was learned on another branch is a line. A person's own are only marked.
+    pub fn look_at_code(&mut self, root: Option<&Root>, here: &[Repository]) {
+        let mut shown: Vec<&Candidate> = self.candidates.iter().filter(|note| !note.is_cold).collect();
+        shown.sort_by_key(|candidate| Reverse(&candidate.weight));
+        let states = states(root, here, shown.into_iter().map(|candidate| &candidate.view.meta));
+        for candidate in &mut self.candidates {
+            let Some(state) = states.get(&candidate.view.meta.id) else { continue };
+            candidate.marks.state = *state;
+            if candidate.weight.group < Group::Own {
+                candidate.is_cold |= state.code == CodeState::Gone;
+                candidate.is_listed |= state.is_elsewhere;
+            }
         }
     }
 
@@ -347,7 +365,7 @@ impl Pool {
             if lines == room.warm_notes {
                 break;
             }
-            let line = note::line(&notes[at].view, notes[at].waits);
+            let line = note::line(&notes[at].view, notes[at].marks);
             let bytes = line.len() as u64 + 1;
             // The list ends with the first that has no room: what follows matters less, whatever its length.
             if bytes > left {

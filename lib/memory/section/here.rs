@@ -4,8 +4,8 @@
 //! repository's notes come first, as they are the nearer ones, except before what a person wrote or accepted.
 
 use crate::memory::section::gather::{Group, Pool, Room, Section};
-use crate::memory::section::note;
-use crate::store::entry::EntryId;
+use crate::memory::section::note::{self, Marks};
+use crate::store::entry::{EntryId, Meta};
 use crate::store::index::NoteView;
 use crate::store::persistence::Note;
 use std::cmp::Reverse;
@@ -164,20 +164,17 @@ impl Had {
 
     /// Keeps those of which a section says what these notes say now.
     pub fn confirm(&mut self, notes: impl Iterator<Item = Note>, sections: &[&str]) {
-        let stands = |said: &dyn Fn(bool) -> String| {
-            [false, true]
-                .into_iter()
-                .map(said)
-                .any(|said| sections.iter().any(|section| section.contains(&said)))
+        let stands = |meta: &Meta, said: &dyn Fn(Marks) -> String| {
+            Marks::all(meta).map(said).any(|said| sections.iter().any(|section| section.contains(&said)))
         };
         let mut had = Had::default();
         for note in notes {
             let id = note.entry.meta().id.clone();
-            if self.whole.contains(&id) && stands(&|waits| note::block(&note, waits)) {
+            if self.whole.contains(&id) && stands(note.entry.meta(), &|with| note::block(&note, with)) {
                 had.whole.insert(id.clone());
             }
             let view = NoteView::of(note);
-            if self.listed.contains(&id) && stands(&|waits| note::line(&view, waits) + "\n") {
+            if self.listed.contains(&id) && stands(&view.meta, &|with| note::line(&view, with) + "\n") {
                 had.listed.insert(id);
             }
         }

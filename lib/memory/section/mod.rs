@@ -20,7 +20,7 @@ pub use crate::memory::section::target::Standing;
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::repository::Repository;
+use crate::base::repository::{self, Repository};
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::checkouts::NewCheckout;
 use crate::memory::search::Index;
@@ -134,7 +134,11 @@ pub fn refresh(
     // Without targets, the notes are not even read.
     let pool = match aims.is_empty() {
         true => Pool::of(None, Vec::new(), today, Vec::new()),
-        false => Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?,
+        false => {
+            let mut pool = Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?;
+            look_at_code(&mut pool, &aims, root);
+            pool
+        }
     };
     let (outcomes, crowds) = place(&aims, &pool, config, reporter.is_some());
     let Some(reporter) = reporter else { return Ok(outcomes) };
@@ -249,6 +253,7 @@ impl<P: Persistence + Sync> NoteService<P> {
         let audiences = audiences.iter().map(|repo| repo.map(str::to_owned)).collect();
         let mut pool = Pool::read(self.index(), audiences, self.today())?;
         pool.share(shared);
+        pool.look_at_code(self.notes().root(), &self.here());
         Ok(pool.section(room, &Had::default(), bytes))
     }
 
@@ -304,6 +309,16 @@ pub fn of_notes(notes: &[Note], room: Room) -> Section {
 pub fn pool_of(aims: &[Aim], root: &Root, waiting: &[Proposal], today: Date) -> Pool {
     let repos = audiences(aims).into_iter().filter(Option::is_some);
     Pool::of(Some(root), [None].into_iter().chain(repos).collect(), today, waiting.to_vec())
+}
+
+/// Marks the notes in a pool whose code has changed in the checkouts that the targets lie in.
+pub fn look_at_code(pool: &mut Pool, aims: &[Aim], root: &Root) {
+    let checkout = |target: &Target| {
+        let repo = target.repo.as_deref()?;
+        repository::of(target.path.parent()?).filter(|found| found.name == repo)
+    };
+    let here: Vec<Repository> = aims.iter().filter_map(|aim| checkout(&aim.target)).collect();
+    pool.look_at_code(Some(root), &here);
 }
 
 /// The audiences of all targets, each once.

@@ -2,6 +2,7 @@
 
 use crate::base::text::fences::fence;
 use crate::base::text::{cut, is_hidden};
+use crate::memory::code::{CodeState, NoteState};
 use crate::memory::hash::hash;
 use crate::memory::search::language::is_stop_word;
 use crate::memory::section::sanitize;
@@ -31,11 +32,38 @@ const WAITS: &str = " (a change waits: `memory review`)";
 /// What a note bears whose session had read outside before: a paraphrase cannot be told from knowledge.
 const OUTSIDE: &str = " (after reading the web)";
 
+/// What a note bears of which the code is no longer as it was when the note was drawn from it.
+const CHANGED: &str = " (the code it was drawn from has changed since)";
+const GONE: &str = " (the code it was drawn from is gone)";
+
+/// What a note is shown with, besides what it says of itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A change of it waits for a person.
+    pub waits: bool,
+    pub state: NoteState,
+}
+
+impl Marks {
+    /// All that a note may have been shown with.
+    pub(super) fn all(meta: &Meta) -> impl Iterator<Item = Marks> {
+        let codes = [CodeState::Same, CodeState::Changed, CodeState::Gone];
+        let codes = codes.into_iter().take(if meta.anchors.is_empty() { 1 } else { codes.len() });
+        let places = if meta.branch.is_some() { &[false, true][..] } else { &[false] };
+        let states =
+            codes.flat_map(|code| places.iter().map(move |place| NoteState { code, is_elsewhere: *place }));
+        states.flat_map(|state| [false, true].map(|waits| Marks { waits, state }))
+    }
+}
+
 /// The first line of a note: title, id, day and author, and its marks. Ends with a line end.
-pub(super) fn heading(meta: &Meta, waits: bool) -> String {
+pub(super) fn heading(meta: &Meta, with: Marks) -> String {
     let mut facts = meta.id.to_string();
     if let Some(day) = day(meta) {
         let _ = write!(facts, ", {day}");
+    }
+    if let Some(confirmed) = meta.confirmed.filter(|confirmed| Some(*confirmed) > day(meta)) {
+        let _ = write!(facts, ", confirmed {confirmed}");
     }
     if meta.is_shared() {
         facts += ", from the repository";
@@ -43,7 +71,7 @@ pub(super) fn heading(meta: &Meta, waits: bool) -> String {
         let author = if by == By::Person { "you" } else { by.as_str() };
         let _ = write!(facts, ", {author}");
     }
-    format!("### {} ({facts}){}\n", sanitize::line(&title(meta)), marks(meta, waits))
+    format!("### {} ({facts}){}\n", sanitize::line(&title(meta)), marks(meta, with))
 }
 
 /// The day on which it changed last, the same in every time zone. `None` where a person wrote the file and no time.
@@ -52,15 +80,23 @@ fn day(meta: &Meta) -> Option<Date> {
     Some(time.to_zoned(TimeZone::UTC).date())
 }
 
-fn marks(meta: &Meta, waits: bool) -> String {
+fn marks(meta: &Meta, with: Marks) -> String {
     let outside = if meta.outside.is_empty() { "" } else { OUTSIDE };
-    format!("{outside}{}", if waits { WAITS } else { "" })
+    let branch = meta.branch.as_ref().filter(|_| with.state.is_elsewhere);
+    let branch = branch.map(|branch| format!(" (learned on branch {})", sanitize::line(&branch.name)));
+    let code = match with.state.code {
+        CodeState::Same => "",
+        CodeState::Changed => CHANGED,
+        CodeState::Gone => GONE,
+    };
+    let waits = if with.waits { WAITS } else { "" };
+    format!("{outside}{}{code}{waits}", branch.unwrap_or_default())
 }
 
 /// A whole note: its heading, an empty line, the body. Ends with a line end.
-pub fn block(note: &Note, waits: bool) -> String {
+pub fn block(note: &Note, with: Marks) -> String {
     let meta = note.entry.meta();
-    let heading = heading(meta, waits);
+    let heading = heading(meta, with);
     let body = note.entry.body();
     // On its own line, a summary can begin a heading, a list or a fence.
     let text = if body.trim_ascii().is_empty() { meta.summary.as_bytes() } else { body };
@@ -70,9 +106,9 @@ pub fn block(note: &Note, waits: bool) -> String {
 }
 
 /// The same in three lines, for a note that is too long: heading, summary, and the line that matters.
-pub fn excerpt(note: &Note, waits: bool, line: Option<&str>) -> String {
+pub fn excerpt(note: &Note, with: Marks, line: Option<&str>) -> String {
     let meta = note.entry.meta();
-    let mut lines = vec![heading(meta, waits).trim_end().to_owned(), String::new()];
+    let mut lines = vec![heading(meta, with).trim_end().to_owned(), String::new()];
     let shown = |text: &str| sanitize::body(text.as_bytes(), DEPTH).trim_end().to_owned();
     lines.extend([meta.summary.as_str()].into_iter().chain(line).filter(|text| !text.is_empty()).map(shown));
     lines.dedup();
@@ -87,7 +123,7 @@ pub fn named(note: &Note) -> String {
 }
 
 /// `- file name: what the name does not say`, as a line of the list. The note is read only if the summary says nothing.
-pub(super) fn line(view: &NoteView, waits: bool) -> String {
+pub(super) fn line(view: &NoteView, with: Marks) -> String {
     let name = plain(&view.path.file_name().unwrap_or_default().to_string_lossy());
     let first = match view.place {
         // Somebody asked for it by its id.
@@ -99,12 +135,12 @@ pub(super) fn line(view: &NoteView, waits: bool) -> String {
         Some(description) => format!("{name}: {description}"),
         None => name,
     };
-    format!("- {first}{}{}", sanitize::line(&text), marks(&view.meta, waits))
+    format!("- {first}{}{}", sanitize::line(&text), marks(&view.meta, with))
 }
 
 /// A fingerprint of its line, whatever waits for it.
 pub fn told_line(view: &NoteView) -> String {
-    hash(line(view, false))
+    hash(line(view, Marks::default()))
 }
 
 /// The directory of the notes in use.

@@ -1,5 +1,6 @@
 //! A note's metadata: the front matter as typed values.
 
+use crate::store::entry::anchor::{Anchor, Branch};
 use crate::store::entry::id::EntryId;
 use crate::store::entry::value::YamlValue;
 use jiff::Timestamp;
@@ -105,6 +106,10 @@ pub struct Meta {
     pub by: Option<By>,
     /// The hosts that the session had read before it wrote this. Only where it had read outside.
     pub outside: Vec<String>,
+    /// Where it was learned, until that is in the default branch.
+    pub branch: Option<Branch>,
+    /// The last day on which the code, or a session, was found to agree with it.
+    pub confirmed: Option<Date>,
     /// The number of reads.
     pub used: u64,
     #[serde(serialize_with = "time")]
@@ -116,6 +121,8 @@ pub struct Meta {
     pub updated_at: i64,
     /// See [`Entry::seal`](crate::store::entry::Entry::seal).
     pub written: Option<String>,
+    /// What in the code it was drawn from.
+    pub anchors: Vec<Anchor>,
     pub sources: Vec<Source>,
     /// Ids of notes that were merged into this one. Links to them resolve to it.
     pub aliases: Vec<EntryId>,
@@ -141,11 +148,14 @@ impl Meta {
             rank: None,
             by: None,
             outside: Vec::new(),
+            branch: None,
+            confirmed: None,
             used: 0,
             last_used: None,
             created_at: 0,
             updated_at: 0,
             written: None,
+            anchors: Vec::new(),
             sources: Vec::new(),
             aliases: Vec::new(),
             superseded_by: None,
@@ -300,8 +310,9 @@ mod tests {
             serde_json::to_string(&meta).unwrap(),
             concat!(
                 r#"{"id":"id__a1B2c3","title":"","summary":"","tags":[],"paths":[],"status":"captured","tier":"warm","#,
-                r#""scope":"global","pinned":false,"until":"2026-03-20","rank":null,"by":"tool","outside":[],"used":0,"#,
-                r#""last_used":"2026-02-13T14:30:00Z","createdAt":0,"updatedAt":0,"written":null,"#,
+                r#""scope":"global","pinned":false,"until":"2026-03-20","rank":null,"by":"tool","outside":[],"branch":null,"#,
+                r#""confirmed":null,"used":0,"last_used":"2026-02-13T14:30:00Z","createdAt":0,"updatedAt":0,"#,
+                r#""written":null,"anchors":[],"#,
                 r#""sources":[{"threadId":"T-1","note":["3"]}],"aliases":[],"supersededBy":null}"#
             )
         );

@@ -3,6 +3,7 @@
 //! A note is its bytes. An update changes the lines of the keys that changed, or the body; everything else, comments
 //! and other people's keys included, stays as it was.
 
+mod anchor;
 mod edit;
 mod front_matter;
 mod id;
@@ -16,6 +17,7 @@ mod schema;
 mod value;
 mod yaml;
 
+pub use crate::store::entry::anchor::{ANCHORS, Anchor, Branch, Lines};
 pub use crate::store::entry::id::{EntryId, ID_PREFIX, links, mentioned};
 pub(crate) use crate::store::entry::meta::words;
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
@@ -32,6 +34,9 @@ use sha2::{Digest, Sha256};
 
 /// The keys that a person edits in a form.
 const FORM: [&str; 3] = ["title", "summary", "tags"];
+
+/// What changes without a change of what the note says.
+const COUNTERS: [&str; 5] = ["used", "last_used", "anchors", "branch", "confirmed"];
 
 /// The harness of the source that a person's word in review adds.
 pub const REVIEW: &str = "review";
@@ -218,19 +223,23 @@ impl Entry {
         [before, yaml.as_bytes(), after].concat()
     }
 
-    /// The file without the lines that count reads: a note is unchanged if the rest is.
+    /// The file without the lines that count reads, or say what it rests on: a note is unchanged if the rest is.
     pub(super) fn without_counters(&self) -> Vec<u8> {
-        self.without_keys(&["used", "last_used"])
+        self.without_keys(&COUNTERS)
     }
 
     /// The file without the lines of these keys of ours.
     pub fn without_keys(&self, keys: &[&str]) -> Vec<u8> {
         let is_of =
             |line: &str, key: &&str| line.strip_prefix(*key).is_some_and(|rest| rest.starts_with(':'));
-        let lines = self.front_matter().split_inclusive('\n');
-        self.with_front_matter(
-            &lines.filter(|line| !keys.iter().any(|key| is_of(line, key))).collect::<String>(),
-        )
+        let mut is_left_out = false;
+        let lines = self.front_matter().split_inclusive('\n').filter(|line| {
+            // A value may go on in further lines.
+            is_left_out =
+                keys.iter().any(|key| is_of(line, key)) || is_left_out && line.starts_with([' ', '\t', '-']);
+            !is_left_out
+        });
+        self.with_front_matter(&lines.collect::<String>())
     }
 
     /// A short hash of the note without its counters: it differs when the note was edited, and not when it was read.
@@ -241,7 +250,8 @@ impl Entry {
     /// SHA-256 of the file, in hex, without what changes by itself: counters and times, and what defrag thinks of the note.
     /// A change that waits for review names the note that it was made for by this.
     pub fn base(&self) -> String {
-        hex(&Sha256::digest(self.without_keys(&["used", "last_used", "updatedAt", "status", "tier", "rank"])))
+        let others = ["updatedAt", "status", "tier", "rank"];
+        hex(&Sha256::digest(self.without_keys(&[&COUNTERS[..], &others].concat())))
     }
 
     /// A short hash of title, summary, tags and body.

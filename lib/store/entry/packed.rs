@@ -1,6 +1,7 @@
 //! A note's metadata in few bytes, for a cache. Reading them back takes a tenth of parsing the front matter.
 
 use crate::base::packed::{Unpack, put_bytes, put_number, put_signed};
+use crate::store::entry::anchor::{Anchor, Branch, Lines};
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
 use jiff::Timestamp;
@@ -41,6 +42,16 @@ pub fn pack(meta: &Meta) -> Option<Vec<u8>> {
     put_number(&mut to, meta.aliases.len() as u64);
     meta.aliases.iter().for_each(|id| put_bytes(&mut to, id.as_str().as_bytes()));
     put_optional(&mut to, meta.superseded_by.as_ref().map(EntryId::as_str));
+    put_optional(&mut to, meta.branch.as_ref().map(|branch| branch.name.as_str()));
+    put_optional(&mut to, meta.branch.as_ref().and_then(|branch| branch.commit.as_deref()));
+    put_optional(&mut to, meta.confirmed.map(|day| day.to_string()).as_deref());
+    put_number(&mut to, meta.anchors.len() as u64);
+    for Anchor { path, hash, lines, commit } in &meta.anchors {
+        put_bytes(&mut to, path.as_bytes());
+        put_optional(&mut to, hash.as_deref());
+        put_optional(&mut to, lines.map(|lines| lines.to_string()).as_deref());
+        put_optional(&mut to, commit.as_deref());
+    }
     // A field that is added and forgotten here shows itself.
     (unpack(&to).as_ref() == Some(meta)).then_some(to)
 }
@@ -82,6 +93,19 @@ pub fn unpack(bytes: &[u8]) -> Option<Meta> {
         })?,
         aliases: from.list(|from| EntryId::whole(from.text()?))?,
         superseded_by: optional(&mut from, EntryId::whole)?,
+        branch: {
+            let (name, commit) = (optional(&mut from, owned)?, optional(&mut from, owned)?);
+            name.map(|name| Branch { name, commit })
+        },
+        confirmed: optional(&mut from, |day| day.parse().ok())?,
+        anchors: from.list(|from| {
+            Some(Anchor {
+                path: owned(from.text()?)?,
+                hash: optional(from, owned)?,
+                lines: optional(from, Lines::parse)?,
+                commit: optional(from, owned)?,
+            })
+        })?,
         id,
     };
     from.0.is_empty().then_some(meta)
@@ -124,6 +148,7 @@ mod tests {
             "used: 18446744073709551615\nlast_used: 2026-02-13T14:30:00.123456789Z\ncreatedAt: -1\nupdatedAt: 1771000000000\n",
             "until: 2026-03-20\nrank: 80\nby: tool\noutside: [a.example, b.example]\nwritten: 0a1b2c3d\n",
             "sources:\n  - {harness: codex, at: 2026-02-13T14:29:00Z, threadId: T-1, repo: github.com/o/r, cwd: /w}\n  - {cwd: /x}\n",
+            "branch: {name: feat/x, commit: 0a1b2c3d}\nconfirmed: 2026-03-20\nanchors:\n  - {path: src/a.rs, hash: 0a1b, lines: 12-20}\n  - {path: b}\n",
             "aliases: [id__BBBBBB, id__CCCCCC]\nsupersededBy: id__DDDDDD\n",
         ] {
             let meta = meta(more);

@@ -1,5 +1,6 @@
 //! Writes front matter.
 
+use crate::store::entry::anchor::Anchor;
 use crate::store::entry::meta::{Meta, Source};
 use crate::store::entry::scalar::{Style, written};
 use crate::store::entry::schema::KEYS;
@@ -29,11 +30,20 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
         "by" => line(meta.by?.as_str()),
         "outside" if meta.outside.is_empty() => None,
         "outside" => line(&list(&meta.outside)),
+        "branch" => {
+            let branch = meta.branch.as_ref()?;
+            line(&map([("name", Some(branch.name.clone())), ("commit", branch.commit.clone())]))
+        }
+        "confirmed" => line(&meta.confirmed?.to_string()),
         "used" => line(&meta.used.to_string()),
         "last_used" => line(&meta.last_used?.to_string()),
         "createdAt" => line(&meta.created_at.to_string()),
         "updatedAt" => line(&meta.updated_at.to_string()),
         "written" => line(&written(meta.written.as_ref()?, Style::Block)),
+        "anchors" if meta.anchors.is_empty() => None,
+        "anchors" => {
+            Some(meta.anchors.iter().fold("anchors:".to_owned(), |all, one| all + "\n  - " + &anchor(one)))
+        }
         "sources" if meta.sources.is_empty() => None,
         "sources" => {
             Some(meta.sources.iter().fold("sources:".to_owned(), |all, one| all + "\n  - " + &source(one)))
@@ -48,6 +58,20 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
 fn list(items: &[String]) -> String {
     let items: Vec<_> = items.iter().map(|item| written(item, Style::Flow)).collect();
     format!("[{}]", items.join(", "))
+}
+
+fn anchor(anchor: &Anchor) -> String {
+    let Anchor { path, hash, lines, commit } = anchor.clone();
+    let lines = lines.map(|lines| lines.to_string());
+    map([("path", Some(path)), ("hash", hash), ("lines", lines), ("commit", commit)])
+}
+
+/// The keys that have a value.
+fn map<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
+    let pairs = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    let pairs: Vec<String> =
+        pairs.map(|(key, value)| format!("{key}: {}", written(&value, Style::Flow))).collect();
+    format!("{{{}}}", pairs.join(", "))
 }
 
 fn source(source: &Source) -> String {

@@ -5,6 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
+use crate::store::entry::anchor::{Anchor, Branch, LINES, Lines};
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::meta::{By, Meta, RANKS, Scope, Source, Status, Tier};
@@ -14,10 +15,10 @@ use jiff::civil::Date;
 use std::borrow::Cow;
 
 /// Our keys, in the order in which we write them.
-pub(super) const KEYS: [&str; 21] = [
+pub(super) const KEYS: [&str; 24] = [
     "id", "title", "summary", "tags", "paths", "status", "tier", "scope", "pinned", "until", "rank", "by",
-    "outside", "used", "last_used", "createdAt", "updatedAt", "written", "sources", "aliases",
-    "supersededBy",
+    "outside", "branch", "confirmed", "used", "last_used", "createdAt", "updatedAt", "written", "anchors",
+    "sources", "aliases", "supersededBy",
 ];
 const TITLE: usize = 1;
 
@@ -66,11 +67,18 @@ fn take(meta: &mut Meta, key: &str, value: YamlValue) -> Result<()> {
         }
         "by" => meta.by = Some(word(value, By::parse, By::WORDS)?),
         "outside" => meta.outside = items(value)?.into_iter().map(string).collect::<Result<_, _>>()?,
+        "branch" => {
+            let [name, commit] = keyed(value, ["name", "commit"])?;
+            let name = name.ok_or_else(|| Error::corrupt("it has no name"))?;
+            meta.branch = Some(Branch { name, commit });
+        }
+        "confirmed" => meta.confirmed = Some(read(value, day, || "a day like 2026-03-20".to_owned())?),
         "used" => meta.used = parsed(value, "a whole number from 0")?,
         "last_used" => meta.last_used = Some(parsed(value, "a time like 2026-02-13T14:30:00Z")?),
         "createdAt" => meta.created_at = parsed(value, "a whole number of milliseconds")?,
         "updatedAt" => meta.updated_at = parsed(value, "a whole number of milliseconds")?,
         "written" => meta.written = Some(string(value)?),
+        "anchors" => meta.anchors = items(value)?.into_iter().map(anchor).collect::<Result<_, _>>()?,
         "sources" => meta.sources = items(value)?.into_iter().map(source).collect::<Result<_, _>>()?,
         "aliases" => meta.aliases = items(value)?.iter().map(entry_id).collect::<Result<_, _>>()?,
         "supersededBy" => meta.superseded_by = Some(entry_id(&value)?),
@@ -147,6 +155,30 @@ fn tags(value: YamlValue) -> Result<Vec<String>> {
             Ok(words.filter(|word| !word.is_empty()).map(str::to_owned).collect())
         }
     }
+}
+
+/// The values of some keys of a mapping that has no others.
+fn keyed<const N: usize>(value: YamlValue, names: [&str; N]) -> Result<[Option<String>; N]> {
+    let YamlValue::Map(pairs) = value else {
+        return Err(Error::corrupt(format!("not like {{{}: …}}", names.join(": …, "))));
+    };
+    let mut found = [const { None }; N];
+    for (key, value) in pairs {
+        let key = text(key).map_err(|_| Error::corrupt("a key is not text"))?;
+        let place = names.iter().position(|name| *name == key);
+        let Some(place) = place.filter(|place| found[*place].is_none()) else {
+            return Err(wrong(&key, &format!("one of {}, each once", names.join(", "))));
+        };
+        found[place] = Some(string(value).map_err(|error| error.context(&key))?);
+    }
+    Ok(found)
+}
+
+fn anchor(value: YamlValue) -> Result<Anchor> {
+    let [path, hash, lines, commit] = keyed(value, ["path", "hash", "lines", "commit"])?;
+    let path = path.ok_or_else(|| Error::corrupt("an item has no path"))?;
+    let lines = lines.map(|text| Lines::parse(&text).ok_or_else(|| wrong(&text, LINES))).transpose()?;
+    Ok(Anchor { path, hash, lines, commit })
 }
 
 fn source(value: YamlValue) -> Result<Source> {

@@ -122,6 +122,9 @@ pub struct Context {
     pub cwd: Option<PathBuf>,
     /// `host/owner/name`, or `local:PATH`.
     pub repo: Option<String>,
+    /// What was checked out there when it was queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// It was found on the machine by `memory-capture --past`: it waits until nothing new does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub past: bool,
@@ -258,6 +261,7 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry> {
         // The URL of a remote may contain a password.
         context.repo =
             repo.and_then(|repo| if repo.contains("://") { name_of_url(&repo) } else { Some(repo) });
+        context.branch = fields.nullable("branch").then(|| fields.line("branch", PATH_CAP)).flatten();
         context.past = fields.nullable("past") && fields.flag("past").unwrap_or_default();
         top.faults.extend(fields.end());
     }

@@ -59,6 +59,7 @@ impl Scene {
             entries: BTreeMap::from([("q1".to_owned(), entry)]),
             record: Rc::new(self.record.clone()),
             proposals: Vec::new(),
+            grounds: Grounds::default(),
         };
         Judge { known, seen: &self.seen, redactor: &self.redactor, warnings: Vec::new() }
     }
@@ -76,6 +77,7 @@ fn told(changes: Vec<PlannedChange>) -> (Vec<String>, String) {
             let what = if note.update.is_some() { "update" } else { "new" };
             format!("{what} {} by {}", note.draft.scope, note.by)
         }
+        PlannedChange::Confirm(_) => "confirm".to_owned(),
         PlannedChange::Retire(_) => "retire".to_owned(),
         PlannedChange::Withdraw(_) => "withdraw".to_owned(),
         PlannedChange::Propose(proposal) => {

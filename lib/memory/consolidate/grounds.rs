@@ -1,0 +1,163 @@
+//! What notes rest on in the checkouts that the sessions of a batch worked in: the files that are there, and the branches that
+//! are not in the default branch.
+
+use crate::base::env::Env;
+use crate::base::error::Result;
+use crate::base::repository::{self, Repository, head};
+use crate::base::text::border;
+use crate::memory::code::{Code, CodeState, place_of, state_of_anchor};
+use crate::memory::record::NoteText;
+use crate::memory::redact::Redactor;
+use crate::store::change::Change;
+use crate::store::checkout::{BranchState, Checkout, is_branch};
+use crate::store::entry::{Anchor, Branch, EntryId, Meta};
+use crate::store::journal::entry::QueueEntry;
+use crate::store::persistence::{Note, Persistence, Place};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is shown of the code as it is now, of one note: so many lines of each place, and so many bytes.
+const LINES: usize = 40;
+const BYTES: usize = 2000;
+/// So many characters of a commit's name.
+const COMMIT: usize = 12;
+
+/// The checkouts of sessions, each repository once.
+pub(super) fn checkouts<'e>(entries: impl IntoIterator<Item = &'e QueueEntry>) -> Vec<Repository> {
+    let mut found: Vec<Repository> = Vec::new();
+    for context in entries.into_iter().map(|entry| &entry.context) {
+        let (Some(cwd), Some(repo)) = (&context.cwd, &context.repo) else { continue };
+        if found.iter().all(|known| known.name != *repo) {
+            found.extend(repository::place_of(cwd).filter(|place| place.name == *repo));
+        }
+    }
+    found
+}
+
+#[derive(Debug, Default)]
+pub struct Grounds {
+    /// By repository.
+    code: BTreeMap<String, Code>,
+    /// By queue id: where a session worked that was on such a branch.
+    branches: BTreeMap<String, Branch>,
+}
+
+impl Grounds {
+    /// `on` are the branches of the sessions, `touched` the files that they read or changed; `notes` are shown.
+    pub(super) fn of<'n>(
+        entries: &BTreeMap<String, QueueEntry>,
+        on: &BTreeMap<String, String>,
+        touched: &BTreeSet<String>,
+        notes: impl Iterator<Item = &'n Note>,
+        env: &Env,
+    ) -> Grounds {
+        let mut grounds = Grounds::default();
+        let anchors = notes.flat_map(|note| &note.entry.meta().anchors).map(|anchor| &anchor.path);
+        let paths: BTreeSet<&String> = touched.iter().chain(anchors).collect();
+        for place in checkouts(entries.values()) {
+            let commit = head(&place.top).commit.map(|commit| commit.chars().take(COMMIT).collect());
+            let git = Checkout::new(&place.top, env);
+            for (id, _) in
+                entries.iter().filter(|(_, entry)| entry.context.repo.as_ref() == Some(&place.name))
+            {
+                let Some(name) = on.get(id).filter(|name| is_branch(name)) else { continue };
+                let branch = Branch { name: name.clone(), commit: commit.clone() };
+                if matches!(git.state_of(&branch), Some(BranchState::Open | BranchState::Gone)) {
+                    grounds.branches.insert(id.clone(), branch);
+                }
+            }
+            let code = Code::read(&place.top, paths.iter().map(|path| (*path).clone()));
+            grounds.code.insert(place.name, code);
+        }
+        grounds
+    }
+
+    /// The branch that one of these sessions worked on.
+    pub(super) fn branch(&self, queue_ids: &[String]) -> Option<Branch> {
+        queue_ids.iter().find_map(|id| self.branches.get(id)).cloned()
+    }
+
+    /// What a note of this repository rests on, in the files that it may.
+    pub(super) fn anchors(
+        &self,
+        repo: &str,
+        text: &NoteText,
+        globs: &[String],
+        may: impl Fn(&str) -> bool,
+    ) -> Vec<Anchor> {
+        let code = self.code.get(repo);
+        code.map_or_else(Vec::new, |code| code.anchors(&text.texts().join("\n"), globs, may))
+    }
+}
+
+/// What has become of the code of a note, for the model: what stands there now, with the number of each line.
+pub(super) fn drift(meta: &Meta, text: &str, here: &[Repository], redactor: &Redactor) -> String {
+    let Some(place) = place_of(meta, here) else { return String::new() };
+    let code = Code::read(&place.top, meta.anchors.iter().map(|anchor| anchor.path.clone()));
+    let mut shown = String::new();
+    for anchor in &meta.anchors {
+        match state_of_anchor(&place.top, anchor) {
+            CodeState::Same => {}
+            CodeState::Gone => shown += &format!("{} is gone.\n", anchor.path),
+            CodeState::Changed => match code.now(anchor, text) {
+                Some((lines, now)) => {
+                    let now: String =
+                        now.iter().take(LINES).map(|line| format!("| {}\n", line.trim_end())).collect();
+                    shown += &format!("{}, lines {lines}:\n{now}", anchor.path);
+                }
+                None => shown += &format!("{} is no text now, or too long.\n", anchor.path),
+            },
+        }
+    }
+    let shown = redactor.cleaned(&shown);
+    shown[..border(&shown, BYTES)].to_owned()
+}
+
+/// What git alone can tell of the notes of these checkouts is written down: the new name of a file that was renamed, and that a
+/// branch is in the default branch by now.
+pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) -> Result<()> {
+    if here.is_empty() {
+        return Ok(());
+    }
+    let scan = notes.scan(&[Place::Topics], |note| {
+        let meta = note.entry.meta();
+        let is_grounded = !meta.anchors.is_empty() || meta.branch.is_some();
+        (is_grounded && place_of(meta, here).is_some()).then(|| meta.clone())
+    })?;
+    let mut followed: Vec<(EntryId, Vec<Anchor>, Option<Branch>)> = Vec::new();
+    for place in here {
+        let git = Checkout::new(&place.top, env);
+        for meta in scan.found.iter().flatten().filter(|meta| place_of(meta, here) == Some(place)) {
+            let anchors: Vec<Anchor> =
+                meta.anchors.iter().map(|anchor| renamed(anchor, place, &git)).collect();
+            let is_in = |branch: &Branch| git.state_of(branch) == Some(BranchState::Merged);
+            let branch = meta.branch.clone().filter(|branch| !is_in(branch));
+            if (&anchors, &branch) != (&meta.anchors, &meta.branch) {
+                followed.push((meta.id.clone(), anchors, branch));
+            }
+        }
+    }
+    if followed.is_empty() {
+        return Ok(());
+    }
+    let change = Change::of(notes)?;
+    for (id, anchors, branch) in followed {
+        let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else { continue };
+        let mut entry = note.entry.clone();
+        // One whose front matter cannot be changed surely stays as it is.
+        if entry.update(|meta| (meta.anchors, meta.branch) = (anchors, branch)).is_ok() {
+            change.replace(&note, entry)?;
+        }
+    }
+    change.write()
+}
+
+/// The anchor of a file that is gone, where git says that it was renamed, and its lines are there.
+fn renamed(anchor: &Anchor, place: &Repository, git: &Checkout) -> Anchor {
+    let is_gone = state_of_anchor(&place.top, anchor) == CodeState::Gone;
+    let commit = anchor.commit.as_ref().filter(|_| is_gone);
+    let path = commit.and_then(|commit| git.renamed(&anchor.path, commit));
+    let there = path.map(|path| Anchor { path, ..anchor.clone() });
+    there
+        .filter(|there| state_of_anchor(&place.top, there) != CodeState::Gone)
+        .unwrap_or_else(|| anchor.clone())
+}

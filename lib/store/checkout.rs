@@ -1,0 +1,123 @@
+//! What git tells of a checkout that is not ours: where its branches stand, and which files were renamed. Never asked by a hook.
+//!
+//! A checkout may be a stranger's, with settings that name programs. Only commands are run that read objects and references:
+//! they run none of these programs, fetch nothing, and look at no file of the working tree.
+
+use crate::base::env::Env;
+use crate::base::reach;
+use crate::store::entry::Branch;
+use crate::store::git::{Git, command};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long all commands of one checkout may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The most that git says about renames, in bytes.
+const RENAMES: usize = 4 << 20;
+/// The longest name of a branch, in bytes.
+const NAME: usize = 200;
+
+/// Where a branch stands to the default branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BranchState {
+    /// It is in it.
+    Merged,
+    Open,
+    /// It is no longer there, and what was checked out then is not in the default branch: it was dropped, or its changes are
+    /// there as other commits.
+    Gone,
+}
+
+pub struct Checkout {
+    /// `None`: the checkout does not answer.
+    git: Option<Git>,
+    /// The default branch, here and at the remote, as far as there is one.
+    defaults: RefCell<Option<Vec<String>>>,
+    /// Old and new names, by commit.
+    renames: RefCell<HashMap<String, BTreeMap<String, String>>>,
+}
+
+/// Can this be the name of a branch? Nothing else is shown to git.
+pub fn is_branch(name: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._+#=,%&'!()$;|<>\"`-".contains(c);
+    !name.is_empty()
+        && name.len() <= NAME
+        && name != "HEAD"
+        && name.chars().all(is_plain)
+        && !name.contains("..")
+}
+
+impl Checkout {
+    pub fn new(top: &Path, env: &Env) -> Checkout {
+        let vars = vec![("GIT_NO_LAZY_FETCH", "1".into()), ("GIT_ALLOW_PROTOCOL", "none".into())];
+        let git = reach::answers(top).then(|| Git::in_dir(top.to_path_buf(), env).with(PATIENCE, vars));
+        Checkout { git, defaults: RefCell::default(), renames: RefCell::default() }
+    }
+
+    /// `None`: git cannot tell, as where no branch is the default one.
+    pub fn state_of(&self, branch: &Branch) -> Option<BranchState> {
+        let git = self.git.as_ref()?;
+        let Branch { name, commit } = branch;
+        let mut defaults = self.defaults.borrow_mut();
+        let defaults = defaults.get_or_insert_with(|| defaults_of(git));
+        let ends = |full: &String| full.strip_prefix("refs/heads/").is_some_and(|default| default == name);
+        if defaults.is_empty() || !is_branch(name) {
+            return None;
+        }
+        let merged = |commit: &str| {
+            defaults.iter().any(|default| {
+                git.says_yes(&["merge-base", "--is-ancestor", commit, default]).unwrap_or(false)
+            })
+        };
+        let tips = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
+        let tip = tips.iter().find_map(|tip| found(git, tip));
+        let commit = commit.as_deref().filter(|commit| commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        Some(match (tip, commit) {
+            _ if defaults.iter().any(ends) => BranchState::Merged,
+            (Some(tip), _) => {
+                if merged(&tip) {
+                    BranchState::Merged
+                } else {
+                    BranchState::Open
+                }
+            }
+            (None, Some(commit)) if merged(commit) => BranchState::Merged,
+            (None, _) => BranchState::Gone,
+        })
+    }
+
+    /// The new name of a file, if it was renamed since a commit.
+    pub fn renamed(&self, path: &str, commit: &str) -> Option<String> {
+        let git = self.git.as_ref().filter(|_| commit.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        let mut renames = self.renames.borrow_mut();
+        let of_commit = renames.entry(commit.to_owned()).or_insert_with(|| {
+            let words = command(&[
+                "diff-index", "--cached", "-M", "--diff-filter=R", "--name-status", "-z", commit, "--",
+            ]);
+            let printed = git.call(&words, Vec::new(), RENAMES).ok().filter(|done| done.failure().is_none());
+            let printed = printed.map(|done| String::from_utf8_lossy(&done.stdout).into_owned());
+            let fields: Vec<String> = printed.unwrap_or_default().split('\0').map(str::to_owned).collect();
+            fields.chunks_exact(3).map(|each| (each[1].clone(), each[2].clone())).collect()
+        });
+        of_commit.get(path).cloned()
+    }
+}
+
+/// The commit that a reference names.
+fn found(git: &Git, reference: &str) -> Option<String> {
+    git.maybe_object(&["rev-parse", "--verify", "--quiet", reference]).ok().flatten()
+}
+
+/// The full names: what the remote says, and the branch of the same name here; or else one with a usual name.
+fn defaults_of(git: &Git) -> Vec<String> {
+    let remote = git.maybe_line(&["symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"]).ok().flatten();
+    let name = remote.as_deref().and_then(|remote| remote.strip_prefix("refs/remotes/origin/"));
+    let names = name.map_or_else(|| vec!["main", "master", "trunk"], |name| vec![name]);
+    let both = |name: &str| {
+        let names = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
+        names.into_iter().filter(|name| found(git, name).is_some()).collect::<Vec<String>>()
+    };
+    names.into_iter().map(both).find(|found| !found.is_empty()).unwrap_or_default()
+}

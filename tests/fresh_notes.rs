@@ -1,0 +1,376 @@
+//! Notes that know when they stopped being true: what in the code they rest on, and the branch that they were learned on.
+
+use crate::memory_sync::git;
+use crate::support::store::{name, value};
+use crate::support::{Said, Sandbox, said, symlink};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const CHANGED: &str = "(the code it was drawn from has changed since)";
+const GONE: &str = "(the code it was drawn from is gone)";
+const POOL: &str = "use std::io;\n\nconst POOL_SIZE: usize = 20;\n\nfn open() {\n    x();\n}\n";
+
+struct Checkout {
+    sandbox: Sandbox,
+}
+
+impl Checkout {
+    fn new() -> Checkout {
+        let sandbox = Sandbox::new();
+        sandbox.settings(json!({"storage": {"autoCommit": false}, "recall": {"beforeActs": false}}));
+        let checkout = Checkout { sandbox };
+        git(&checkout.top(), &["init", "-q", "-b", "main"]);
+        git(&checkout.top(), &["remote", "add", "origin", "https://github.com/o/r.git"]);
+        checkout.write("src/db/pool.rs", &format!("{POOL}{}", "// more\n".repeat(40)));
+        checkout.commit();
+        checkout
+    }
+
+    fn top(&self) -> PathBuf {
+        self.sandbox.work()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        self.sandbox.write(&self.top().join(path), text);
+    }
+
+    fn commit(&self) {
+        git(&self.top(), &["add", "-A"]);
+        git(&self.top(), &["commit", "-q", "--allow-empty", "-m", "x"]);
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        git(&self.top(), words)
+    }
+
+    /// A session in a directory that looks at some files, and what the model says to it. Returns what the run printed.
+    fn session(&self, id: &str, dir: &Path, files: &[&str], script: &str) -> String {
+        let reads: String = files.iter().map(|file| format!("i: cat {file}\no: ...\n")).collect();
+        self.sandbox.tell(id, &format!("u: How is the pool built?\n{reads}a: I have looked.\n"));
+        let hook = json!({"session_id": id, "transcript_path": self.sandbox.transcript(id), "cwd": dir,
+            "hook_event_name": "SessionEnd"});
+        let mut capture = self.sandbox.capture(&["--harness", "claude-code"]);
+        let (code, _, err) = said(capture.write_stdin(hook.to_string()));
+        assert_eq!(code, Some(0), "{err}");
+        let llm = self.sandbox.script(script);
+        self.sandbox.settings(json!({"storage": {"autoCommit": false}, "recall": {"beforeActs": false},
+            "llm": {"command": llm}}));
+        let (code, out, err) = self.sandbox.consolidated(&[]);
+        assert_eq!(code, Some(0), "{err}");
+        out
+    }
+
+    /// A session that leaves one note about the pool.
+    fn learn(&self) {
+        let said =
+            "say([note('The pool has 20 connections', body='`POOL_SIZE` in `src/db/pool.rs` is 20.')])";
+        self.session("s1", &self.top(), &["src/db/pool.rs"], said);
+    }
+
+    /// A session that leaves nothing.
+    fn pass(&self, id: &str) -> String {
+        self.session(id, &self.top(), &[], "say([], [{'source': id, 'reason': 'nothing'} for id in ids])")
+    }
+
+    fn note(&self) -> String {
+        let [note] = &self.sandbox.kept()[..] else { panic!("{:?}", self.sandbox.kept()) };
+        note.clone()
+    }
+
+    fn id(&self) -> String {
+        value(&self.note(), "id").unwrap().to_owned()
+    }
+
+    fn hook(&self, session: &str, dir: &Path, more: &serde_json::Value) -> String {
+        let mut event = json!({"session_id": session, "cwd": dir});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut command = self.sandbox.command("memory-recall");
+        command.args(["--harness", "opencode"]).env("AGENT_MEMORY_RECALL_MS", "60000");
+        let (code, out, err) = said(command.write_stdin(event.to_string()));
+        assert_eq!((code, err.as_str()), (Some(0), ""));
+        out
+    }
+
+    fn start_in(&self, dir: &Path) -> String {
+        self.hook("start", dir, &json!({"hook_event_name": "SessionStart", "source": "startup"}))
+    }
+
+    fn start(&self) -> String {
+        self.start_in(&self.top())
+    }
+
+    fn prompt(&self, session: &str) -> String {
+        let prompt = "What is POOL_SIZE in src/db/pool.rs?";
+        self.hook(session, &self.top(), &json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}))
+    }
+
+    fn doctor(&self) -> String {
+        self.sandbox.command("memory-doctor").output().unwrap().out()
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> String {
+        let (code, out, err) = said(self.sandbox.command(program).args(args));
+        assert_eq!(code, Some(0), "{err}");
+        out
+    }
+}
+
+#[test]
+fn a_note_is_anchored_to_the_lines_that_it_names_and_followed() {
+    let checkout = Checkout::new();
+    checkout.learn();
+    let note = checkout.note().replace('"', "");
+    let anchor = note.lines().find(|line| line.starts_with("  - {path:")).unwrap_or_else(|| panic!("{note}"));
+    let commit = &checkout.git(&["rev-parse", "HEAD"])[..12];
+    assert!(anchor.starts_with("  - {path: src/db/pool.rs, hash: "), "{note}");
+    assert!(anchor.contains("lines: 3-3") && anchor.contains(commit), "{anchor}");
+    let heading = "### The pool has 20 connections (";
+    let start = checkout.start();
+    assert!(start.contains(heading) && !start.contains("drawn from"), "{start}");
+
+    // Moved within its file.
+    checkout.write("src/db/pool.rs", &format!("// one\n// two\n{}", POOL.replace("const", "    const")));
+    assert!(!checkout.start().contains("drawn from"));
+    // Changed.
+    checkout.write("src/db/pool.rs", &POOL.replace("20", "30"));
+    let start = checkout.start();
+    assert!(start.contains(&format!(", agent) {CHANGED}\n")), "{start}");
+    let prompt = checkout.prompt("changed");
+    assert!(prompt.contains(heading) && prompt.contains(CHANGED), "{prompt}");
+    assert!(checkout.run("memory-recall", &["POOL_SIZE"]).contains(CHANGED));
+    let doctor = checkout.doctor();
+    assert!(doctor.contains("no longer as it was: src/db/pool.rs changed"), "{doctor}");
+    assert!(doctor.contains(&format!("memory-update {} --confirm", checkout.id())), "{doctor}");
+    // Gone: no longer at the start, and still found.
+    fs::remove_file(checkout.top().join("src/db/pool.rs")).unwrap();
+    assert!(!checkout.start().contains("The pool has 20"));
+    assert!(checkout.prompt("gone").contains(GONE));
+    assert!(checkout.doctor().contains("src/db/pool.rs gone"));
+    // A link out of the repository is not the file.
+    let outside = checkout.sandbox.home().join("pool.rs");
+    checkout.sandbox.write(&outside, POOL);
+    symlink(&outside, checkout.top().join("src/db/pool.rs"));
+    assert!(checkout.start().contains(CHANGED));
+    // In another repository nothing is known of it, and nothing else is shown there either.
+    assert!(!checkout.start_in(&checkout.sandbox.home()).contains("drawn from"));
+}
+
+#[test]
+fn a_person_s_note_is_marked_and_never_withheld() {
+    let checkout = Checkout::new();
+    checkout.learn();
+    checkout.run("memory-update", &[&checkout.id(), "--pin"]);
+    fs::remove_file(checkout.top().join("src/db/pool.rs")).unwrap();
+    let start = checkout.start();
+    assert!(start.contains("The pool has 20") && start.contains(GONE), "{start}");
+}
+
+#[test]
+fn the_model_is_shown_the_code_as_it_is_now_and_confirms_or_corrects() {
+    let checkout = Checkout::new();
+    checkout.learn();
+    let id = checkout.id();
+    checkout.write("src/db/pool.rs", &POOL.replace("POOL_SIZE: usize = 20", "POOL_SIZE: u64 = 20"));
+    let skipped = "[{'source': id, 'reason': 'nothing'} for id in ids]";
+    let out =
+        checkout.session("s2", &checkout.top(), &[], &format!("say([], {skipped}, confirmed=['{id}'])"));
+    assert!(out.contains(", 1 confirmed"), "{out}");
+    let prompt = checkout.sandbox.last_prompt();
+    assert!(prompt.contains("=== changed code: what the note was drawn from, as it is now"), "{prompt}");
+    assert!(prompt.contains("src/db/pool.rs, lines 3-3:\n| const POOL_SIZE: u64 = 20;\n"), "{prompt}");
+    let note = checkout.note();
+    assert_eq!(value(&note, "confirmed"), Some("2026-02-28"), "{note}");
+    let start = checkout.start();
+    assert!(start.contains("The pool has 20") && !start.contains("drawn from"), "{start}");
+    // Once it is confirmed, it is not asked about again.
+    checkout.pass("s3");
+    assert!(!checkout.sandbox.last_prompt().contains("=== changed code"));
+
+    // Corrected: the new text rests on what the code is then.
+    checkout.write("src/db/pool.rs", &POOL.replace("20", "30"));
+    let body = "`POOL_SIZE` in `src/db/pool.rs` is 30.";
+    let update =
+        format!("say([note('The pool has 30 connections', update='{id}', body='{body}', gone=['20'])])");
+    checkout.session("s4", &checkout.top(), &["src/db/pool.rs"], &update);
+    let start = checkout.start();
+    assert!(start.contains("The pool has 30") && !start.contains("drawn from"), "{start}");
+    checkout.write("src/db/pool.rs", &POOL.replace("20", "40"));
+    assert!(checkout.start().contains(CHANGED));
+
+    // A person may say so, too.
+    checkout.run("memory-update", &[&id, "--confirm"]);
+    assert!(!checkout.start().contains("drawn from"));
+    checkout.write("src/db/pool.rs", &POOL.replace("20", "50"));
+    assert!(checkout.start().contains(CHANGED), "it has new anchors");
+}
+
+#[test]
+fn a_renamed_file_is_followed() {
+    let checkout = Checkout::new();
+    checkout.learn();
+    checkout.git(&["mv", "src/db/pool.rs", "src/pool.rs"]);
+    checkout.commit();
+    assert!(!checkout.start().contains("The pool has 20"));
+    checkout.pass("s2");
+    let note = checkout.note();
+    assert!(note.contains("{path: src/pool.rs, hash: "), "{note}");
+    let start = checkout.start();
+    assert!(start.contains("The pool has 20") && !start.contains("drawn from"), "{start}");
+    assert!(!checkout.sandbox.last_prompt().contains("=== changed code"));
+}
+
+#[test]
+fn what_is_about_no_code_has_no_anchors() {
+    let checkout = Checkout::new();
+    checkout.write(".env", "API_POOL=20\n");
+    symlink("/etc/hostname", checkout.top().join("link.txt"));
+    checkout.write("big.txt", &"API_POOL = 20\n".repeat(40_000));
+    fs::write(checkout.top().join("logo.png"), b"\x89PNG\0\0API_POOL").unwrap();
+    let files = ["src/db/pool.rs", ".env", "link.txt", "big.txt", "logo.png"];
+    let script = "say([note('Use few connections', body='The person wants few connections, never many.'),
+        note('Secrets', body='`API_POOL` is in `.env`.'), note('Links', body='See link.txt for `API_POOL`.'),
+        note('Big', body='See big.txt for `API_POOL`.'), note('Logo', body='The logo is logo.png.')])";
+    checkout.session("s1", &checkout.top(), &files, script);
+    let anchors = |slug: &str| {
+        let note = checkout.sandbox.note_named(slug);
+        note.lines().filter(|line| line.starts_with("  - {path:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for slug in ["use-few-connections", "secrets", "links"] {
+        assert_eq!(anchors(slug), [""; 0], "{slug}");
+    }
+    // Of these it counts only that they are there.
+    for (slug, file) in [("big", "big.txt"), ("logo", "logo.png")] {
+        let [anchor] = &anchors(slug)[..] else { panic!("{slug}") };
+        assert!(anchor.contains(&format!("path: {file}")) && !anchor.contains("hash"), "{anchor}");
+    }
+    // What comes from elsewhere, such as another machine, is not believed.
+    let more = "scope: repo\nanchors:\n  - {path: ../../x, hash: zz, lines: 1-1000000000}\n  - {path: /etc/passwd}\n\
+                sources:\n  - {harness: amp, repo: github.com/o/r}\n";
+    let text = format!("---\nid: id__AAAAAA\ntitle: Elsewhere\n{more}---\n\nElsewhere.\n");
+    checkout.sandbox.write(&checkout.sandbox.store().join("topics").join(name("AAAAAA", "Elsewhere")), text);
+    let start = checkout.start();
+    assert!(start.contains("### Elsewhere (id__AAAAAA)\n"), "{start}");
+}
+
+/// A checkout on branch x, which has a commit of its own, and a note that was learned there.
+fn on_a_branch() -> Checkout {
+    let checkout = Checkout::new();
+    checkout.git(&["checkout", "-q", "-b", "x"]);
+    checkout.write("other.rs", "fn other() {}\n");
+    checkout.commit();
+    checkout.learn();
+    let note = checkout.note();
+    assert!(note.contains("\nbranch: {name: x, commit: "), "{note}");
+    checkout
+}
+
+const LEARNED: &str = "(learned on branch x)";
+
+#[test]
+fn a_note_from_a_branch_is_a_line_elsewhere_until_the_branch_is_merged() {
+    let checkout = on_a_branch();
+    let start = checkout.start();
+    assert!(start.contains("### The pool has 20") && !start.contains(LEARNED), "{start}");
+    checkout.git(&["checkout", "-q", "main"]);
+    let start = checkout.start();
+    assert!(
+        !start.contains("### The pool has 20") && start.contains(&format!(": In short. {LEARNED}")),
+        "{start}"
+    );
+    let prompt = checkout.prompt("p");
+    assert!(prompt.contains(LEARNED) && !prompt.contains("is 20."), "{prompt}");
+    // Elsewhere in the same repository, on the branch.
+    let worktree = checkout.sandbox.home().join("tree");
+    checkout.git(&["worktree", "add", "-q", worktree.to_str().unwrap(), "x"]);
+    assert!(checkout.start_in(&worktree).contains("### The pool has 20"));
+    checkout.git(&["worktree", "remove", "--force", worktree.to_str().unwrap()]);
+    // On no branch.
+    checkout.git(&["checkout", "-q", "--detach"]);
+    assert!(checkout.start().contains(LEARNED));
+    checkout.git(&["checkout", "-q", "main"]);
+    checkout.pass("s2");
+    assert!(checkout.note().contains("\nbranch: "), "it is not merged yet");
+    checkout.git(&["merge", "-q", "--no-ff", "-m", "merge", "x"]);
+    checkout.pass("s3");
+    assert!(!checkout.note().contains("\nbranch: "));
+    assert!(checkout.start().contains("### The pool has 20"));
+}
+
+#[test]
+fn a_branch_that_is_gone_was_merged_or_not() {
+    for (how, is_merged) in [
+        (&["merge -q --no-ff -m merge x", "branch -q -d x"][..], true),
+        (&["merge -q --ff-only x", "branch -q -d x"], true),
+        (&["merge -q --squash x", "commit -q -m squash", "branch -q -D x"], false),
+        (&["branch -q -D x"], false),
+    ] {
+        let checkout = on_a_branch();
+        checkout.git(&["checkout", "-q", "main"]);
+        how.iter().for_each(|words| {
+            checkout.git(&words.split(' ').collect::<Vec<_>>());
+        });
+        let gone = "was learned on branch x, which is gone and was not merged";
+        assert_eq!(checkout.doctor().contains(gone), !is_merged, "{how:?}");
+        checkout.pass("s2");
+        assert_eq!(checkout.note().contains("\nbranch: "), !is_merged, "{how:?}: {}", checkout.note());
+        checkout.run("memory-update", &[&checkout.id(), "--confirm"]);
+        assert!(!checkout.note().contains("\nbranch: ") && !checkout.doctor().contains(gone));
+        assert!(checkout.start().contains("### The pool has 20"));
+    }
+}
+
+#[test]
+fn a_rebased_branch_is_merged_when_it_is_in_the_default_branch() {
+    let checkout = on_a_branch();
+    checkout.git(&["checkout", "-q", "main"]);
+    checkout.write("more.rs", "fn more() {}\n");
+    checkout.commit();
+    checkout.git(&["rebase", "-q", "main", "x"]);
+    checkout.git(&["checkout", "-q", "main"]);
+    checkout.pass("s2");
+    assert!(checkout.note().contains("\nbranch: "));
+    checkout.git(&["merge", "-q", "--ff-only", "x"]);
+    checkout.pass("s3");
+    assert!(!checkout.note().contains("\nbranch: "));
+}
+
+#[test]
+fn neither_the_default_branch_nor_a_detached_head_is_a_branch_of_a_note() {
+    for words in [&["checkout", "-q", "main"][..], &["checkout", "-q", "--detach"]] {
+        let checkout = Checkout::new();
+        checkout.git(words);
+        checkout.commit();
+        checkout.learn();
+        assert!(!checkout.note().contains("\nbranch: "), "{words:?}");
+    }
+    // The session of a linked worktree is on the branch that is checked out there.
+    let checkout = Checkout::new();
+    let worktree = checkout.sandbox.home().join("tree");
+    checkout.git(&["worktree", "add", "-q", "-b", "y", worktree.to_str().unwrap()]);
+    git(&worktree, &["commit", "-q", "--allow-empty", "-m", "y"]);
+    let said = "say([note('The pool has 20 connections', body='`POOL_SIZE` in `src/db/pool.rs` is 20.')])";
+    checkout.session("s1", &worktree, &["src/db/pool.rs"], said);
+    let note = checkout.note().replace('"', "");
+    assert!(note.contains("\nbranch: {name: y, ") && note.contains("lines: 3-3"), "{note}");
+}
+
+#[test]
+fn settings_of_a_checkout_run_no_program() {
+    let checkout = on_a_branch();
+    let ran = checkout.sandbox.home().join("ran");
+    let program = format!("touch {}", ran.display());
+    for key in
+        ["core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "filter.x.clean", "core.editor"]
+    {
+        checkout.git(&["config", key, &program]);
+    }
+    checkout.write(".gitattributes", "* filter=x diff=x\n");
+    checkout.git(&["config", "diff.x.textconv", &program]);
+    checkout.git(&["config", "diff.x.command", &program]);
+    let _ = fs::remove_file(&ran);
+    fs::remove_file(checkout.top().join("src/db/pool.rs")).unwrap();
+    checkout.pass("s2");
+    checkout.doctor();
+    assert!(!ran.exists());
+}
