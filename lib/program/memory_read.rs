@@ -4,7 +4,7 @@ use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Meaning,
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::disarmed;
 use crate::base::text::fences::{Fence, fence};
-use crate::memory::section::note;
+use crate::memory::section::note::{self, Marks};
 use crate::program::notes::{CONFIG, Listed, Store, ids, up_to_ids};
 use crate::program::screen::present;
 use crate::store::entry::EntryId;
@@ -64,7 +64,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 /// The file; of one that the repository has among its files, what a session would be shown.
 fn text_of(note: &Note) -> Cow<'_, [u8]> {
     match note.entry.meta().is_shared() {
-        true => note::block(note, false).into_bytes().into(),
+        true => note::block(note, Marks::default()).into_bytes().into(),
         false => note.entry.bytes().into(),
     }
 }

@@ -97,7 +97,7 @@ impl Pool {
         let mut left = left.unwrap_or(SHARED).min(SHARED).saturating_sub(SHARED_FRAME);
         let is_new = |id: &EntryId| !had.whole.contains(id) && !had.listed.contains(id);
         for view in self.shared.iter().filter(|view| is_new(&view.meta.id)) {
-            let line = note::line(view, false);
+            let line = note::line(view, Marks::default());
             if line.len() < left {
                 left -= line.len() + 1;
                 all.shared.push((view.meta.id.clone(), line));
