@@ -80,7 +80,21 @@ pub(super) fn named_in(text: &str, file: &str) -> Vec<Lines> {
         Some(found.take(FEW + 1).collect::<Vec<_>>()).filter(|found| found.len() <= FEW).unwrap_or_default()
     };
     let mut places: Vec<(usize, usize)> = Vec::new();
-    for Mention { quotation, names } in &mentions {
+    // Of `Owner.member`, the owner only tells which of several members it is.
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for [owner, member] in mentions.iter().filter_map(|mention| mention.member) {
+        let is_it = |at: &usize| defines(lines[*at], member) && is_within(&lines, *at, owner);
+        let found: Vec<usize> = (0..lines.len()).filter(is_it).collect();
+        if (1..=FEW).contains(&found.len()) {
+            told.extend([owner, member]);
+            places.extend(found.into_iter().map(|at| (at, end_of(&lines, at))));
+        }
+    }
+    for Mention { quotation, names: all, .. } in &mentions {
+        let names: Vec<&str> = all.iter().copied().filter(|name| !told.contains(name)).collect();
+        if names.is_empty() && !all.is_empty() {
+            continue;
+        }
         let quoted = quotation.iter().flat_map(|quotation| few(&|line| collapsed(line).contains(quotation)));
         let mut found: Vec<usize> = quoted.collect();
         if found.is_empty() {
@@ -117,6 +131,8 @@ pub(super) fn named_in(text: &str, file: &str) -> Vec<Lines> {
 struct Mention<'a> {
     quotation: Option<String>,
     names: Vec<&'a str>,
+    /// `Owner.member`, `owner::member`
+    member: Option<[&'a str; 2]>,
 }
 
 fn mentions(text: &str) -> Vec<Mention<'_>> {
@@ -127,10 +143,14 @@ fn mentions(text: &str) -> Vec<Mention<'_>> {
     let of_code = code.filter(|code| !is_path(code)).map(|code| {
         let quotation = Some(collapsed(code))
             .filter(|line| line.len() >= QUOTATION && line.contains([' ', '=', '(', ':']));
-        Mention { quotation, names: words(code).filter(is_one).collect() }
+        let path: Vec<&str> = code.split('(').next().unwrap_or(code).split(['.', ':', '#']).collect();
+        let is_qualified = path.iter().all(|part| part.chars().all(is_word));
+        let path: Vec<&str> = path.into_iter().filter(|part| !part.is_empty() && is_qualified).collect();
+        let member = path.last_chunk().copied();
+        Mention { quotation, names: words(code).filter(is_one).collect(), member }
     });
     let prose = words(text).filter(|word| is_one(word) && is_no_prose(word)).collect::<BTreeSet<_>>();
-    let of_prose = prose.into_iter().map(|name| Mention { quotation: None, names: vec![name] });
+    let of_prose = prose.into_iter().map(|name| Mention { quotation: None, names: vec![name], member: None });
     of_code.take(MENTIONS).chain(of_prose.take(MENTIONS)).collect()
 }
 
@@ -179,9 +199,24 @@ fn defines(line: &str, name: &str) -> bool {
     is_first && after.starts_with(['=', ':']) && !after.starts_with("==") && !after.starts_with("::")
 }
 
+/// Does the line name this owner, or lie in what does?
+fn is_within(lines: &[&str], at: usize, owner: &str) -> bool {
+    let mut margin = usize::MAX;
+    lines[..=at].iter().rev().filter(|line| !line.trim().is_empty()).any(|line| {
+        let is_around = indent(line) < margin;
+        if is_around {
+            margin = indent(line);
+        }
+        is_around && place_of(line, owner).is_some()
+    })
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
 /// Where what begins in a line ends, by its indentation. One that is too long ends with that line.
 fn end_of(lines: &[&str], first: usize) -> usize {
-    let indent = |line: &str| line.len() - line.trim_start().len();
     let margin = indent(lines[first]);
     let mut last = first;
     for (at, line) in lines.iter().enumerate().skip(first + 1).take(DEFINITION) {
@@ -253,6 +288,12 @@ fn other() {
         ] {
             assert_eq!(places(text, file), expected, "{text}");
         }
+        let two = "class Door:\n    def open_it(self):\n        pass\n\nclass Gate:\n    def open_it(self):\n        lock()\n";
+        for text in ["`Gate.open_it` locks", "`Gate.open_it()` locks, so `open_it` is slow"] {
+            assert_eq!(places(text, two), "6-7", "{text}");
+        }
+        let rust = "impl Door {\n    fn open() {}\n}\nimpl Gate {\n    fn open() {}\n}\nGate::open();\n";
+        assert_eq!(places("`Gate::open` locks", rust), "5-5");
         let long = format!("fn long_one() {{\n{}}}\n", "    step();\n".repeat(50));
         assert_eq!(places("`long_one`", &long), "1-1");
         assert_eq!(places("`step_one`", &"step_one()\n".repeat(4)), "");
