@@ -11,6 +11,10 @@ const CHANGED: &str = "(the code it was drawn from has changed since)";
 const GONE: &str = "(the code it was drawn from is gone)";
 const POOL: &str = "use std::io;\n\nconst POOL_SIZE: usize = 20;\n\nfn open() {\n    x();\n}\n";
 
+/// What the model says of a session about the pool.
+const LEARN: &str =
+    "say([note('The pool has 20 connections', body='`POOL_SIZE` in `src/db/pool.rs` is 20.')])";
+
 struct Checkout {
     sandbox: Sandbox,
 }
@@ -46,6 +50,11 @@ impl Checkout {
 
     /// A session in a directory that looks at some files, and what the model says to it. Returns what the run printed.
     fn session(&self, id: &str, dir: &Path, files: &[&str], script: &str) -> String {
+        self.queue(id, dir, files);
+        self.consolidate(script)
+    }
+
+    fn queue(&self, id: &str, dir: &Path, files: &[&str]) {
         let reads: String = files.iter().map(|file| format!("i: cat {file}\no: ...\n")).collect();
         self.sandbox.tell(id, &format!("u: How is the pool built?\n{reads}a: I have looked.\n"));
         let hook = json!({"session_id": id, "transcript_path": self.sandbox.transcript(id), "cwd": dir,
@@ -53,6 +62,9 @@ impl Checkout {
         let mut capture = self.sandbox.capture(&["--harness", "claude-code"]);
         let (code, _, err) = said(capture.write_stdin(hook.to_string()));
         assert_eq!(code, Some(0), "{err}");
+    }
+
+    fn consolidate(&self, script: &str) -> String {
         let llm = self.sandbox.script(script);
         self.sandbox.settings(json!({"storage": {"autoCommit": false}, "recall": {"beforeActs": false},
             "llm": {"command": llm}}));
@@ -63,9 +75,7 @@ impl Checkout {
 
     /// A session that leaves one note about the pool.
     fn learn(&self) {
-        let said =
-            "say([note('The pool has 20 connections', body='`POOL_SIZE` in `src/db/pool.rs` is 20.')])";
-        self.session("s1", &self.top(), &["src/db/pool.rs"], said);
+        self.session("s1", &self.top(), &["src/db/pool.rs"], LEARN);
     }
 
     /// A session that leaves nothing.
@@ -321,6 +331,109 @@ fn a_branch_that_is_gone_was_merged_or_not() {
 }
 
 #[test]
+fn the_branch_of_a_session_counts_and_not_what_is_checked_out_when_it_is_read() {
+    let checkout = Checkout::new();
+    checkout.git(&["checkout", "-q", "-b", "x"]);
+    checkout.write("other.rs", "fn other() {}\n");
+    checkout.commit();
+    let tip = checkout.git(&["rev-parse", "HEAD"])[..12].to_owned();
+    checkout.queue("s1", &checkout.top(), &["src/db/pool.rs"]);
+    checkout.git(&["checkout", "-q", "main"]);
+    checkout.consolidate(LEARN);
+    let note = checkout.note().replace('"', "");
+    assert!(note.contains(&format!("\nbranch: {{name: x, commit: {tip}}}\n")), "{note}");
+    // It was dropped, whatever is in the default branch.
+    checkout.git(&["branch", "-q", "-D", "x"]);
+    checkout.pass("s2");
+    assert!(checkout.note().contains("\nbranch: "));
+    assert!(checkout.doctor().contains("was learned on branch x, which is gone and was not merged"));
+}
+
+#[test]
+fn what_a_branch_changes_says_nothing_about_notes_of_another() {
+    // Of a note that was learned on x, the default branch has other code.
+    let checkout = Checkout::new();
+    checkout.git(&["checkout", "-q", "-b", "x"]);
+    checkout.write("src/db/pool.rs", &format!("{}{}", POOL.replace("20", "30"), "// more\n".repeat(40)));
+    checkout.commit();
+    checkout.learn();
+    checkout.git(&["checkout", "-q", "main"]);
+    checkout.pass("s2");
+    assert!(!checkout.sandbox.last_prompt().contains("=== changed code"));
+    assert!(!checkout.doctor().contains("no longer as it was"));
+
+    // One of the default branch stays one when it is confirmed on x, or its file is renamed there.
+    let checkout = Checkout::new();
+    checkout.learn();
+    checkout.git(&["checkout", "-q", "-b", "x"]);
+    checkout.git(&["mv", "src/db/pool.rs", "src/pool.rs"]);
+    checkout.commit();
+    checkout.pass("s2");
+    checkout.git(&["checkout", "-q", "main"]);
+    assert!(checkout.start().contains("### The pool has 20"));
+    checkout.git(&["checkout", "-q", "x"]);
+    fs::create_dir_all(checkout.top().join("src/db")).unwrap();
+    checkout.git(&["mv", "src/pool.rs", "src/db/pool.rs"]);
+    checkout.write("src/db/pool.rs", &POOL.replace("usize = 20", "u64 = 20"));
+    checkout.commit();
+    let confirm = format!(
+        "say([], [{{'source': id, 'reason': 'nothing'}} for id in ids], confirmed=['{}'])",
+        checkout.id()
+    );
+    checkout.session("s3", &checkout.top(), &[], &confirm);
+    let note = checkout.note();
+    assert!(note.contains("\nconfirmed: ") && !note.contains("\nbranch: "), "{note}");
+    // What has not changed is not confirmed.
+    let out = checkout.session("s4", &checkout.top(), &[], &confirm);
+    assert!(!out.contains("confirmed"), "{out}");
+}
+
+#[test]
+fn a_branch_of_another_repository_is_none_of_a_note_s() {
+    let checkout = Checkout::new();
+    let other = checkout.sandbox.home().join("other");
+    fs::create_dir_all(&other).unwrap();
+    git(&other, &["init", "-q", "-b", "main"]);
+    git(&other, &["remote", "add", "origin", "https://github.com/o/other.git"]);
+    git(&other, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    git(&other, &["checkout", "-q", "-b", "y"]);
+    git(&other, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    checkout.queue("s1", &other, &["x"]);
+    checkout.queue("s2", &checkout.top(), &["src/db/pool.rs"]);
+    checkout.consolidate(LEARN);
+    assert!(checkout.start().contains("### The pool has 20"), "{}", checkout.note());
+}
+
+#[test]
+fn what_git_ignores_is_no_anchor() {
+    let checkout = Checkout::new();
+    checkout.write(".gitignore", "dist/\n");
+    checkout.write("dist/app.js", "const POOL_SIZE = 20;\n");
+    let body = "body='`POOL_SIZE` in `dist/app.js` is 20.'";
+    checkout.session(
+        "s1",
+        &checkout.top(),
+        &["dist/app.js"],
+        &format!("say([note('The pool has 20 connections', {body})])"),
+    );
+    assert!(!checkout.note().contains("\nanchors:"), "{}", checkout.note());
+}
+
+#[test]
+fn a_person_confirms_a_note_in_any_checkout_of_its_repository() {
+    let checkout = Checkout::new();
+    let worktree = checkout.sandbox.home().join("tree");
+    checkout.git(&["worktree", "add", "-q", "-b", "y", worktree.to_str().unwrap()]);
+    checkout.session("s1", &worktree, &["src/db/pool.rs"], LEARN);
+    checkout.git(&["worktree", "remove", "--force", worktree.to_str().unwrap()]);
+    checkout.write("src/db/pool.rs", &POOL.replace("usize = 20", "u64 = 20"));
+    assert!(checkout.start().contains(CHANGED));
+    checkout.run("memory-update", &[&checkout.id(), "--confirm"]);
+    let start = checkout.start();
+    assert!(start.contains("### The pool has 20") && !start.contains(CHANGED), "{start}");
+}
+
+#[test]
 fn a_rebased_branch_is_merged_when_it_is_in_the_default_branch() {
     let checkout = on_a_branch();
     checkout.git(&["checkout", "-q", "main"]);
@@ -349,8 +462,7 @@ fn neither_the_default_branch_nor_a_detached_head_is_a_branch_of_a_note() {
     let worktree = checkout.sandbox.home().join("tree");
     checkout.git(&["worktree", "add", "-q", "-b", "y", worktree.to_str().unwrap()]);
     git(&worktree, &["commit", "-q", "--allow-empty", "-m", "y"]);
-    let said = "say([note('The pool has 20 connections', body='`POOL_SIZE` in `src/db/pool.rs` is 20.')])";
-    checkout.session("s1", &worktree, &["src/db/pool.rs"], said);
+    checkout.session("s1", &worktree, &["src/db/pool.rs"], LEARN);
     let note = checkout.note().replace('"', "");
     assert!(note.contains("\nbranch: {name: y, ") && note.contains("lines: 3-3"), "{note}");
 }

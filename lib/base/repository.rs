@@ -126,7 +126,10 @@ fn checked_out(top: &Path) -> Option<Head> {
     let Some(name) = text.strip_prefix("ref: ") else {
         return Some(Head { branch: None, commit: Some(text).filter(is_commit) });
     };
-    let branch = name.strip_prefix("refs/heads/").filter(|branch| !branch.starts_with('.'))?.to_owned();
+    let branch = name
+        .strip_prefix("refs/heads/")
+        .filter(|branch| !branch.starts_with('.') && !branch.contains(".."))?
+        .to_owned();
     let common = common_dir(git)?;
     let packed = || {
         let refs = read(&common.join("packed-refs"))?;

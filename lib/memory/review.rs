@@ -377,7 +377,7 @@ fn changed<P: Persistence>(
                     meta.status = Status::Consolidated;
                 }
             })?;
-            let anchors = anchored_again(&entry);
+            let anchors = anchored_again(&entry, &[]);
             entry.update(|meta| meta.anchors = anchors)?;
         }
     }

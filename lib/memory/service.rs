@@ -363,8 +363,12 @@ impl<P: Persistence> NoteService<P> {
         let now = self.now.as_millisecond();
         let mut is_changed = false;
         // Who writes what it says now has seen what it rests on.
-        let is_rewritten = matches!(author, Author::Person) && patch.has_text();
-        let anchors = if patch.is_confirmed || is_rewritten { anchored_again(&entry) } else { Vec::new() };
+        let is_rewritten = patch.has_text();
+        let anchors = if patch.is_confirmed || is_rewritten {
+            anchored_again(&entry, &self.here())
+        } else {
+            Vec::new()
+        };
         let change = |meta: &mut Meta| {
             let before = meta.clone();
             patch.apply(meta);

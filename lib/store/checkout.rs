@@ -8,7 +8,7 @@ use crate::base::reach;
 use crate::store::entry::Branch;
 use crate::store::git::{Git, command};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -71,8 +71,7 @@ impl Checkout {
                 git.says_yes(&["merge-base", "--is-ancestor", commit, default]).unwrap_or(false)
             })
         };
-        let tips = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
-        let tip = tips.iter().find_map(|tip| found(git, tip));
+        let tip = self.tip(name);
         let commit = commit.as_deref().filter(|commit| commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
         Some(match (tip, commit) {
             _ if defaults.iter().any(ends) => BranchState::Merged,
@@ -88,13 +87,34 @@ impl Checkout {
         })
     }
 
-    /// The new name of a file, if it was renamed since a commit.
+    /// The commit of a branch, here or at the remote.
+    pub fn tip(&self, name: &str) -> Option<String> {
+        let git = self.git.as_ref().filter(|_| is_branch(name))?;
+        let tips = [format!("refs/heads/{name}"), format!("refs/remotes/origin/{name}")];
+        tips.iter().find_map(|tip| found(git, tip))
+    }
+
+    /// Those of these paths that git leaves out.
+    pub fn ignored(&self, paths: &BTreeSet<&String>) -> BTreeSet<String> {
+        let Some(git) = self.git.as_ref().filter(|_| !paths.is_empty()) else { return BTreeSet::new() };
+        let input: Vec<u8> = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();
+        // It stops at a path that is in no checkout; what it has said before is true.
+        let done = git.call(&command(&["check-ignore", "-z", "--stdin"]), input, RENAMES);
+        let printed = done.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
+        printed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// The new name of a file, if it was renamed since a commit. What was renamed on another branch alone has its old name in the
+    /// default one.
     pub fn renamed(&self, path: &str, commit: &str) -> Option<String> {
         let git = self.git.as_ref().filter(|_| commit.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
         let mut renames = self.renames.borrow_mut();
+        let mut defaults = self.defaults.borrow_mut();
+        let default = defaults.get_or_insert_with(|| defaults_of(git)).first();
         let of_commit = renames.entry(commit.to_owned()).or_insert_with(|| {
+            let now = default.map_or("HEAD", String::as_str);
             let words = command(&[
-                "diff-index", "--cached", "-M", "--diff-filter=R", "--name-status", "-z", commit, "--",
+                "diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", commit, now, "--",
             ]);
             let printed = git.call(&words, Vec::new(), RENAMES).ok().filter(|done| done.failure().is_none());
             let printed = printed.map(|done| String::from_utf8_lossy(&done.stdout).into_owned());

@@ -17,9 +17,12 @@ const SHORT: usize = 30;
 /// So many characters of a commit's name.
 const COMMIT: usize = 12;
 /// Files that hold secrets: not even a hash of them is kept. The beginnings of names, and their endings.
-const SECRET: [&str; 9] =
-    [".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", "id_rsa", "id_ed25519", "credentials", "secrets"];
-const SECRET_ENDS: [&str; 7] = [".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx", ".tfstate"];
+const SECRET: [&str; 12] = [
+    ".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", "id_rsa",
+    "id_ed25519", "id_ecdsa", "credentials", "secret",
+];
+const SECRET_ENDS: [&str; 9] =
+    [".env", ".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx", ".keystore", ".tfstate"];
 
 /// Some files of a checkout.
 #[derive(Debug, Default)]
@@ -120,13 +123,18 @@ pub fn checkout_of(meta: &Meta) -> Option<Repository> {
     places.find(|place| place_of(meta, std::slice::from_ref(place)).is_some())
 }
 
-/// What a note rests on from now on, in the files that it rested on. Where there is no checkout of it, nothing changes.
-pub fn anchored_again(entry: &Entry) -> Vec<Anchor> {
+/// What a note rests on from now on, in the files that it rested on: as they are `here`, or else in the checkout of its session.
+/// Where there is none of it, nothing changes.
+pub fn anchored_again(entry: &Entry, here: &[Repository]) -> Vec<Anchor> {
     let meta = entry.meta();
-    let Some(place) = Some(meta).filter(|meta| !meta.anchors.is_empty()).and_then(checkout_of) else {
-        return meta.anchors.clone();
+    let there = || Some(checkout_of(meta)?.top);
+    let top = if meta.anchors.is_empty() {
+        None
+    } else {
+        place_of(meta, here).map(|place| place.top.clone()).or_else(there)
     };
-    let code = Code::read(&place.top, meta.anchors.iter().map(|anchor| anchor.path.clone()));
+    let Some(top) = top else { return meta.anchors.clone() };
+    let code = Code::read(&top, meta.anchors.iter().map(|anchor| anchor.path.clone()));
     let text = format!("{}\n{}\n{}", meta.title, meta.summary, String::from_utf8_lossy(entry.body()));
     code.anchors(&text, &meta.paths, |_| true)
 }
@@ -184,8 +192,10 @@ mod tests {
 
     #[test]
     fn what_may_hold_secrets_is_no_anchor() {
-        for path in [".env", "a/.env.local", "certs/x.pem", "deploy/ID_RSA", "secrets.yaml", "x/credentials"]
-        {
+        for path in [
+            ".env", "a/.env.local", "deploy/prod.env", "certs/x.pem", "deploy/ID_RSA", "secrets.yaml",
+            "x/credentials",
+        ] {
             assert!(may_be_secret(path), "{path}");
         }
         assert!(!may_be_secret("src/environment.ts") && !may_be_secret("src/key.rs"));

@@ -41,6 +41,13 @@ pub struct NoteState {
     pub is_elsewhere: bool,
 }
 
+impl NoteState {
+    /// Its code has changed. On another branch than its own, the code says nothing about it.
+    pub fn is_in_doubt(self) -> bool {
+        self.code != CodeState::Same && !self.is_elsewhere
+    }
+}
+
 /// Those that are not in it have the default.
 pub type NoteStates = BTreeMap<EntryId, NoteState>;
 
@@ -64,7 +71,9 @@ pub fn states<'a>(
         if let Some(branch) = &meta.branch {
             let checked_out =
                 top.and_then(|top| branches.entry(top).or_insert_with(|| head(top).branch).as_ref());
-            states.entry(meta.id.clone()).or_default().is_elsewhere = checked_out != Some(&branch.name);
+            // A note of several repositories is of no branch of theirs.
+            let is_elsewhere = checked_out != Some(&branch.name) && repos(&meta.sources).len() == 1;
+            states.entry(meta.id.clone()).or_default().is_elsewhere = is_elsewhere;
         }
         if let Some(top) = top.filter(|_| !meta.anchors.is_empty() && count < most_notes) {
             count += 1;

@@ -3,9 +3,9 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::base::repository::{self, Repository, head};
+use crate::base::repository::{self, Repository};
 use crate::base::text::border;
-use crate::memory::code::{Code, CodeState, place_of, state_of_anchor};
+use crate::memory::code::{Code, CodeState, place_of, state_of_anchor, states};
 use crate::memory::record::NoteText;
 use crate::memory::redact::Redactor;
 use crate::store::change::Change;
@@ -37,8 +37,10 @@ pub(super) fn checkouts<'e>(entries: impl IntoIterator<Item = &'e QueueEntry>) -
 pub struct Grounds {
     /// By repository.
     code: BTreeMap<String, Code>,
-    /// By queue id: where a session worked that was on such a branch.
-    branches: BTreeMap<String, Branch>,
+    /// By queue id: the repository of a session that was on such a branch, and the branch.
+    branches: BTreeMap<String, (String, Branch)>,
+    /// Of the notes that are shown, those whose code is no longer as it was.
+    pub(super) changed: BTreeSet<EntryId>,
 }
 
 impl Grounds {
@@ -51,41 +53,52 @@ impl Grounds {
         env: &Env,
     ) -> Grounds {
         let mut grounds = Grounds::default();
-        let anchors = notes.flat_map(|note| &note.entry.meta().anchors).map(|anchor| &anchor.path);
+        let (here, metas) =
+            (checkouts(entries.values()), notes.map(|note| note.entry.meta()).collect::<Vec<_>>());
+        let states = states(None, &here, metas.iter().copied());
+        grounds.changed =
+            states.into_iter().filter(|(_, state)| state.is_in_doubt()).map(|(id, _)| id).collect();
+        let anchors = metas.iter().flat_map(|meta| &meta.anchors).map(|anchor| &anchor.path);
         let paths: BTreeSet<&String> = touched.iter().chain(anchors).collect();
-        for place in checkouts(entries.values()) {
-            let commit = head(&place.top).commit.map(|commit| commit.chars().take(COMMIT).collect());
+        for place in here {
             let git = Checkout::new(&place.top, env);
             for (id, _) in
                 entries.iter().filter(|(_, entry)| entry.context.repo.as_ref() == Some(&place.name))
             {
                 let Some(name) = on.get(id).filter(|name| is_branch(name)) else { continue };
-                let branch = Branch { name: name.clone(), commit: commit.clone() };
-                if matches!(git.state_of(&branch), Some(BranchState::Open | BranchState::Gone)) {
-                    grounds.branches.insert(id.clone(), branch);
+                // What is checked out by now may be another branch.
+                let commit = git.tip(name).map(|tip| tip.chars().take(COMMIT).collect());
+                let branch = Branch { name: name.clone(), commit };
+                if git.state_of(&branch) == Some(BranchState::Open) {
+                    grounds.branches.insert(id.clone(), (place.name.clone(), branch));
                 }
             }
-            let code = Code::read(&place.top, paths.iter().map(|path| (*path).clone()));
+            // What is built or downloaded is in no other checkout, and may be gone tomorrow.
+            let ignored = git.ignored(&paths);
+            let kept = paths.iter().filter(|path| !ignored.contains(**path));
+            let code = Code::read(&place.top, kept.map(|path| (*path).clone()));
             grounds.code.insert(place.name, code);
         }
         grounds
     }
 
-    /// The branch that one of these sessions worked on.
-    pub(super) fn branch(&self, queue_ids: &[String]) -> Option<Branch> {
-        queue_ids.iter().find_map(|id| self.branches.get(id)).cloned()
+    /// The branch that one of these sessions worked on, of a note that comes from one repository.
+    pub(super) fn branch(&self, queue_ids: &[String], repos: &BTreeSet<&str>) -> Option<Branch> {
+        let mut branches = queue_ids.iter().filter_map(|id| self.branches.get(id));
+        branches
+            .find(|(repo, _)| repos.len() == 1 && repos.contains(repo.as_str()))
+            .map(|(_, branch)| branch.clone())
     }
 
-    /// What a note of this repository rests on, in the files that it may.
+    /// What a note of this repository rests on, in the files that it may. `None`: there is no checkout of it.
     pub(super) fn anchors(
         &self,
         repo: &str,
         text: &NoteText,
         globs: &[String],
         may: impl Fn(&str) -> bool,
-    ) -> Vec<Anchor> {
-        let code = self.code.get(repo);
-        code.map_or_else(Vec::new, |code| code.anchors(&text.texts().join("\n"), globs, may))
+    ) -> Option<Vec<Anchor>> {
+        Some(self.code.get(repo)?.anchors(&text.texts().join("\n"), globs, may))
     }
 }
 
@@ -151,9 +164,9 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
     change.write()
 }
 
-/// The anchor of a file that is gone, where git says that it was renamed, and its lines are there.
+/// The anchor of a file that is gone, where git says that it was renamed.
 fn renamed(anchor: &Anchor, place: &Repository, git: &Checkout) -> Anchor {
-    let is_gone = state_of_anchor(&place.top, anchor) == CodeState::Gone;
+    let is_gone = state_of_anchor(&place.top, &Anchor { hash: None, ..anchor.clone() }) == CodeState::Gone;
     let commit = anchor.commit.as_ref().filter(|_| is_gone);
     let path = commit.and_then(|commit| git.renamed(&anchor.path, commit));
     let there = path.map(|path| Anchor { path, ..anchor.clone() });

@@ -152,7 +152,7 @@ impl Judge<'_> {
             true => (Vec::new(), None),
             false => (
                 self.anchors(&text_of(&draft), &draft.paths, &repos(&draft.sources), &[]),
-                self.known.grounds.branch(&proposed.sources),
+                self.known.grounds.branch(&proposed.sources, &repos(&draft.sources)),
             ),
         };
         let note =
@@ -216,7 +216,7 @@ impl Judge<'_> {
         let anchors = self.anchors(&text_of(&draft), &draft.paths, &repos(&meta.sources), &meta.anchors);
         let note = PlannedNote {
             anchors,
-            branch: self.known.grounds.branch(&proposed.sources),
+            branch: self.known.grounds.branch(&proposed.sources, &repos(&meta.sources)),
             update: Some(id.clone()),
             replaces: self.seen.get(id).cloned(),
             before: Some(old.body),
@@ -240,7 +240,7 @@ impl Judge<'_> {
             (touched.contains(path) || old.iter().any(|anchor| anchor.path == path))
                 && self.redactor.cleaned(path) == path
         };
-        self.known.grounds.anchors(repo, text, globs, may)
+        self.known.grounds.anchors(repo, text, globs, may).unwrap_or_else(|| old.to_vec())
     }
 
     /// The model has seen a note beside what its code is now, and it still holds. Nothing of what it says changes, so that may
@@ -252,12 +252,18 @@ impl Judge<'_> {
             self.warnings.push(format!("{id} was to be confirmed, and was not shown whole as it is now"));
             return None;
         }
+        if !self.known.grounds.changed.contains(id) {
+            self.warnings.push(format!("{id} was to be confirmed, and its code has not changed"));
+            return None;
+        }
         let text = Text::of(&known.entry);
         let anchors = self.anchors(&text.note(), &meta.paths, &repos(&meta.sources), &meta.anchors);
         let skipped = reply.skipped.iter().map(|(source, _)| source);
         let sources: Vec<String> =
             reply.entries.iter().flat_map(|entry| &entry.sources).chain(skipped).cloned().collect();
-        let branch = self.known.grounds.branch(&sources);
+        // One that was learned in the default branch holds there still.
+        let branch =
+            meta.branch.as_ref().and_then(|_| self.known.grounds.branch(&sources, &repos(&meta.sources)));
         let on = self.known.at.to_zoned(TimeZone::UTC).date();
         let (id, title) = (id.clone(), meta.title.clone());
         Some(PlannedChange::Confirm(Box::new(Confirmation { id, title, on, anchors, branch })))

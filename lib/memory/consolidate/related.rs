@@ -12,7 +12,7 @@ use crate::base::error::Result;
 use crate::base::repository::Repository;
 use crate::base::text::border;
 use crate::harness::turn::Role;
-use crate::memory::code::{CodeState, states};
+use crate::memory::code::states;
 use crate::memory::consolidate::ask::{RelatedNote, Session};
 use crate::memory::consolidate::grounds::drift;
 use crate::memory::consolidate::plan::source_of;
@@ -264,7 +264,7 @@ pub fn related<P: Persistence>(
     let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos, redactor)?;
     let states = states(None, here, near.iter().map(|note| &note.meta));
     let is_changed =
-        |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.code != CodeState::Same);
+        |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
     near.iter_mut().filter(is_changed).take(CHANGED).for_each(|note| note.is_changed = true);
     near.sort_by(|a, b| {
         let first = |note: &Candidate| (note.is_wanted, note.is_own, note.is_changed);
