@@ -20,11 +20,12 @@ use crate::memory::recall::reader::{Event, History, form, hear};
 use crate::memory::recall::session::Session;
 use crate::memory::recall::subject::Subject;
 use crate::memory::recall::subjects::about;
+use crate::memory::redact::Redactor;
 use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
-use crate::memory::shared::{SharedNotes, shown};
-use crate::store::entry::Meta;
+use crate::memory::shared::{SharedNotes, fault, others, shown};
+use crate::store::entry::{EntryId, Meta};
 use crate::store::health::Health;
 use crate::store::index::NoteView;
 use crate::store::persistence::{Note, Place};
@@ -32,6 +33,7 @@ use crate::store::place::Root;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -50,6 +52,9 @@ const TROUBLE: usize = 250;
 const PROMPT: usize = 64 * 1024;
 /// So many of the best are looked at: a session may have had the first ones.
 const CANDIDATES: usize = 12;
+
+/// Notes of the repository that a session has: with more, none comes with a call any more. A clone may be a stranger's.
+const SHARED: usize = 10;
 
 /// Programs write a call into the session a moment after they have started the sub-agent. It is waited for so long, and no
 /// longer than 3/5 of the time that is left.
@@ -166,6 +171,8 @@ struct Hook<'a> {
     index: Index<Topics>,
     /// The notes that the repository has among its files.
     shared: OnceCell<Index<SharedNotes>>,
+    /// Those of them that the store does not have.
+    others: OnceCell<BTreeSet<EntryId>>,
     /// What the program's own memory says at the start of a session.
     remembered: OnceCell<Remembered>,
 }
@@ -174,7 +181,8 @@ impl<'a> Hook<'a> {
     fn of(spec: &'static Spec, name: &'a str, at: &'a Moment, cwd: PathBuf) -> Hook<'a> {
         let place = repository::place_of(&cwd);
         let index = Index::of(Topics::at(at.root));
-        Hook { spec, name, at, cwd, place, index, shared: OnceCell::new(), remembered: OnceCell::new() }
+        let (shared, others, remembered) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Hook { spec, name, at, cwd, place, index, shared, others, remembered }
     }
 
     fn repo(&self) -> Option<&str> {
@@ -191,8 +199,10 @@ impl<'a> Hook<'a> {
 
     /// One of the person's, or one that may be shown and that the person does not have.
     fn is_shown(&self, note: &Note) -> bool {
-        !note.entry.meta().is_shared()
-            || shown(vec![note.clone()], self.index.store()).is_ok_and(|shown| !shown.is_empty())
+        let read = || others(&self.shared().store().notes, self.index.store()).unwrap_or_default();
+        let meta = note.entry.meta();
+        !meta.is_shared()
+            || self.others.get_or_init(read).contains(&meta.id) && fault(note, &Redactor::default()).is_none()
     }
 
     fn is_remembered<'n>(&self, note: impl FnOnce() -> Option<&'n Note>) -> bool {
@@ -248,8 +258,10 @@ impl<'a> Hook<'a> {
         let top = self.place.as_ref().map_or(&self.cwd, |place| &place.top);
         let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
-        let shared = self.shared().store().notes.iter().cloned();
-        let notes = about(self.at.root, &act)?.into_iter().chain(shared);
+        let shared = &self.shared().store().notes;
+        let had = shared.iter().filter(|note| session.notes.contains_key(&note.entry.meta().id)).count();
+        let shared = if had < SHARED { &shared[..] } else { &[] };
+        let notes = about(self.at.root, &act)?.into_iter().chain(shared.iter().cloned());
         let is_new = |note: &Note| {
             let meta = note.entry.meta();
             !session.notes.contains_key(&meta.id) && is_here(meta, self.repo(), self.at.today)
@@ -257,9 +269,12 @@ impl<'a> Hook<'a> {
         let weighed = notes.filter(is_new).filter_map(|note| {
             let (meta, fit) = (note.entry.meta(), Subject::of(&note.entry).fit(&act)?);
             let weight = (!meta.is_shared(), fit, note.entry.kept().is_some(), meta.updated_at);
-            self.is_shown(&note).then_some((weight, note))
+            Some((weight, note))
         });
-        let Some((_, note)) = weighed.max_by(|one, other| one.0.cmp(&other.0)) else {
+        let mut weighed: Vec<_> = weighed.collect();
+        weighed.sort_by(|one, other| one.0.cmp(&other.0));
+        let mut best = weighed.into_iter().rev().take(CANDIDATES);
+        let Some((_, note)) = best.find(|(_, note)| self.is_shown(note)) else {
             return Ok(String::new());
         };
         let mut shown = Shown::new(self.index.store(), ACT_BYTES)?;
