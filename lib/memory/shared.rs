@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 
 /// Below the top of a checkout.
 pub const DIR: &str = ".agents/memory";
-/// So many files are read, by name, of so many that are looked at, and the largest, in bytes.
+/// So many files are read, by name, of so many that are looked at; the largest, and all together, in bytes. A hook waits for
+/// it: whoever writes the files must not have it come too late.
 const MOST: usize = 200;
+const ALL: usize = 256_000;
 const NAMES: usize = 10_000;
-pub const CAP: u64 = 16_000;
-/// The same of all files together. A hook that reads them at each prompt has 250 ms.
-const TOTAL: usize = 250_000;
+pub const CAP: u64 = 8_000;
 /// The most tags of a note.
 const TAGS: usize = 16;
 /// Times are known by the day.
@@ -99,24 +99,27 @@ impl SharedNotes {
     }
 }
 
-/// Those of these notes that may be shown, and that this store does not have, in use or archived.
-pub fn shown(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
-    let others = others(&notes, own)?;
-    let redactor = Redactor::default();
-    notes.retain(|note| others.contains(&note.entry.meta().id) && fault(note, &redactor).is_none());
+/// Those of these notes that may be shown, and that this store does not have.
+pub fn shown(notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
+    let (mut notes, redactor) = (others(notes, own)?, Redactor::default());
+    notes.retain(|note| fault(note, &redactor).is_none());
     Ok(notes)
 }
 
-/// The ids of those of these notes that this store does not have.
-pub fn others(notes: &[Note], own: &impl Persistence) -> Result<BTreeSet<EntryId>> {
+/// Those that this store does not have, in use or archived.
+pub fn others(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
+    if notes.is_empty() {
+        return Ok(notes);
+    }
     let mut others: BTreeSet<EntryId> = notes.iter().map(|note| note.entry.meta().id.clone()).collect();
-    for place in [Place::Topics, Place::Archive].iter().filter(|_| !notes.is_empty()) {
+    for place in [Place::Topics, Place::Archive] {
         let names = own.names(place.dir(), ".md")?;
         for id in names.iter().filter_map(|name| EntryId::at_end_of(name.to_str()?)) {
             others.remove(&id);
         }
     }
-    Ok(others)
+    notes.retain(|note| others.contains(&note.entry.meta().id));
+    Ok(notes)
 }
 
 /// Why nobody is shown a note, whoever wrote it: it has a secret, or what always waits for a person's decision.
@@ -161,12 +164,12 @@ fn files(dir: &Path) -> Result<Vec<Read>, String> {
     let mut names: Vec<OsString> = names.filter(is_note).collect();
     names.sort();
     let beyond = names.split_off(names.len().min(MOST));
-    let mut left = TOTAL;
+    let mut left = ALL;
     let mut read = |name: OsString| {
         let path = dir.join(&name);
         let bytes = match fs_err::symlink_metadata(&path) {
             Ok(found) if !found.is_file() => Err("is no regular file".to_owned()),
-            _ if left == 0 => Err(format!("is beyond the {TOTAL} bytes that are read")),
+            _ if left == 0 => Err(format!("is beyond the {ALL} bytes that are read")),
             _ => file::read(&path, CAP).map_err(|error| error.to_string()),
         };
         left = left.saturating_sub(bytes.as_ref().map_or(0, Vec::len));

@@ -24,8 +24,8 @@ use crate::memory::redact::Redactor;
 use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
-use crate::memory::shared::{SharedNotes, fault, others, shown};
-use crate::store::entry::{EntryId, Meta};
+use crate::memory::shared::{SharedNotes, fault, others};
+use crate::store::entry::Meta;
 use crate::store::health::Health;
 use crate::store::index::NoteView;
 use crate::store::persistence::{Note, Place};
@@ -33,7 +33,6 @@ use crate::store::place::Root;
 use crate::store::topics::Topics;
 use jiff::civil::Date;
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -172,7 +171,7 @@ struct Hook<'a> {
     /// The notes that the repository has among its files.
     shared: OnceCell<Index<SharedNotes>>,
     /// Those of them that the store does not have.
-    others: OnceCell<BTreeSet<EntryId>>,
+    others: OnceCell<Vec<Note>>,
     /// What the program's own memory says at the start of a session.
     remembered: OnceCell<Remembered>,
 }
@@ -197,12 +196,16 @@ impl<'a> Hook<'a> {
         self.shared.get_or_init(|| Index::of(SharedNotes::around(&self.cwd, self.at.config)))
     }
 
+    fn others(&self) -> &[Note] {
+        let read = || others(self.shared().store().notes.clone(), self.index.store()).unwrap_or_default();
+        self.others.get_or_init(read)
+    }
+
     /// One of the person's, or one that may be shown and that the person does not have.
     fn is_shown(&self, note: &Note) -> bool {
-        let read = || others(&self.shared().store().notes, self.index.store()).unwrap_or_default();
-        let meta = note.entry.meta();
-        !meta.is_shared()
-            || self.others.get_or_init(read).contains(&meta.id) && fault(note, &Redactor::default()).is_none()
+        let is_it = |other: &Note| other.entry.meta().id == note.entry.meta().id;
+        !note.entry.meta().is_shared()
+            || self.others().iter().any(is_it) && fault(note, &Redactor::default()).is_none()
     }
 
     fn is_remembered<'n>(&self, note: impl FnOnce() -> Option<&'n Note>) -> bool {
@@ -271,10 +274,8 @@ impl<'a> Hook<'a> {
             let weight = (!meta.is_shared(), fit, note.entry.kept().is_some(), meta.updated_at);
             Some((weight, note))
         });
-        let mut weighed: Vec<_> = weighed.collect();
-        weighed.sort_by(|one, other| one.0.cmp(&other.0));
-        let mut best = weighed.into_iter().rev().take(CANDIDATES);
-        let Some((_, note)) = best.find(|(_, note)| self.is_shown(note)) else {
+        let best = weighed.max_by(|one, other| one.0.cmp(&other.0));
+        let Some((_, note)) = best.filter(|(_, note)| self.is_shown(note)) else {
             return Ok(String::new());
         };
         let mut shown = Shown::new(self.index.store(), ACT_BYTES)?;
@@ -289,7 +290,7 @@ impl<'a> Hook<'a> {
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
     /// session has not had. Empty if that is no note.
     fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-        let shared = shown(self.shared().store().notes.clone(), self.index.store())?;
+        let shared = self.others().to_vec();
         let mut had = self.had(&shared)?;
         if is_more {
             had.whole.extend(session.notes.keys().cloned());
@@ -403,7 +404,7 @@ impl<'a> Hook<'a> {
         let shared = matching(self.shared(), &query, self.repo(), self.at.today, most)?;
         let is_shown = |found: &&Found| found.view.note().is_some_and(|note| self.is_shown(note));
         let more = NOTES - clearly.len();
-        clearly.extend(clear(&shared.found).filter(is_new).filter(is_shown).take(more));
+        clearly.extend(clear(&shared.found).filter(is_new).take(more).filter(is_shown));
         let frame = fenced(INTRODUCTION)?.len() + 2;
         if clearly.is_empty() || room < frame {
             return Ok(String::new());
