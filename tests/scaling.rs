@@ -203,12 +203,28 @@ fn a_hook_opens_two_hundred_files_of_a_repository_at_most() {
     let shared = std::fs::canonicalize(store.sandbox.work()).unwrap().join(".agents/memory");
     for number in 0..500 {
         let id = digits(9_000 + number);
-        let text = crate::support::store::note(&id, &format!("Title {number}"), "");
+        let text = crate::support::store::note(&id, &format!("Title {number}"), "paths: ['**/*.rs']\n");
         store.sandbox.write(&shared.join(format!("x -- id__{id}.md")), text);
     }
+    let lists = |trace: &str| {
+        trace.lines().filter(|line| line.contains("openat(") && line.contains("/topics\"")).count()
+    };
+    let hook = |event: &Value| {
+        let trace = calls(&store, "memory-recall", &["--harness", "claude-code"], &event.to_string());
+        let opened = |line: &&str| line.contains("/.agents/memory/x") && line.contains("O_RDONLY");
+        assert_eq!(trace.lines().filter(opened).count(), 200);
+        trace
+    };
+    let start = json!({"hook_event_name": "SessionStart", "session_id": "s", "source": "startup",
+        "cwd": store.sandbox.work()});
+    hook(&start);
+    // It has the lines of many of them, and each of them is about the call.
+    let act = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": store.sandbox.work(),
+        "tool_name": "Edit", "tool_input": {"file_path": store.sandbox.work().join("a.rs")}});
+    let trace = hook(&act);
+    assert!(lists(&trace) <= 6, "the store is listed for each note: {trace}");
     let event = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": store.sandbox.work(),
         "prompt": "which title has number 7?"});
-    let trace = calls(&store, "memory-recall", &["--harness", "claude-code"], &event.to_string());
-    let opened = trace.lines().filter(|line| line.contains("/.agents/memory/x") && line.contains("O_RDONLY"));
-    assert_eq!(opened.count(), 200);
+    let trace = hook(&event);
+    assert!(lists(&trace) <= 6, "the store is listed for each note: {trace}");
 }

@@ -48,13 +48,16 @@ impl SharedNotes {
     /// Those of the repository that contains this directory, unless the person wants none.
     pub fn around(dir: &Path, config: &MemoryConfig) -> SharedNotes {
         let here = if config.recall.shared { repository::of(dir) } else { None };
+        let is_foreign =
+            |here: &Repository| reach::within(&here.top.join(DIR), is_of_another).unwrap_or(true);
+        let here = here.filter(|here| !is_foreign(here));
         here.map(|here| SharedNotes::of(&here)).unwrap_or_default()
     }
 
     pub fn of(here: &Repository) -> SharedNotes {
         let dir = here.top.join(DIR);
         let mut shared = SharedNotes { dir: dir.clone(), ..SharedNotes::default() };
-        let files = reach::within(&here.top, files).unwrap_or_else(|error| Err(error.to_string()));
+        let files = reach::within(&dir, files).unwrap_or_else(|error| Err(error.to_string()));
         let files = files.unwrap_or_else(|why| {
             shared.broken.push(Broken { path: dir.clone(), why });
             Vec::new()
@@ -99,7 +102,7 @@ impl SharedNotes {
 /// Those of these notes that may be shown, and that this store does not have.
 pub fn shown(notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
     let (mut notes, redactor) = (others(notes, own)?, Redactor::default());
-    notes.retain(|note| fault(&note.entry, &redactor).is_none());
+    notes.retain(|note| fault(note, &redactor).is_none());
     Ok(notes)
 }
 
@@ -120,26 +123,41 @@ pub fn others(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>>
 }
 
 /// Why nobody is shown a note, whoever wrote it: it has a secret, or what always waits for a person's decision.
-pub fn fault(entry: &Entry, redactor: &Redactor) -> Option<String> {
-    let Meta { title, summary, tags, paths, .. } = entry.meta();
-    let body = String::from_utf8_lossy(entry.body());
-    let text = format!("{title}\n{summary}\n{body}");
+pub fn fault(note: &Note, redactor: &Redactor) -> Option<String> {
+    let Meta { title, summary, tags, paths, .. } = note.entry.meta();
+    let body = String::from_utf8_lossy(note.entry.body());
+    // The section shows the name, which need not follow from the title.
+    let name = note.name().to_string_lossy().into_owned();
+    let name = if name == note.entry.meta().file_name() { String::new() } else { name };
+    let text = format!("{title}\n{summary}\n{name}\n{body}");
     let named = format!("{text}\n{}\n{}", tags.join(" "), paths.join(" "));
     let secret = redactor.kinds(&named).into_keys().next().map(|kind| format!("has a secret ({kind})"));
     secret.or_else(|| dangers(&text).first().map(|danger| danger.does()))
 }
 
+/// Where everybody can write, as in /tmp, another user may have made it. git takes no repository of such a one, either.
+#[cfg(unix)]
+fn is_of_another(dir: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let is_trusted = |owner: u32| owner == 0 || owner == rustix::process::geteuid().as_raw();
+    fs_err::symlink_metadata(dir).is_ok_and(|found| !is_trusted(found.uid()))
+}
+
+#[cfg(not(unix))]
+fn is_of_another(_: &Path) -> bool {
+    false
+}
+
 /// The files of a checkout that may be notes. A link would lead out of it: none is followed.
-fn files(top: &Path) -> Result<Vec<Read>, String> {
-    let dir = top.join(DIR);
-    for part in [&top.join(".agents"), &dir] {
+fn files(dir: &Path) -> Result<Vec<Read>, String> {
+    for part in [dir.parent().unwrap_or(dir), dir] {
         match fs_err::symlink_metadata(part) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => return Err(format!("\"{}\" is a link, or no directory", part.display())),
             Err(_) => return Ok(Vec::new()),
         }
     }
-    let entries = fs_err::read_dir(&dir).map_err(|error| error.to_string())?;
+    let entries = fs_err::read_dir(dir).map_err(|error| error.to_string())?;
     let names = entries.take(NAMES).filter_map(|entry| Some(entry.ok()?.file_name()));
     // Others, such as a README.md, are none.
     let is_note = |name: &OsString| name.to_str().and_then(EntryId::at_end_of).is_some();
@@ -147,7 +165,7 @@ fn files(top: &Path) -> Result<Vec<Read>, String> {
     names.sort();
     let beyond = names.split_off(names.len().min(MOST));
     let mut left = ALL;
-    let read = |name: OsString| {
+    let mut read = |name: OsString| {
         let path = dir.join(&name);
         let bytes = match fs_err::symlink_metadata(&path) {
             Ok(found) if !found.is_file() => Err("is no regular file".to_owned()),
@@ -158,7 +176,7 @@ fn files(top: &Path) -> Result<Vec<Read>, String> {
         (name, bytes)
     };
     let too_many = |name| (name, Err(format!("is beyond the {MOST} files that are read")));
-    Ok(names.into_iter().map(read).chain(beyond.into_iter().map(too_many)).collect())
+    Ok(names.into_iter().map(&mut read).chain(beyond.into_iter().map(too_many)).collect())
 }
 
 /// What a file says, without what it claims.
@@ -202,11 +220,11 @@ fn file_of(note: &Note, here: &Repository, home: &Path, redactor: &Redactor) -> 
         return Err(refused(format!("its session had read outside before ({outside})"))
             .hint("if you have checked it, write it yourself: memory-capture --direct"));
     }
-    if let Some(why) = fault(&note.entry, redactor) {
+    if let Some(why) = fault(note, redactor) {
         return Err(refused(why));
     }
     let text = String::from_utf8_lossy(note.entry.body());
-    let text = format!("{}\n{}\n{text}", meta.title, meta.summary);
+    let text = format!("{}\n{}\n{text}\n{}", meta.title, meta.summary, meta.paths.join("\n"));
     if let Some(path) = own_path(&text, &[home, &here.top]) {
         return Err(refused(format!("it names a path of this machine, \"{}\"", one_line(path, 80))));
     }
@@ -222,9 +240,10 @@ fn file_of(note: &Note, here: &Repository, home: &Path, redactor: &Redactor) -> 
 
 /// The first path below one of these directories, or below anybody's home directory.
 fn own_path<'a>(text: &'a str, dirs: &[&Path]) -> Option<&'a str> {
-    let is_end = |c: char| c.is_whitespace() || "\"'`<>()[]{},;".contains(c);
+    // A colon also ends one of a list, as in PATH.
+    let is_end = |c: char| c.is_whitespace() || "\"'`<>()[]{},;:".contains(c);
     let is_own = |word: &&str| {
-        // Also `file:///home/x`, `PATH=/home/x`, `C:\Users\x`; not `src/home/x`.
+        // Also `file:///home/x`, `PATH=/home/x`, `C:\Users\x`, `~ada/x`; not `src/home/x`.
         let word = word.replace('\\', "/");
         let (before, path) = word.find('/').map_or(("", ""), |at| word.split_at(at));
         let path = format!("/{}", path.trim_start_matches('/'));
@@ -232,9 +251,10 @@ fn own_path<'a>(text: &'a str, dirs: &[&Path]) -> Option<&'a str> {
         let is_home =
             ["/home/", "/Users/"].iter().any(|home| path.len() > home.len() && path.starts_with(home));
         let is_in = |dir: &&Path| dir.components().count() > 1 && Path::new(&path).starts_with(dir);
-        is_whole && (before.ends_with('~') || is_home || dirs.iter().any(is_in))
+        let is_users = before.strip_prefix('~').is_some_and(|user| user.starts_with(char::is_alphabetic));
+        is_users || is_whole && (before.ends_with('~') || is_home || dirs.iter().any(is_in))
     };
-    text.split(is_end).map(|word| word.trim_end_matches(['.', ':', '!', '?'])).find(is_own)
+    text.split(is_end).map(|word| word.trim_end_matches(['.', '!', '?'])).find(is_own)
 }
 
 /// Writes notes as files of this checkout, and returns their paths. Nothing is written if one of them cannot be shared.
@@ -325,14 +345,16 @@ mod tests {
         for (text, path) in [
             ("in /home/ada/x", Some("/home/ada/x")),
             ("`PATH=/Users/ada/bin`", Some("PATH=/Users/ada/bin")),
-            ("file:///home/ada/x, too", Some("file:///home/ada/x")),
-            (r"C:\Users\ada\x", Some(r"C:\Users\ada\x")),
+            ("file:///home/ada/x, too", Some("///home/ada/x")),
+            (r"C:\Users\ada\x", Some(r"\Users\ada\x")),
+            ("PATH=/usr/bin:/home/ada/bin", Some("/home/ada/bin")),
+            ("~ada/x", Some("~ada/x")),
             ("see ~/.config/x.", Some("~/.config/x")),
             ("/srv/r/src/x.rs", Some("/srv/r/src/x.rs")),
             ("/srv/me", Some("/srv/me")),
             ("src/home/page.rs and ./home/x", None),
             ("https://h.example/home/x", None),
-            ("/etc/hosts, /home, /users/7 and a/b", None),
+            ("/etc/hosts, /home, /users/7, ~5/day and a/b", None),
             ("/srv/red", None),
         ] {
             assert_eq!(own_path(text, &dirs), path, "{text}");

@@ -137,7 +137,7 @@ fn refresh_shared(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         return Err(Error::refused(what).hint("remove its section, then run: memory-agents-md"));
     }
     let mut shared = SharedNotes::of(&here);
-    shared.notes.retain(|note| fault(&note.entry, &Redactor::default()).is_none());
+    shared.notes.retain(|note| fault(note, &Redactor::default()).is_none());
     warn_of(&shared.broken, &cx.reporter);
     let outcome = section::refresh_shared(&here, shared, cx.env.today(), !is_check)?;
     let is_stale = matches!(outcome.standing, Ok(Standing::Stale));

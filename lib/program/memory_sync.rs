@@ -269,15 +269,15 @@ fn merge(base: &Path, ours: &Path, theirs: &Path, env: &Env) -> Result<ExitCode>
     let versions = [base, ours, theirs].map(|path| file::read(path, CAP));
     let [before, mine, other] = versions;
     let merged = driver::merge(before?, mine?, other?)?;
+    let root = Root::open(&env.current_dir()?)?;
+    // In another repository there is no place for what is left: then it is a conflict as in any other file.
+    if !root.state().is_dir() && (merged.conflict.is_some() || merged.is_unfinished) {
+        let mut words = command(&["merge-file", "-q", "-L", "ours", "-L", "base", "-L", "theirs"]);
+        words.extend([ours, base, theirs].map(|path| path.to_string_lossy().into_owned()));
+        Git::new(&root, env)?.call(&words, Vec::new(), 1 << 16)?;
+        return Ok(ExitCode::FAILURE);
+    }
     if let Some(conflict) = merged.conflict {
-        let root = Root::open(&env.current_dir()?)?;
-        // In another repository there is no place for it: then it is a conflict as in any other file.
-        if !root.state().is_dir() {
-            let mut words = command(&["merge-file", "-q", "-L", "ours", "-L", "base", "-L", "theirs"]);
-            words.extend([ours, base, theirs].map(|path| path.to_string_lossy().into_owned()));
-            Git::new(&root, env)?.call(&words, Vec::new(), 1 << 16)?;
-            return Ok(ExitCode::FAILURE);
-        }
         waiting::propose(&Topics::at(&root), conflict)?;
     }
     file::replace(ours, |new| std::io::Write::write_all(new, &merged.bytes))?;

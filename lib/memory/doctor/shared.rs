@@ -9,18 +9,40 @@ use crate::memory::redact::Redactor;
 use crate::memory::shared::{CAP, SharedNotes, fault};
 use jiff::civil::Date;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The findings, the worst first, and how many notes there are.
 pub(super) fn check(here: &Repository, redactor: &Redactor, today: Date) -> (Vec<Finding>, usize) {
     let shared = SharedNotes::of(here);
     let mut found = Diagnosis::default();
+    let text_of = |path: &Path| {
+        let is_file = |path: &Path| fs_err::symlink_metadata(path).is_ok_and(|found| found.is_file());
+        let read = move |path: &Path| is_file(path).then(|| file::read(path, CAP).ok())?;
+        let bytes = reach::within(path, read).ok().flatten();
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+    };
+    // Everybody can read it, even where no program shows it.
+    let secret = |text: &str| {
+        let kind = redactor.kinds(text).into_keys().next();
+        kind.map(|kind| format!("has a secret ({kind})"))
+    };
     for file in &shared.broken {
+        if let Some(what) = secret(&text_of(&file.path)) {
+            found.error(
+                Check::Secret,
+                &file.path,
+                what,
+                "take it out, and revoke it: git keeps what was committed",
+            );
+        }
         found.error(Check::Schema, &file.path, &*file.why, "correct it; until then nobody is shown it");
     }
     let mut titles: BTreeMap<String, String> = BTreeMap::new();
     for note in &shared.notes {
         let (meta, path) = (note.entry.meta(), &note.path);
-        if let Some(why) = fault(&note.entry, redactor) {
+        // The note is without what its file claims, and what nobody sees: it is what is shown.
+        let text = text_of(path);
+        if let Some(why) = fault(note, redactor).or_else(|| secret(&text)) {
             found.error(Check::Danger, path, why, "take it out; until then nobody is shown the note");
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -37,10 +59,6 @@ pub(super) fn check(here: &Repository, redactor: &Redactor, today: Date) -> (Vec
             let what = format!("held until {until}, which is over");
             found.warning(Check::Expired, path, what, "git rm it, or give it another day");
         }
-        // The note is without them: it is what is shown.
-        let bytes =
-            reach::within(path, |path| file::read(path, CAP)).ok().and_then(Result::ok).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
         if let Some((_, c)) = strays(&text).next() {
             let what = format!("has a character that nobody sees: U+{:04X}", u32::from(c));
             found.warning(Check::Hidden, path, what, "remove it");

@@ -20,10 +20,11 @@ use crate::memory::recall::reader::{Event, History, form, hear};
 use crate::memory::recall::session::Session;
 use crate::memory::recall::subject::Subject;
 use crate::memory::recall::subjects::about;
+use crate::memory::redact::Redactor;
 use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
-use crate::memory::shared::{SharedNotes, others, shown};
+use crate::memory::shared::{SharedNotes, fault, others};
 use crate::store::entry::Meta;
 use crate::store::health::Health;
 use crate::store::index::NoteView;
@@ -50,6 +51,9 @@ const TROUBLE: usize = 250;
 const PROMPT: usize = 64 * 1024;
 /// So many of the best are looked at: a session may have had the first ones.
 const CANDIDATES: usize = 12;
+
+/// Notes of the repository that a session has: with more, none comes with a call any more. A clone may be a stranger's.
+const SHARED: usize = 10;
 
 /// Programs write a call into the session a moment after they have started the sub-agent. It is waited for so long, and no
 /// longer than 3/5 of the time that is left.
@@ -166,6 +170,8 @@ struct Hook<'a> {
     index: Index<Topics>,
     /// The notes that the repository has among its files.
     shared: OnceCell<Index<SharedNotes>>,
+    /// Those of them that the store does not have.
+    others: OnceCell<Vec<Note>>,
     /// What the program's own memory says at the start of a session.
     remembered: OnceCell<Remembered>,
 }
@@ -174,7 +180,8 @@ impl<'a> Hook<'a> {
     fn of(spec: &'static Spec, name: &'a str, at: &'a Moment, cwd: PathBuf) -> Hook<'a> {
         let place = repository::place_of(&cwd);
         let index = Index::of(Topics::at(at.root));
-        Hook { spec, name, at, cwd, place, index, shared: OnceCell::new(), remembered: OnceCell::new() }
+        let (shared, others, remembered) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Hook { spec, name, at, cwd, place, index, shared, others, remembered }
     }
 
     fn repo(&self) -> Option<&str> {
@@ -189,10 +196,16 @@ impl<'a> Hook<'a> {
         self.shared.get_or_init(|| Index::of(SharedNotes::around(&self.cwd, self.at.config)))
     }
 
+    fn others(&self) -> &[Note] {
+        let read = || others(self.shared().store().notes.clone(), self.index.store()).unwrap_or_default();
+        self.others.get_or_init(read)
+    }
+
     /// One of the person's, or one that may be shown and that the person does not have.
     fn is_shown(&self, note: &Note) -> bool {
+        let is_it = |other: &Note| other.entry.meta().id == note.entry.meta().id;
         !note.entry.meta().is_shared()
-            || shown(vec![note.clone()], self.index.store()).is_ok_and(|shown| !shown.is_empty())
+            || self.others().iter().any(is_it) && fault(note, &Redactor::default()).is_none()
     }
 
     fn is_remembered<'n>(&self, note: impl FnOnce() -> Option<&'n Note>) -> bool {
@@ -248,8 +261,10 @@ impl<'a> Hook<'a> {
         let top = self.place.as_ref().map_or(&self.cwd, |place| &place.top);
         let tops = vec![same_depth(&self.cwd, top), top.clone()];
         let act = Act::of(kind, call, &Workplace { cwd: self.cwd.clone(), tops });
-        let shared = self.shared().store().notes.iter().cloned();
-        let notes = about(self.at.root, &act)?.into_iter().chain(shared);
+        let shared = &self.shared().store().notes;
+        let had = shared.iter().filter(|note| session.notes.contains_key(&note.entry.meta().id)).count();
+        let shared = if had < SHARED { &shared[..] } else { &[] };
+        let notes = about(self.at.root, &act)?.into_iter().chain(shared.iter().cloned());
         let is_new = |note: &Note| {
             let meta = note.entry.meta();
             !session.notes.contains_key(&meta.id) && is_here(meta, self.repo(), self.at.today)
@@ -275,7 +290,7 @@ impl<'a> Hook<'a> {
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
     /// session has not had. Empty if that is no note.
     fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-        let shared = others(self.shared().store().notes.clone(), self.index.store())?;
+        let shared = self.others().to_vec();
         let mut had = self.had(&shared)?;
         if is_more {
             had.whole.extend(session.notes.keys().cloned());

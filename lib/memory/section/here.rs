@@ -111,7 +111,7 @@ impl Pool {
             // One that is not shown takes room, too.
             left -= line.len() + 1;
             looked_through = after;
-            if view.note().is_some_and(|note| fault(&note.entry, &redactor).is_none()) {
+            if view.note().is_some_and(|note| fault(note, &redactor).is_none()) {
                 all.shared.push((view.meta.id.clone(), line));
             }
         }
