@@ -88,7 +88,8 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                 let sessions: Vec<Session> = work.part().into_iter().flatten().filter_map(session).collect();
                 let limits = RelatedLimits { room: 10_000, whole: 8_000 };
                 let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
-                let (related, tags) = consolidate::related(notes, &sessions, &wanted, limits, redactor)?;
+                // This host has no checkouts that notes could rest on.
+                let (related, tags) = consolidate::related(notes, &sessions, &wanted, &[], limits, redactor)?;
                 Event::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
             }
             State::Check { work, .. } => {
@@ -107,6 +108,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                     entries: queue.clone(),
                     record: record.into(),
                     proposals: notes.proposals()?.0,
+                    grounds: Default::default(),
                 })
             }
             // After the last change, a host remembers what has been seen of each session.

@@ -106,6 +106,7 @@ pub mod consolidate {
     pub use crate::harness::turn::Role;
     pub use crate::memory::consolidate::Consolidate;
     pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
+    pub use crate::memory::consolidate::grounds::Grounds;
     pub use crate::memory::consolidate::land::Known;
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;

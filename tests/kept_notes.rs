@@ -196,7 +196,7 @@ fn a_list_knows_who_said_it_until_when_it_holds_and_what_waits() {
     drop(command);
     let shown = terminal.all();
     assert!(shown.ends_with("2 changes wait for your decision: memory review\r\n"), "{shown}");
-    assert!(shown.contains("  by person, until 2026-02-28, a change waits: memory review\r\n"), "{shown}");
+    assert!(shown.contains("  a change waits: memory review, until 2026-02-28, by person\r\n"), "{shown}");
 }
 
 #[test]

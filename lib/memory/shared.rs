@@ -21,10 +21,12 @@ use std::path::{Path, PathBuf};
 
 /// Below the top of a checkout.
 pub const DIR: &str = ".agents/memory";
-/// So many files are read, by name, of so many that are looked at, and the largest, in bytes.
+/// So many files are read, by name, of so many that are looked at; the largest, and all together, in bytes. A hook waits for
+/// it: whoever writes the files must not have it come too late.
 const MOST: usize = 200;
+const ALL: usize = 256_000;
 const NAMES: usize = 10_000;
-pub const CAP: u64 = 16_000;
+pub const CAP: u64 = 8_000;
 /// The most tags of a note.
 const TAGS: usize = 16;
 /// Times are known by the day.
@@ -94,8 +96,15 @@ impl SharedNotes {
     }
 }
 
-/// Those of these notes that may be shown, and that this store does not have, in use or archived.
-pub fn shown(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
+/// Those of these notes that may be shown, and that this store does not have.
+pub fn shown(notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
+    let (mut notes, redactor) = (others(notes, own)?, Redactor::default());
+    notes.retain(|note| fault(&note.entry, &redactor).is_none());
+    Ok(notes)
+}
+
+/// Those that this store does not have, in use or archived.
+pub fn others(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> {
     if notes.is_empty() {
         return Ok(notes);
     }
@@ -106,8 +115,7 @@ pub fn shown(mut notes: Vec<Note>, own: &impl Persistence) -> Result<Vec<Note>> 
             others.remove(&id);
         }
     }
-    let redactor = Redactor::default();
-    notes.retain(|note| others.contains(&note.entry.meta().id) && fault(&note.entry, &redactor).is_none());
+    notes.retain(|note| others.contains(&note.entry.meta().id));
     Ok(notes)
 }
 
@@ -138,12 +146,15 @@ fn files(top: &Path) -> Result<Vec<Read>, String> {
     let mut names: Vec<OsString> = names.filter(is_note).collect();
     names.sort();
     let beyond = names.split_off(names.len().min(MOST));
+    let mut left = ALL;
     let read = |name: OsString| {
         let path = dir.join(&name);
         let bytes = match fs_err::symlink_metadata(&path) {
             Ok(found) if !found.is_file() => Err("is no regular file".to_owned()),
+            _ if left == 0 => Err(format!("is beyond the {ALL} bytes that are read")),
             _ => file::read(&path, CAP).map_err(|error| error.to_string()),
         };
+        left = left.saturating_sub(bytes.as_ref().map_or(0, Vec::len));
         (name, bytes)
     };
     let too_many = |name| (name, Err(format!("is beyond the {MOST} files that are read")));

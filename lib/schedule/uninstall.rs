@@ -141,8 +141,8 @@ pub fn carry_out(removal: &RemovalPlan, tools: &Tools) -> Result<()> {
     }
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]
 

@@ -16,7 +16,9 @@ impl Sandbox {
 
     /// The names of the files in the queue, sorted.
     pub(crate) fn queued(&self) -> Vec<String> {
-        names(&self.store().join("inbox"))
+        let mut names = names(&self.store().join("inbox"));
+        names.retain(|name| name != ".kept");
+        names
     }
 
     pub(crate) fn capture(&self, args: &[&str]) -> Command {

@@ -108,8 +108,8 @@ fn resolved(path: &Path) -> Option<PathBuf> {
     Some(fs::canonicalize(there).ok()?.join(rest).components().collect())
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -23,7 +23,7 @@ use crate::memory::recall::subjects::about;
 use crate::memory::remembered::Remembered;
 use crate::memory::search::{Found, Index, Query};
 use crate::memory::section::{Had, Pool, Room, note, splice};
-use crate::memory::shared::{SharedNotes, shown};
+use crate::memory::shared::{SharedNotes, others, shown};
 use crate::store::entry::Meta;
 use crate::store::health::Health;
 use crate::store::index::NoteView;
@@ -257,9 +257,10 @@ impl<'a> Hook<'a> {
         let weighed = notes.filter(is_new).filter_map(|note| {
             let (meta, fit) = (note.entry.meta(), Subject::of(&note.entry).fit(&act)?);
             let weight = (!meta.is_shared(), fit, note.entry.kept().is_some(), meta.updated_at);
-            self.is_shown(&note).then_some((weight, note))
+            Some((weight, note))
         });
-        let Some((_, note)) = weighed.max_by(|one, other| one.0.cmp(&other.0)) else {
+        let best = weighed.max_by(|one, other| one.0.cmp(&other.0));
+        let Some((_, note)) = best.filter(|(_, note)| self.is_shown(note)) else {
             return Ok(String::new());
         };
         let mut shown = Shown::new(self.index.store(), ACT_BYTES)?;
@@ -274,7 +275,7 @@ impl<'a> Hook<'a> {
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
     /// session has not had. Empty if that is no note.
     fn section(&self, session: &mut Session, is_more: bool, most: usize) -> Result<String> {
-        let shared = shown(self.shared().store().notes.clone(), self.index.store())?;
+        let shared = others(self.shared().store().notes.clone(), self.index.store())?;
         let mut had = self.had(&shared)?;
         if is_more {
             had.whole.extend(session.notes.keys().cloned());
@@ -388,7 +389,7 @@ impl<'a> Hook<'a> {
         let shared = matching(self.shared(), &query, self.repo(), self.at.today, most)?;
         let is_shown = |found: &&Found| found.view.note().is_some_and(|note| self.is_shown(note));
         let more = NOTES - clearly.len();
-        clearly.extend(clear(&shared.found).filter(is_new).filter(is_shown).take(more));
+        clearly.extend(clear(&shared.found).filter(is_new).take(more).filter(is_shown));
         let frame = fenced(INTRODUCTION)?.len() + 2;
         if clearly.is_empty() || room < frame {
             return Ok(String::new());

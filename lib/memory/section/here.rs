@@ -3,8 +3,10 @@
 //! A file's section has one audience; that of a session has two, and may have to fit into so many bytes: then the
 //! repository's notes come first, as they are the nearer ones, except before what a person wrote or accepted.
 
+use crate::memory::redact::Redactor;
 use crate::memory::section::gather::{Group, Pool, Room, Section};
 use crate::memory::section::note::{self, Marks};
+use crate::memory::shared::fault;
 use crate::store::entry::{EntryId, Meta};
 use crate::store::index::NoteView;
 use crate::store::persistence::Note;
@@ -21,6 +23,8 @@ const FRAME: usize = 700;
 /// The repository's own files get what the person's notes leave, at most so much, heading included.
 const SHARED: usize = 2_000;
 const SHARED_FRAME: usize = 150;
+/// So much of their text is looked through before they are shown: a hook has little time.
+const LOOKED_THROUGH: u64 = 32_000;
 
 /// Notes that the reader has already: whole ones, and those of which it has the line.
 #[derive(Debug, Default)]
@@ -95,15 +99,20 @@ impl Pool {
             all.crowded_out.extend(section.crowded_out);
         }
         let mut left = left.unwrap_or(SHARED).min(SHARED).saturating_sub(SHARED_FRAME);
+        let (redactor, mut looked_through) = (Redactor::default(), 0);
         let is_new = |id: &EntryId| !had.whole.contains(id) && !had.listed.contains(id);
         for view in self.shared.iter().filter(|view| is_new(&view.meta.id)) {
-            let line = note::line(view, Marks::default());
-            if line.len() < left {
-                left -= line.len() + 1;
-                all.shared.push((view.meta.id.clone(), line));
-            } else {
+            let (line, after) = (note::line(view, Marks::default()), looked_through + view.body.bytes);
+            if line.len() >= left || after > LOOKED_THROUGH {
                 all.cold += 1;
                 all.beyond += 1;
+                continue;
+            }
+            // One that is not shown takes room, too.
+            left -= line.len() + 1;
+            looked_through = after;
+            if view.note().is_some_and(|note| fault(&note.entry, &redactor).is_none()) {
+                all.shared.push((view.meta.id.clone(), line));
             }
         }
         all.broken = self.left_out();
