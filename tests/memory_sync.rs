@@ -912,7 +912,7 @@ fn killed_at_any_git_command_a_sync_is_carried_on_and_counts_nothing_twice() {
         let text = one.text("AAAAAA");
         assert_eq!(value(&text, "used"), Some(reads.to_string().as_str()), "killed at {number}: {text}");
     }
-    assert!(killed > 3, "{killed}");
+    assert!(killed * one_in(2) > 7, "{killed}");
 }
 
 #[test]

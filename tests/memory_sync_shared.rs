@@ -423,5 +423,5 @@ fn killed_at_any_git_command_nothing_is_counted_or_asked_twice() {
         }
         assert_eq!((waiting(&ann).len(), waiting(&bob).len()), (0, 1), "killed at {number}");
     }
-    assert!(killed > 3, "{killed}");
+    assert!(killed * one_in(2) > 7, "{killed}");
 }

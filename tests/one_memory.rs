@@ -402,6 +402,23 @@ fn a_file_is_imported_once_as_a_dry_run_first() {
 }
 
 #[test]
+fn the_dry_run_of_an_agents_file_is_not_paid_for_twice_either() {
+    let sandbox = Sandbox::new();
+    sandbox.in_a_repository();
+    sandbox.librarian(PORTS);
+    sandbox.file("Memory.md", "The server has port 4310.\n");
+    let file = fs::File::options().append(true).open(sandbox.work().join("Memory.md")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_772_000_000)).unwrap();
+    for (flag, now, notes) in [("--dry-run", "2026-03-01T15:00:00Z", 0), ("--yes", "2026-03-01T15:01:00Z", 1)]
+    {
+        let (code, out, err) =
+            said(sandbox.command("memory-import").env("AXE_NOW", now).args([flag, "Memory.md"]));
+        assert_eq!((code, topics(&sandbox).len()), (Some(0), notes), "{out}{err}");
+        assert_eq!(sandbox.prompts().len(), 1, "{out}{err}");
+    }
+}
+
+#[test]
 fn only_a_persons_own_file_holds_everywhere() {
     let sandbox = Sandbox::new();
     sandbox.in_a_repository();

@@ -26,6 +26,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     (".ci/run", "would run this test"),
     ("axe-agents accept reviewer", "starts servers and asks a person; mcp.rs does that"),
     (".ci/check-macos", "fetches a compiler and takes minutes"),
+    (".ci/check-windows", "the same"),
     (".ci/real-programs", "fetches the agents from npm"),
     (".ci/release", "the same"),
     ("sha256sum -c axe-0.1.0-x86_64-linux.tar.xz.sha256", "checks what .ci/release makes"),

@@ -230,28 +230,48 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A text, maybe in colours, whose longer lines are broken at spaces. What follows is indented so far that it looks like no
-/// line of its own.
+/// A text, maybe in colours, whose longer lines are broken at spaces, and words that are wider than a line within. What follows is
+/// indented so far that it looks like no line of its own: no blanks of a text that somebody else wrote decide where it begins.
 pub fn narrowed(text: &str, columns: usize) -> String {
     let mut all = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let plain = without_controls(line);
-        let margin = plain.len() - plain.trim_start_matches(' ').len() + 6;
-        let (mut used, mut is_blank) = (0, true);
+        let indent = plain.len() - plain.trim_start_matches(' ').len();
+        let margin = (indent + 6).min(columns * 2 / 3);
+        let (mut used, mut is_blank, mut is_broken) = (0, true, false);
         for word in line.split_inclusive(' ') {
             let plain = without_controls(word);
-            let bare = plain.trim_end().width();
-            if !is_blank && used + bare > columns {
+            let bare = plain.trim_end_matches([' ', '\n']);
+            let end = |used| bare.chars().fold(used, |used, c| used + width_at(c, used));
+            if !is_blank && end(used) > columns {
                 all.truncate(all.trim_end_matches(' ').len());
                 let _ = write!(all, "\n{:margin$}", "");
-                (used, is_blank) = (margin, true);
+                (used, is_blank, is_broken) = (margin, true, true);
             }
-            all.push_str(word);
-            used += plain.width();
-            is_blank &= bare == 0;
+            if is_broken && is_blank && bare.is_empty() && !plain.ends_with('\n') {
+                continue;
+            }
+            let (is_wide, mut is_code) = (end(used) > columns, false);
+            for c in word.chars() {
+                is_code |= c == '\u{1b}';
+                let width = if is_code { 0 } else { width_at(c, used) };
+                is_code &= !c.is_ascii_alphabetic();
+                if is_wide && c != ' ' && width > 0 && used + width > columns && used > margin {
+                    let _ = write!(all, "\n{:margin$}", "");
+                    (used, is_broken) = (margin, true);
+                }
+                all.push(c);
+                used += width;
+            }
+            is_blank &= bare.is_empty();
         }
     }
     all
+}
+
+/// The columns of a character behind so many others; a tab ends at a multiple of eight.
+fn width_at(c: char, used: usize) -> usize {
+    if c == '\t' { 8 - used % 8 } else { c.width().unwrap_or(0) }
 }
 
 /// Bytes in hexadecimal.
@@ -355,7 +375,16 @@ mod tests {
             ("  - one two three\n", "  - one two\n        three\n"),
             ("\u{1b}[31m  - one two three\u{1b}[0m\n", "\u{1b}[31m  - one two\n        three\u{1b}[0m\n"),
             ("日本語 日本語 日本語", "日本語 日本語\n      日本語"),
-            ("x abcdefghijklmnop y", "x\n      abcdefghijklmnop\n      y"),
+            ("x abcdefghijklmnop y", "x\n      abcdefgh\n      ijklmnop\n      y"),
+            ("\u{1b}[31mabcdefghijklmnop\u{1b}[0m\n", "\u{1b}[31mabcdefghijklmn\n      op\u{1b}[0m\n"),
+            // Blanks place nothing at the left.
+            ("- one two             - b\n", "- one two\n      - b\n"),
+            (
+                "- one\u{a0}two\u{a0}\u{a0}\u{a0}\u{a0}\u{a0}- b",
+                "-\n      one\u{a0}two\u{a0}\n      \u{a0}\u{a0}\u{a0}\u{a0}- b",
+            ),
+            ("- one\t\t- b\n", "-\n      one\n      \t\n      \t- b\n"),
+            ("                    - b", "                    \n         - b"),
             ("\n", "\n"),
         ] {
             assert_eq!(narrowed(text, 14), expected, "{text:?}");

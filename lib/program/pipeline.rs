@@ -101,7 +101,7 @@ pub(super) fn open(
     let holder = format!("{} (process {}) since {}", cx.program, std::process::id(), cx.env.now());
     let busy = match file::hold_until(&root.run_lock(), &holder, Deadline::after(patience))? {
         RunLock::Acquired(_) if mode == Mode::DryRun && config.llm.command.is_none() => {
-            let why = "a dry run asks the LLM, and no LLM command is set";
+            let why = "this asks the LLM, and no LLM command is set";
             return Err(Error::config(why).hint(COMMAND_HINT));
         }
         RunLock::Acquired(_lock) => {

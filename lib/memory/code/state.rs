@@ -286,6 +286,7 @@ mod tests {
         assert_eq!(look(&mut memory, top, &anchors, 9), (CodeState::Changed, 1));
     }
 
+    #[cfg(unix)]
     #[test]
     fn what_is_no_file_in_the_checkout_is_gone_or_not_known() {
         let dir = tempfile::tempdir().unwrap();

@@ -172,7 +172,12 @@ impl QueueEntry {
 
     /// A file of memories that a person wants to have imported.
     pub fn is_import(&self) -> bool {
-        self.harness == Harness::MANUAL && matches!(self.retrieval, Retrieval::MemoryFile { .. })
+        self.harness == Harness::MANUAL && self.is_memory_file()
+    }
+
+    /// A file of memories, whoever wrote it.
+    pub fn is_memory_file(&self) -> bool {
+        matches!(self.retrieval, Retrieval::MemoryFile { .. })
     }
 
     /// The JSON of the file.

@@ -31,12 +31,12 @@ pub struct UnreadableEntry {
     pub error: Error,
 }
 
-/// A new id for an entry. Those for one session share a mark in it, by which they are found among many. A file that is imported
-/// has the same id until it changes: the reply that a dry run was given names it.
+/// A new id for an entry. Those for one session share a mark in it, by which they are found among many. A file of memories has
+/// the same id until it changes: the reply that a dry run was given names it.
 pub fn new_id(entry: &QueueEntry) -> Result<String> {
     let stamp = format!("{:.3}", entry.timestamp).replace(':', "-");
     let mark = entry.session().as_deref().map(session_mark).unwrap_or_default();
-    let rest = if entry.is_import() { mark.clone() } else { file::random58(8 - mark.len())? };
+    let rest = if entry.is_memory_file() { mark.clone() } else { file::random58(8 - mark.len())? };
     Ok(format!("{stamp}_{}_{mark}{rest}", entry.harness))
 }
 
@@ -71,7 +71,7 @@ impl Journal {
             let id = new_id(entry)?;
             let path = self.path(&id);
             // One that is damaged is in nobody's way.
-            if !path.exists() || entry.is_import() {
+            if !path.exists() || entry.is_memory_file() {
                 file::install(&path, text.as_bytes(), 0o600)?;
                 return Ok((QueuedEntry { id, path, entry: entry.clone() }, true));
             }
