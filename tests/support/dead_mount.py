@@ -39,6 +39,8 @@ def serve():
 
 if inside or read:
     threading.Thread(target=serve, daemon=True).start()
+# With vfork nothing here runs until the command has started, and the mount would not answer when the command goes to its directory.
+subprocess._USE_VFORK = False
 child = subprocess.Popen(command, cwd=mount if inside else None)
 if not read:
     dead.set()
