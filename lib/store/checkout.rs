@@ -1,7 +1,7 @@
 //! What git tells of a checkout that is not ours: where its branches stand, and which files were renamed. Never asked by a hook.
 //!
 //! A checkout may be a stranger's, with settings that name programs. Only commands are run that read objects and references:
-//! they run none of these programs, fetch nothing, and look at no file of the working tree.
+//! they run none of these programs, fetch nothing, and look at no file of the working tree but .gitignore.
 
 use crate::base::env::Env;
 use crate::base::reach;
