@@ -109,7 +109,7 @@ const ACTS: [(&str, Option<u64>); 9] = [
     ("memory-agents-md, nothing to do", Some(80)),
     ("memory-doctor", Some(250)),
     ("memory-status", Some(30)),
-    ("memory completions ids", Some(50)),
+    ("memory completions notes", Some(50)),
 ];
 
 /// Stores of a thousand, ten thousand and a hundred thousand notes: nothing may take more than its share longer.
@@ -136,7 +136,7 @@ fn store(shown: &str, count: u64, runs: usize) -> [Duration; 9] {
     let read: &[&str] = &[READ, &id];
     // The first run makes the file, those that are counted find it as it should be.
     let section: &[&str] = &[AGENTS_MD, "--target", "AGENTS.md"];
-    let complete: &[&str] = &[MEMORY, "completions", "ids"];
+    let complete: &[&str] = &[MEMORY, "completions", "notes"];
     let acts: [&[&str]; 9] = [&[LIST], QUERY, QUERY_ALL, look, read, section, &[DOCTOR], &[STATUS], complete];
     std::thread::sleep(SETTLED);
     let mut times = home.times(&[&[nothing][..], &acts].concat(), runs);
