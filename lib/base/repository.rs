@@ -9,6 +9,10 @@ use std::path::{Path, PathBuf};
 const CAP: u64 = 1 << 20;
 /// The same of its list of branches and tags.
 const PACKED_CAP: u64 = 16 << 20;
+/// The same of HEAD.
+const HEAD_CAP: u64 = 4096;
+/// So many characters of a commit's name are written down.
+const COMMIT: usize = 12;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Repository {
@@ -106,38 +110,51 @@ pub fn git_dir(top: &Path) -> Option<PathBuf> {
     dir.canonicalize().ok().filter(|dir| dir.join("HEAD").is_file())
 }
 
-/// What is checked out in a worktree.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Head {
-    /// `None`: a commit, or it cannot be read.
-    pub branch: Option<String>,
-    pub commit: Option<String>,
+/// What HEAD of a worktree says: `ref: ` and the name of a branch, or a commit. `None`: it cannot be read.
+pub fn head(top: &Path) -> Option<String> {
+    reach::within(top, |top| head_in(&git_dir(top)?)).ok()?
 }
 
-pub fn head(top: &Path) -> Head {
-    reach::within(top, checked_out).ok().flatten().unwrap_or_default()
+fn head_in(git: &Path) -> Option<String> {
+    file::read(&git.join("HEAD"), HEAD_CAP).ok().map(|bytes| text_of(&bytes))
 }
 
-fn checked_out(top: &Path) -> Option<Head> {
+/// The branch that is checked out; `None`: a commit is, or it cannot be read.
+pub fn branch(top: &Path) -> Option<String> {
+    branch_in(&head(top)?).map(str::to_owned)
+}
+
+fn branch_in(head: &str) -> Option<&str> {
+    let branch = head.strip_prefix("ref: refs/heads/")?;
+    Some(branch).filter(|branch| !branch.starts_with('.') && !branch.contains(".."))
+}
+
+/// The commit that is checked out, by the beginning of its name.
+pub fn commit(top: &Path) -> Option<String> {
+    reach::within(top, commit_in).ok()?.map(|commit| short(&commit))
+}
+
+fn commit_in(top: &Path) -> Option<String> {
     let git = git_dir(top)?;
-    let read = |path: &Path| file::read(path, PACKED_CAP).ok().map(|bytes| text_of(&bytes));
-    let text = read(&git.join("HEAD"))?;
+    let head = head_in(&git)?;
     let is_commit = |text: &String| text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let Some(name) = text.strip_prefix("ref: ") else {
-        return Some(Head { branch: None, commit: Some(text).filter(is_commit) });
-    };
-    let branch = name
-        .strip_prefix("refs/heads/")
-        .filter(|branch| !branch.starts_with('.') && !branch.contains(".."))?
-        .to_owned();
+    if !head.starts_with("ref: ") {
+        return Some(head).filter(is_commit);
+    }
+    let name = format!("refs/heads/{}", branch_in(&head)?);
     let common = common_dir(git)?;
+    let read = |path: &Path| file::read(path, PACKED_CAP).ok().map(|bytes| text_of(&bytes));
     let packed = || {
         let refs = read(&common.join("packed-refs"))?;
-        let found = refs.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix(' '))?;
+        let found = refs.lines().find_map(|line| line.strip_suffix(&*name)?.strip_suffix(' '))?;
         Some(found.to_owned())
     };
-    let commit = read(&common.join(name)).or_else(packed).filter(is_commit);
-    Some(Head { branch: Some(branch), commit })
+    read(&common.join(&name)).or_else(packed).filter(is_commit)
+}
+
+/// The beginning of a commit's name, as it is written down.
+pub fn short(commit: &str) -> String {
+    commit.chars().take(COMMIT).collect()
 }
 
 /// What all worktrees have in common: the `.git` of the main one.

@@ -44,7 +44,7 @@ pub fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
 /// directory is better than none.
 pub fn context(cwd: Option<PathBuf>) -> Context {
     let place = cwd.as_deref().and_then(repository::place_of);
-    let branch = place.as_ref().and_then(|place| repository::head(&place.top).branch);
+    let branch = place.as_ref().and_then(|place| repository::branch(&place.top));
     let repo = place.map(|place| place.name);
     let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);
     Context {

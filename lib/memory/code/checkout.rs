@@ -1,6 +1,6 @@
 //! Files of a checkout as they are when a note is drawn from them.
 
-use crate::base::repository::{self, Repository, head};
+use crate::base::repository::{self, Repository};
 use crate::base::{file, glob, reach};
 use crate::memory::code::blocks::{hash_of, named_in, sums};
 use crate::memory::code::state::{is_below, place_of};
@@ -14,8 +14,6 @@ const CAP: u64 = 256 << 10;
 const ALL: usize = 32 << 20;
 /// A file of at most so many lines counts as a whole.
 const SHORT: usize = 30;
-/// So many characters of a commit's name.
-const COMMIT: usize = 12;
 /// Files that hold secrets: not even a hash of them is kept. The beginnings of names, and their endings.
 const SECRET: [&str; 12] = [
     ".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", "id_rsa",
@@ -37,7 +35,7 @@ impl Code {
     pub fn read(top: &Path, paths: impl IntoIterator<Item = String>) -> Code {
         let paths: Vec<String> =
             paths.into_iter().filter(|path| is_below(path) && !may_be_secret(path)).collect();
-        let commit = head(top).commit.map(|commit| commit.chars().take(COMMIT).collect());
+        let commit = repository::commit(top);
         let read = move |top: &Path| {
             let Ok(top) = top.canonicalize() else { return BTreeMap::new() };
             let mut left = ALL;

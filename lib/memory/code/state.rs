@@ -7,9 +7,9 @@
 use crate::base::file::{self, Moment, Stamp};
 use crate::base::packed::checksum;
 use crate::base::reach;
-use crate::base::repository::{Repository, head};
+use crate::base::repository::{self, Repository};
 use crate::memory::code::blocks::{holds, sums};
-use crate::store::entry::{ANCHORS, Anchor, EntryId, Meta, repos};
+use crate::store::entry::{ANCHORS, Anchor, EntryId, Meta, only_repo};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
@@ -70,9 +70,9 @@ pub fn states<'a>(
         let top = place_of(meta, here).map(|place| place.top.as_path());
         if let Some(branch) = &meta.branch {
             let checked_out =
-                top.and_then(|top| branches.entry(top).or_insert_with(|| head(top).branch).as_ref());
+                top.and_then(|top| branches.entry(top).or_insert_with(|| repository::branch(top)).as_ref());
             // A note of several repositories is of no branch of theirs.
-            let is_elsewhere = checked_out != Some(&branch.name) && repos(&meta.sources).len() == 1;
+            let is_elsewhere = checked_out != Some(&branch.name) && only_repo(&meta.sources).is_some();
             states.entry(meta.id.clone()).or_default().is_elsewhere = is_elsewhere;
         }
         if let Some(top) = top.filter(|_| !meta.anchors.is_empty() && count < most_notes) {
@@ -102,8 +102,8 @@ pub fn states<'a>(
 
 /// The checkout that a note's anchors are in: it must come from one repository.
 pub fn place_of<'h>(meta: &Meta, here: &'h [Repository]) -> Option<&'h Repository> {
-    let repos = repos(&meta.sources);
-    here.iter().find(|place| repos.len() == 1 && repos.contains(place.name.as_str()))
+    let repo = only_repo(&meta.sources)?;
+    here.iter().find(|place| place.name == repo)
 }
 
 /// What has become of one anchor, for a caller that has time.

@@ -171,9 +171,10 @@ impl Gatherer<'_> {
         let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
         let mut tracker = self.tracker(format, path, entry);
         let kept = Journal::at(self.run.root).kept(queue_id);
-        let is_gone = matches!(reach::within(path, Path::try_exists), Ok(Ok(false)));
-        let is_kept = is_gone && kept.symlink_metadata().is_ok_and(|kept| kept.is_file());
-        let text = if is_kept { &*kept } else { path };
+        // Most sessions have no copy, and their files need not be asked for.
+        let is_kept = kept.symlink_metadata().is_ok_and(|kept| kept.is_file());
+        let is_gone = || matches!(reach::within(path, Path::try_exists), Ok(Ok(false)));
+        let text = if is_kept && is_gone() { &*kept } else { path };
         self.learn(format, text);
         // What a command printed is in a file of ours.
         let spec = entry.retrieval.spec();

@@ -18,8 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is shown of the code as it is now, of one note: so many lines of each place, and so many bytes.
 const LINES: usize = 40;
 const BYTES: usize = 2000;
-/// So many characters of a commit's name.
-const COMMIT: usize = 12;
 
 /// The checkouts of sessions, each repository once.
 pub(super) fn checkouts<'e>(entries: impl IntoIterator<Item = &'e QueueEntry>) -> Vec<Repository> {
@@ -67,7 +65,7 @@ impl Grounds {
             {
                 let Some(name) = on.get(id).filter(|name| is_branch(name)) else { continue };
                 // What is checked out by now may be another branch.
-                let commit = git.tip(name).map(|tip| tip.chars().take(COMMIT).collect());
+                let commit = git.tip(name).map(|tip| repository::short(&tip));
                 let branch = Branch { name: name.clone(), commit };
                 if git.state_of(&branch) == Some(BranchState::Open) {
                     grounds.branches.insert(id.clone(), (place.name.clone(), branch));
@@ -83,11 +81,9 @@ impl Grounds {
     }
 
     /// The branch that one of these sessions worked on, of a note that comes from one repository.
-    pub(super) fn branch(&self, queue_ids: &[String], repos: &BTreeSet<&str>) -> Option<Branch> {
+    pub(super) fn branch(&self, queue_ids: &[String], repo: Option<&str>) -> Option<Branch> {
         let mut branches = queue_ids.iter().filter_map(|id| self.branches.get(id));
-        branches
-            .find(|(repo, _)| repos.len() == 1 && repos.contains(repo.as_str()))
-            .map(|(_, branch)| branch.clone())
+        branches.find(|(its, _)| repo == Some(its)).map(|(_, branch)| branch.clone())
     }
 
     /// What a note of this repository rests on, in the files that it may. `None`: there is no checkout of it.

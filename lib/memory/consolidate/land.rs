@@ -24,7 +24,9 @@ use crate::memory::links::new_id;
 use crate::memory::pipeline::reply::Text;
 use crate::memory::record::{NoteText, Record, Speaker, unproven};
 use crate::memory::redact::Redactor;
-use crate::store::entry::{Anchor, By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line, repos};
+use crate::store::entry::{
+    Anchor, By, EntryId, Kept, Meta, Scope, Source, add_missing, one_line, only_repo, repos,
+};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
 use crate::store::persistence::{Note, Place};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
@@ -151,8 +153,8 @@ impl Judge<'_> {
         let (anchors, branch) = match is_own {
             true => (Vec::new(), None),
             false => (
-                self.anchors(&text_of(&draft), &draft.paths, &repos(&draft.sources), &[]),
-                self.known.grounds.branch(&proposed.sources, &repos(&draft.sources)),
+                self.anchors(&text_of(&draft), &draft.paths, only_repo(&draft.sources), &[]),
+                self.known.grounds.branch(&proposed.sources, only_repo(&draft.sources)),
             ),
         };
         let note =
@@ -213,10 +215,10 @@ impl Judge<'_> {
         if !self.is_here(meta) {
             draft.sources.iter_mut().for_each(|source| (source.repo, source.cwd) = (None, None));
         }
-        let anchors = self.anchors(&text_of(&draft), &draft.paths, &repos(&meta.sources), &meta.anchors);
+        let anchors = self.anchors(&text_of(&draft), &draft.paths, only_repo(&meta.sources), &meta.anchors);
         let note = PlannedNote {
             anchors,
-            branch: self.known.grounds.branch(&proposed.sources, &repos(&meta.sources)),
+            branch: self.known.grounds.branch(&proposed.sources, only_repo(&meta.sources)),
             update: Some(id.clone()),
             replaces: self.seen.get(id).cloned(),
             before: Some(old.body),
@@ -227,14 +229,8 @@ impl Judge<'_> {
     }
 
     /// What a note of one repository rests on: files that the sessions touched, or in which it had anchors before.
-    fn anchors(
-        &self,
-        text: &NoteText,
-        globs: &[String],
-        repos: &BTreeSet<&str>,
-        old: &[Anchor],
-    ) -> Vec<Anchor> {
-        let (Some(repo), 1) = (repos.first(), repos.len()) else { return Vec::new() };
+    fn anchors(&self, text: &NoteText, globs: &[String], repo: Option<&str>, old: &[Anchor]) -> Vec<Anchor> {
+        let Some(repo) = repo else { return Vec::new() };
         let touched = &self.known.record.touched;
         let may = |path: &str| {
             (touched.contains(path) || old.iter().any(|anchor| anchor.path == path))
@@ -257,13 +253,13 @@ impl Judge<'_> {
             return None;
         }
         let text = Text::of(&known.entry);
-        let anchors = self.anchors(&text.note(), &meta.paths, &repos(&meta.sources), &meta.anchors);
+        let anchors = self.anchors(&text.note(), &meta.paths, only_repo(&meta.sources), &meta.anchors);
         let skipped = reply.skipped.iter().map(|(source, _)| source);
         let sources: Vec<String> =
             reply.entries.iter().flat_map(|entry| &entry.sources).chain(skipped).cloned().collect();
         // One that was learned in the default branch holds there still.
         let branch =
-            meta.branch.as_ref().and_then(|_| self.known.grounds.branch(&sources, &repos(&meta.sources)));
+            meta.branch.as_ref().and_then(|_| self.known.grounds.branch(&sources, only_repo(&meta.sources)));
         let on = self.known.at.to_zoned(TimeZone::UTC).date();
         let (id, title) = (id.clone(), meta.title.clone());
         Some(PlannedChange::Confirm(Box::new(Confirmation { id, title, on, anchors, branch })))

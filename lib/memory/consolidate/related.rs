@@ -247,8 +247,8 @@ pub(super) fn is_of_session(meta: &Meta, session: &Source) -> bool {
 }
 
 /// The notes that hold where these sessions were, and the tags in use. First those that the model wants to see and those
-/// of the sessions themselves, then some whose code in the checkouts `here` has changed, then the nearest, then the newest. Notes of other repositories take part where the
-/// sessions name the repository.
+/// of the sessions themselves, then some whose code in the checkouts `here` has changed, then the nearest, then the newest.
+/// Notes of other repositories take part where the sessions name the repository.
 ///
 /// # Errors
 /// The store cannot be read.

@@ -1,7 +1,7 @@
 //! The code that notes were drawn from, in the checkouts of their sessions: what has changed or gone, and branches that were
 //! never merged.
 
-use crate::base::repository::{Repository, head};
+use crate::base::repository::{self, Repository};
 use crate::memory::code::{CodeState, checkout_of, state_of_anchor};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
@@ -23,7 +23,7 @@ pub(super) fn check(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosi
         );
         // On another branch than its own, the code says nothing about it.
         let is_here =
-            meta.branch.as_ref().is_none_or(|branch| head(&top).branch.as_ref() == Some(&branch.name));
+            meta.branch.as_ref().is_none_or(|branch| repository::branch(&top).as_ref() == Some(&branch.name));
         if let Some(what) = changed(meta, &top).filter(|_| is_here) {
             to.warning(Check::Code, shown, what, mend.clone());
         }

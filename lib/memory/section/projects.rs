@@ -4,8 +4,8 @@
 //! for so long that it is not on a disk which is only unplugged.
 
 use crate::base::error::{Error, Result};
-use crate::base::repository::{self, Repository, git_dir, includes};
-use crate::base::{file, reach};
+use crate::base::reach;
+use crate::base::repository::{self, Repository, includes};
 use crate::config::memory::{Target, lies_in};
 use crate::memory::section::target::File;
 use crate::store::place::Root;
@@ -16,8 +16,6 @@ use std::path::{Path, PathBuf};
 
 /// After how many days a missing checkout leaves the list.
 pub const FORGOTTEN_AFTER_DAYS: i32 = 30;
-/// The largest `HEAD` that is read, in bytes.
-const CAP: u64 = 4096;
 
 /// What has become of a checkout.
 #[derive(Debug)]
@@ -73,9 +71,7 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
 
 /// What git has checked out; empty if that cannot be read.
 fn head(top: &Path) -> String {
-    let read = |top: &Path| file::read(&git_dir(top)?.join("HEAD"), CAP).ok();
-    let head = reach::within(top, read).ok().flatten();
-    head.map_or_else(String::new, |head| String::from_utf8_lossy(&head).trim().to_owned())
+    repository::head(top).unwrap_or_default()
 }
 
 /// From now on this checkout is refreshed with the others.

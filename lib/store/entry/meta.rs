@@ -173,6 +173,12 @@ pub fn repos<'a>(sources: impl IntoIterator<Item = &'a Source>) -> BTreeSet<&'a 
     sources.into_iter().filter_map(|source| source.repo.as_deref()).collect()
 }
 
+/// The repository of these sessions, if it is one.
+pub fn only_repo<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Option<&'a str> {
+    let repos = repos(sources);
+    repos.first().copied().filter(|_| repos.len() == 1)
+}
+
 /// A session that a note comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Source {

@@ -21,7 +21,7 @@ pub use crate::store::entry::anchor::{ANCHORS, Anchor, Branch, Lines};
 pub use crate::store::entry::id::{EntryId, ID_PREFIX, links, mentioned};
 pub(crate) use crate::store::entry::meta::words;
 pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
-pub use crate::store::entry::meta::{RANKS, add_missing, one_line, repos};
+pub use crate::store::entry::meta::{RANKS, add_missing, one_line, only_repo, repos};
 pub use crate::store::entry::name::{is_tag, tag};
 pub use crate::store::entry::packed::{pack, unpack};
 
