@@ -80,7 +80,7 @@ mod agent;
 mod base;
 mod config;
 #[cfg(any(all(test, unix), fuzzing))]
-#[path = "../fuzz/properties/mod.rs"]
+#[path = "../tests/properties/mod.rs"]
 pub mod fuzz;
 mod harness;
 mod memory;

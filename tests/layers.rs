@@ -62,7 +62,7 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
     let mut all = BTreeMap::new();
     walk(Path::new("lib"), "", &mut all);
     // The library includes it for tests and fuzzers.
-    walk(Path::new("fuzz/properties"), "fuzz::", &mut all);
+    walk(Path::new("tests/properties"), "fuzz::", &mut all);
     all
 }
 
