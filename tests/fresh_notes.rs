@@ -205,7 +205,7 @@ fn the_model_is_shown_the_code_as_it_is_now_and_confirms_or_corrects() {
     checkout.session("s4", &checkout.top(), &["src/db/pool.rs"], &update);
     let start = checkout.start();
     assert!(start.contains("The pool has 30") && !start.contains("drawn from"), "{start}");
-    checkout.write("src/db/pool.rs", &POOL.replace("20", "40"));
+    checkout.write("src/db/pool.rs", &POOL.replace("usize = 20", "u64 = 30"));
     assert!(checkout.start().contains(CHANGED));
 
     // A person may say so, too.
@@ -228,6 +228,48 @@ fn a_renamed_file_is_followed() {
     let start = checkout.start();
     assert!(start.contains("The pool has 20") && !start.contains("drawn from"), "{start}");
     assert!(!checkout.sandbox.last_prompt().contains("=== changed code"));
+}
+
+#[test]
+fn code_that_moved_to_another_file_is_followed_unless_the_note_names_the_file() {
+    for (body, is_followed) in [("`POOL_SIZE` is 20.", true), ("`POOL_SIZE` in pool.rs is 20.", false)] {
+        let checkout = Checkout::new();
+        let script = format!("say([note('The pool has 20 connections', body='{body}')])");
+        checkout.session("s1", &checkout.top(), &["src/db/pool.rs"], &script);
+        let more = "// more\n".repeat(40);
+        checkout.write(
+            "src/db/pool.rs",
+            &format!("{}{more}", POOL.replace("const POOL_SIZE: usize = 20;\n", "")),
+        );
+        checkout.write("src/db/limits.rs", "pub mod x;\nconst POOL_SIZE: usize = 20;\n");
+        checkout.commit();
+        assert!(checkout.start().contains(CHANGED), "{body}");
+        checkout.pass("s2");
+        assert_eq!(checkout.note().contains("{path: src/db/limits.rs, "), is_followed, "{}", checkout.note());
+        assert_eq!(checkout.start().contains(CHANGED), !is_followed, "{body}");
+        checkout.write("src/db/limits.rs", "const POOL_SIZE: usize = 30;\n");
+        assert!(checkout.start().contains(CHANGED), "{body}");
+    }
+}
+
+#[test]
+fn an_edit_that_the_note_does_not_speak_of_is_no_change() {
+    let checkout = Checkout::new();
+    let send = "fn send(job: &Job) {\n    for attempt in 0..3 {\n        put(job, attempt);\n    }\n}\n";
+    checkout.write("src/send.rs", send);
+    checkout.commit();
+    let body = "`send` in src/send.rs puts a job three times, each attempt at once: `0..3`.";
+    let script = format!("say([note('Jobs are sent three times', body='{body}')])");
+    checkout.session("s1", &checkout.top(), &["src/send.rs"], &script);
+    let note = checkout.note().replace('"', "");
+    assert!(note.contains("{path: src/send.rs, in: send, says: 0..3 + attempt, "), "{note}");
+    checkout
+        .write("src/send.rs", &send.replace("&Job", "&mut Job").replace("    }\n}", "    }\n    log();\n}"));
+    assert!(!checkout.start().contains("drawn from"));
+    checkout.write("src/send.rs", &send.replace("0..3", "0..4"));
+    assert!(checkout.start().contains(CHANGED));
+    checkout.write("src/send.rs", &send.replace("fn send", "fn send_job"));
+    assert!(checkout.start().contains(CHANGED));
 }
 
 #[test]

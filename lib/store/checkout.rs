@@ -8,14 +8,15 @@ use crate::base::reach;
 use crate::store::entry::Branch;
 use crate::store::git::{Git, command};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How long all commands of one checkout may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The most that git says about renames, in bytes.
-const RENAMES: usize = 4 << 20;
+/// The most that git says about changed files, in bytes.
+const PRINTED: usize = 4 << 20;
 /// The longest name of a branch, in bytes.
 const NAME: usize = 200;
 
@@ -30,13 +31,16 @@ pub enum BranchState {
     Gone,
 }
 
+/// Files that are new, changed or renamed, with the old name of these.
+pub type Changes = Rc<Vec<(String, Option<String>)>>;
+
 pub struct Checkout {
     /// `None`: the checkout does not answer.
     git: Option<Git>,
     /// The default branch, here and at the remote, as far as there is one.
     defaults: RefCell<Option<Vec<String>>>,
-    /// Old and new names, by commit.
-    renames: RefCell<HashMap<String, BTreeMap<String, String>>>,
+    /// What has changed since a commit.
+    changes: RefCell<HashMap<String, Changes>>,
 }
 
 /// Can this be the name of a branch? Nothing else is shown to git.
@@ -53,7 +57,7 @@ impl Checkout {
     pub fn new(top: &Path, env: &Env) -> Checkout {
         let vars = vec![("GIT_NO_LAZY_FETCH", "1".into()), ("GIT_ALLOW_PROTOCOL", "none".into())];
         let git = reach::answers(top).then(|| Git::in_dir(top.to_path_buf(), env).with(PATIENCE, vars));
-        Checkout { git, defaults: RefCell::default(), renames: RefCell::default() }
+        Checkout { git, defaults: RefCell::default(), changes: RefCell::default() }
     }
 
     /// `None`: git cannot tell, as where no branch is the default one.
@@ -99,29 +103,34 @@ impl Checkout {
         let Some(git) = self.git.as_ref().filter(|_| !paths.is_empty()) else { return BTreeSet::new() };
         let input: Vec<u8> = paths.iter().flat_map(|path| path.bytes().chain([0])).collect();
         // It stops at a path that is in no checkout; what it has said before is true.
-        let done = git.call(&command(&["check-ignore", "-z", "--stdin"]), input, RENAMES);
+        let done = git.call(&command(&["check-ignore", "-z", "--stdin"]), input, PRINTED);
         let printed = done.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
         printed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The new name of a file, if it was renamed since a commit. What was renamed on another branch alone has its old name in the
-    /// default one.
-    pub fn renamed(&self, path: &str, commit: &str) -> Option<String> {
-        let git = self.git.as_ref().filter(|_| commit.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
-        let mut renames = self.renames.borrow_mut();
+    /// What has changed since a commit. What was renamed on another branch alone has its old name in the default one.
+    pub fn changes(&self, commit: &str) -> Changes {
+        let git = self.git.as_ref().filter(|_| commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let Some(git) = git else { return Rc::default() };
         let mut defaults = self.defaults.borrow_mut();
         let default = defaults.get_or_insert_with(|| defaults_of(git)).first();
-        let of_commit = renames.entry(commit.to_owned()).or_insert_with(|| {
+        let mut all = self.changes.borrow_mut();
+        let of_commit = all.entry(commit.to_owned()).or_insert_with(|| {
             let now = default.map_or("HEAD", String::as_str);
             let words = command(&[
-                "diff-tree", "-r", "-M", "--diff-filter=R", "--name-status", "-z", commit, now, "--",
+                "diff-tree", "-r", "-M", "--diff-filter=AMR", "--name-status", "-z", commit, now, "--",
             ]);
-            let printed = git.call(&words, Vec::new(), RENAMES).ok().filter(|done| done.failure().is_none());
+            let printed = git.call(&words, Vec::new(), PRINTED).ok().filter(|done| done.failure().is_none());
             let printed = printed.map(|done| String::from_utf8_lossy(&done.stdout).into_owned());
-            let fields: Vec<String> = printed.unwrap_or_default().split('\0').map(str::to_owned).collect();
-            fields.chunks_exact(3).map(|each| (each[1].clone(), each[2].clone())).collect()
+            let printed = printed.unwrap_or_default();
+            let mut fields = printed.split('\0').map(str::to_owned);
+            let next = || {
+                let (status, path) = (fields.next()?, fields.next()?);
+                Some(if status.starts_with('R') { (fields.next()?, Some(path)) } else { (path, None) })
+            };
+            Rc::new(std::iter::from_fn(next).collect())
         });
-        of_commit.get(path).cloned()
+        Rc::clone(of_commit)
     }
 }
 

@@ -1,32 +1,23 @@
-//! Lines of code: which of a file's lines a text names, and whether lines are still in a file, wherever they are now. No I/O.
+//! Lines of code: which of a file's lines a note speaks of, and whether they still say the same, wherever they are now. No I/O.
 //!
-//! A mark on each note whose file has changed at all would soon be read by nobody. So a note is anchored to what it names: to
-//! the definition of a name, or to lines that it quotes.
+//! A mark on each note whose file has changed at all would soon be read by nobody. So a note rests on what it says: its names,
+//! numbers, quotations and words of prose, each where it stands in the code. What it says of a definition is looked for in that
+//! definition, the rest in the file. Only a value and a list that the note names must stay as they are, to the letter.
 
 use crate::base::packed::checksum;
-use crate::memory::search::code_of;
-use crate::memory::search::language::is_stop_word;
+use crate::memory::code::said::{Said, WORD, collapsed, is_number, is_word, kept, stand_in, words};
 use crate::store::entry::{Anchor, Lines};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A name or a quotation that stands in more lines says nothing about any of them.
-const FEW: usize = 3;
-/// So many pieces of code and names of a text count, and so many places in one file.
-const MENTIONS: usize = 40;
-const PLACES: usize = 3;
-/// The longest definition that counts as a whole, in lines: of a longer one, its first line counts.
-const DEFINITION: usize = 30;
-/// A shorter quotation stands in other lines by chance, in bytes.
-const QUOTATION: usize = 8;
-/// Shorter names, too.
-const NAME: usize = 4;
+pub(super) const FEW: usize = 3;
+/// Of so many lines of a definition, or of the rest of a file, the words are kept.
+const SAID: usize = 8;
+/// The shortest list.
+const LIST: usize = 3;
+/// A definition of the same name is looked for so often.
+const NAMESAKES: usize = 8;
 
-/// Words of programming languages, which name nothing.
-const KEYWORDS: &str = " abstract async await bool boolean break case catch char class const continue default define delete \
-    double elif else enum export extends false final finally float from func function global impl import include int interface \
-    lambda long match module mutable namespace none null number override package private protected public raise readonly return \
-    self static string struct super switch template this throw throws trait true type typedef typeof undefined union unless \
-    until uses using virtual void volatile when where while with yield ";
 /// What stands before a name that is defined.
 const DEFINING: [&str; 22] = [
     "class", "const", "def", "define", "enum", "fn", "func", "function", "fun", "interface", "let",
@@ -34,30 +25,56 @@ const DEFINING: [&str; 22] = [
 ];
 /// What begins a statement that only looks like a definition.
 const STATEMENTS: [&str; 7] = ["return", "await", "throw", "new", "if", "else", "yield"];
+/// What stands before the name of an item of a list.
+const QUALIFIERS: [&str; 6] = ["pub", "public", "private", "readonly", "const", "static"];
 
 /// Sums of lines are put together with it.
 const FACTOR: u64 = 0x0000_0100_0000_01b3;
 
-/// A sum for each line of a text, the same however it is indented.
-pub(super) fn sums(text: &str) -> Vec<u64> {
-    text.lines().map(|line| checksum(collapsed(line).as_bytes())).collect()
+/// A file as it is now.
+pub(super) struct CodeFile {
+    text: String,
+    sums: Vec<u64>,
 }
 
-fn collapsed(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
+impl CodeFile {
+    pub(super) fn new(text: String) -> CodeFile {
+        CodeFile { sums: sums(&text.lines().collect::<Vec<_>>()), text }
+    }
+
+    /// Does it still have what an anchor says, wherever?
+    pub(super) fn holds(&self, anchor: &Anchor) -> bool {
+        if anchor.name.is_none() && anchor.says.is_none() {
+            return has_lines(&self.sums, anchor);
+        }
+        let lines: Vec<&str> = self.text.lines().collect();
+        let says = |lines: &[&str]| {
+            anchor.says.iter().flat_map(|says| says.split(" | ")).all(|words| stand_in(lines, words))
+        };
+        match &anchor.name {
+            None => says(&lines),
+            Some(name) => {
+                definitions(&lines, name).take(NAMESAKES).any(|(first, last)| says(&lines[first..=last]))
+            }
+        }
+    }
 }
 
-/// What an anchor says of lines with these sums.
-pub(super) fn hash_of(sums: &[u64]) -> String {
-    format!("{:016x}", sum_of(sums))
+/// A sum for each line.
+fn sums(lines: &[&str]) -> Vec<u64> {
+    lines.iter().map(|line| checksum(collapsed(line).as_bytes())).collect()
+}
+
+/// What an anchor says of these lines.
+pub(super) fn hash_of(lines: &[&str]) -> String {
+    format!("{:016x}", sum_of(&sums(lines)))
 }
 
 fn sum_of(sums: &[u64]) -> u64 {
     sums.iter().fold(0, |all: u64, sum| all.wrapping_mul(FACTOR).wrapping_add(*sum))
 }
 
-/// Are the lines of an anchor in a file with these sums, wherever?
-pub(super) fn holds(sums: &[u64], anchor: &Anchor) -> bool {
+fn has_lines(sums: &[u64], anchor: &Anchor) -> bool {
     let Some(hash) = &anchor.hash else { return true };
     let Ok(wanted) = u64::from_str_radix(hash, 16) else { return false };
     let Some(count) = anchor.lines.map(Lines::count) else { return sum_of(sums) == wanted };
@@ -71,106 +88,110 @@ pub(super) fn holds(sums: &[u64], anchor: &Anchor) -> bool {
         })
 }
 
-/// The places of a file that a text names, those with the most names first.
-pub(super) fn named_in(text: &str, file: &str) -> Vec<Lines> {
+/// What a note says of a file, with how much it says of each place. The anchors have no path yet.
+pub(super) fn anchors_in(said: &Said, file: &str) -> Vec<(usize, Anchor)> {
     let lines: Vec<&str> = file.lines().collect();
-    let mentions = mentions(text);
-    let few = |is_one: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        let found = lines.iter().enumerate().filter(|(_, line)| is_one(line)).map(|(at, _)| at);
-        Some(found.take(FEW + 1).collect::<Vec<_>>()).filter(|found| found.len() <= FEW).unwrap_or_default()
-    };
-    let mut places: Vec<(usize, usize)> = Vec::new();
-    // Of `Owner.member`, the owner only tells which of several members it is.
-    let mut told: BTreeSet<&str> = BTreeSet::new();
-    for [owner, member] in mentions.iter().filter_map(|mention| mention.member) {
-        let is_it = |at: &usize| defines(lines[*at], member) && is_within(&lines, *at, owner);
-        let found: Vec<usize> = (0..lines.len()).filter(is_it).collect();
-        if (1..=FEW).contains(&found.len()) {
-            told.extend([owner, member]);
-            places.extend(found.into_iter().map(|at| (at, end_of(&lines, at))));
-        }
+    let of_lines: Vec<BTreeSet<&str>> = lines.iter().map(|line| said.in_line(line)).collect();
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, found) in of_lines.iter().enumerate() {
+        found.iter().for_each(|word| places.entry(word).or_default().push(at));
     }
-    for Mention { quotation, names: all, .. } in &mentions {
-        let names: Vec<&str> = all.iter().copied().filter(|name| !told.contains(name)).collect();
-        if names.is_empty() && !all.is_empty() {
+    let mut all: Vec<(usize, Anchor)> = Vec::new();
+    let place = |first: usize, last: usize| Some(Lines { first: first + 1, last: last + 1 });
+    let exact = |first: usize, last: usize| {
+        let hash = Some(hash_of(&lines[first..=last]));
+        (
+            2 + of_lines[first].len() + last - first,
+            Anchor { hash, lines: place(first, last), ..Anchor::default() },
+        )
+    };
+    let words = |mut found: Vec<BTreeSet<&str>>| {
+        found.sort_by_key(|words| std::cmp::Reverse(words.len()));
+        let weight = found.iter().take(SAID).map(BTreeSet::len).sum::<usize>();
+        let found: BTreeSet<String> = found.iter().take(SAID).map(kept).collect();
+        (weight, Some(found.into_iter().collect::<Vec<_>>().join(" | ")).filter(|found| !found.is_empty()))
+    };
+
+    // The definitions of names, the innermost first: it has what stands in a line.
+    let mut blocks: Vec<(usize, usize, &str)> = Vec::new();
+    for (name, found) in places.iter().filter(|(name, _)| name.len() >= WORD && !is_number(name)) {
+        let found: Vec<usize> = found.iter().copied().filter(|at| defines(&lines, *at, name)).collect();
+        blocks
+            .extend(found.iter().filter(|_| found.len() <= FEW).map(|at| (*at, end_of(&lines, *at), *name)));
+    }
+    blocks.sort_by_key(|(first, last, _)| (last - first, *first));
+    let mut taken = vec![false; lines.len()];
+    for &(first, last, name) in &blocks {
+        if first == last {
+            // A value counts to the letter, if the note says more of it than its name.
+            let is_part = blocks.iter().any(|other| other.0 < first && last <= other.1);
+            if of_lines[first].len() > 1 && !is_part && !std::mem::replace(&mut taken[first], true) {
+                all.push(exact(first, last));
+            }
             continue;
         }
-        let quoted = quotation.iter().flat_map(|quotation| few(&|line| collapsed(line).contains(quotation)));
-        let mut found: Vec<usize> = quoted.collect();
-        if found.is_empty() {
-            found = names.iter().flat_map(|name| few(&|line| defines(line, name))).collect();
+        let inside: Vec<usize> =
+            (first..=last).filter(|at| !std::mem::replace(&mut taken[*at], true)).collect();
+        let mut found: Vec<_> = inside.iter().map(|at| said.all_in_line(lines[*at])).collect();
+        found.iter_mut().for_each(|words| _ = words.remove(name));
+        let is_rare =
+            |word: &&str| word.len() > 1 && found.iter().filter(|words| words.contains(word)).count() < FEW;
+        let is_telling = |words: &BTreeSet<&str>| {
+            words.len() > 1 || words.iter().any(|word| places.contains_key(word) && is_rare(word))
+        };
+        let (weight, says) = words(found.iter().filter(|words| is_telling(words)).cloned().collect());
+        let name = Some(name.to_owned());
+        all.push((weight + 1, Anchor { name, says, lines: place(first, last), ..Anchor::default() }));
+    }
+    all.extend(lists(said, &lines).into_iter().map(|(first, last)| exact(first, last)));
+    // What stands in no definition that the note names: a rare word, or several in one line.
+    let mut loose: BTreeSet<usize> = BTreeSet::new();
+    for (word, found) in places.iter().filter(|(_, found)| found.iter().all(|at| !taken[*at])) {
+        let is_rare = found.len() <= FEW && word.len() >= if is_number(word) { 3 } else { WORD };
+        let best = found.iter().max_by_key(|at| (of_lines[**at].len(), std::cmp::Reverse(**at)));
+        loose.extend(best.filter(|at| is_rare || of_lines[**at].len() > 1));
+    }
+    if let Some(first) = loose.first().copied() {
+        let (weight, says) = words(loose.iter().map(|at| said.all_in_line(lines[*at])).collect());
+        all.push((weight, Anchor { says, lines: place(first, first), ..Anchor::default() }));
+    }
+    all
+}
+
+/// Where the definition is now that an anchor is in.
+pub(super) fn definition_of(lines: &[&str], anchor: &Anchor) -> Option<Lines> {
+    let (first, last) = definitions(lines, anchor.name.as_deref()?).next()?;
+    Some(Lines { first: first + 1, last: last + 1 })
+}
+
+/// Lists of which a text names all items but one at most: parameters, fields, variants. With the line after each, where one more
+/// would be.
+fn lists(said: &Said, lines: &[&str]) -> Vec<(usize, usize)> {
+    let code: Vec<usize> =
+        (0..lines.len()).filter(|at| !is_comment(lines[*at]) && !lines[*at].trim().is_empty()).collect();
+    let mut lists = Vec::new();
+    for run in code.chunk_by(|a, b| indent(lines[*a]) == indent(lines[*b])).filter(|run| run.len() >= LIST) {
+        let mut named: BTreeSet<&str> = BTreeSet::new();
+        let is_new = |word: &&str| said.names.contains(*word) || said.words.contains(*word);
+        let count =
+            run.iter().filter(|at| items(lines[**at]).filter(is_new).any(|word| named.insert(word))).count();
+        if count >= LIST.max(run.len() - 1) && named.iter().any(|name| said.names.contains(*name)) {
+            let last = run[run.len() - 1];
+            lists.push((run[0], code.iter().copied().find(|at| *at > last).unwrap_or(last)));
         }
-        let is_definition = |at: usize| names.iter().any(|name| defines(lines[at], name));
-        places.extend(
-            found.into_iter().map(|at| (at, if is_definition(at) { end_of(&lines, at) } else { at })),
-        );
     }
-    // Only where nothing is defined or quoted, what is used.
-    if places.is_empty() {
-        let names = mentions.iter().flat_map(|mention| &mention.names);
-        places =
-            names.flat_map(|name| few(&|line| place_of(line, name).is_some())).map(|at| (at, at)).collect();
-    }
-    places.sort_unstable();
-    let mut merged: Vec<(usize, usize, usize)> = Vec::new();
-    for (first, last) in places {
-        match merged.last_mut() {
-            Some((_, end, names)) if first <= *end + 1 => (*end, *names) = (last.max(*end), *names + 1),
-            _ => merged.push((first, last, 1)),
-        }
-    }
-    merged.sort_by_key(|(.., names)| std::cmp::Reverse(*names));
-    merged
-        .into_iter()
-        .take(PLACES)
-        .map(|(first, last, _)| Lines { first: first + 1, last: last + 1 })
-        .collect()
+    lists
 }
 
-/// Code in a text, or a word of prose that can only be a name.
-struct Mention<'a> {
-    quotation: Option<String>,
-    names: Vec<&'a str>,
-    /// `Owner.member`, `owner::member`
-    member: Option<[&'a str; 2]>,
+/// The words of a line that may name an item: its first, and in C its last.
+fn items(line: &str) -> impl Iterator<Item = &str> {
+    let first = words(line).find(|word| !QUALIFIERS.contains(word));
+    let last = line.trim_end().strip_suffix([';', ',']).and_then(|line| words(line).last());
+    first.into_iter().chain(last)
 }
 
-fn mentions(text: &str) -> Vec<Mention<'_>> {
-    let is_one = |word: &&str| is_name(word) && !KEYWORDS.contains(&format!(" {} ", word.to_lowercase()));
-    // The name of a file says nothing about a place in it.
-    let is_path = |code: &&str| !code.contains(char::is_whitespace) && code.contains('/');
-    let code = code_of(text).into_iter().map(|code| code.trim().trim_start_matches("$ "));
-    let of_code = code.filter(|code| !is_path(code)).map(|code| {
-        let quotation = Some(collapsed(code))
-            .filter(|line| line.len() >= QUOTATION && line.contains([' ', '=', '(', ':']));
-        let path: Vec<&str> = code.split('(').next().unwrap_or(code).split(['.', ':', '#']).collect();
-        let is_qualified = path.iter().all(|part| part.chars().all(is_word));
-        let path: Vec<&str> = path.into_iter().filter(|part| !part.is_empty() && is_qualified).collect();
-        let member = path.last_chunk().copied();
-        Mention { quotation, names: words(code).filter(is_one).collect(), member }
-    });
-    let prose = words(text).filter(|word| is_one(word) && is_no_prose(word)).collect::<BTreeSet<_>>();
-    let of_prose = prose.into_iter().map(|name| Mention { quotation: None, names: vec![name], member: None });
-    of_code.take(MENTIONS).chain(of_prose.take(MENTIONS)).collect()
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !is_word(c))
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-fn is_name(word: &str) -> bool {
-    let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
-    word.len() >= NAME && (is_number || !is_stop_word(&word.to_lowercase()))
-}
-
-/// `pool_size`, `poolSize`
-fn is_no_prose(word: &str) -> bool {
-    let has_hump = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
-    word.trim_matches('_').contains('_') || word.as_bytes().windows(2).any(has_hump)
+fn is_comment(line: &str) -> bool {
+    ["#", "//", "/*", "*", "--", "\"\"\""].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
 /// Where a name stands in a line, not as a part of another.
@@ -181,50 +202,52 @@ fn place_of(line: &str, name: &str) -> Option<usize> {
 }
 
 /// Does the line define this name: as a function, a type, a value, a key, a target?
-fn defines(line: &str, name: &str) -> bool {
-    let Some(at) = place_of(line, name) else { return false };
-    let (before, after) = (line[..at].trim_start(), line[at + name.len()..].trim_start());
+fn defines(lines: &[&str], at: usize, name: &str) -> bool {
+    let line = lines[at];
+    let Some(start) = place_of(line, name) else { return false };
+    let (before, after) = (line[..start].trim_start(), line[start + name.len()..].trim_start());
+    let before =
+        before.strip_prefix("pub(").and_then(|rest| rest.split_once(')')).map_or(before, |(_, rest)| rest);
     let is_method = before.starts_with("func (");
     if words(before).any(|word| DEFINING.contains(&word)) && (is_method || !before.contains(['(', '='])) {
         return true;
     }
     if after.starts_with('(') {
-        let mut words = words(before).filter(|word| !word.is_empty());
-        let is_statement = words.next().is_some_and(|word| STATEMENTS.contains(&word));
+        let is_statement = words(before).next().is_some_and(|word| STATEMENTS.contains(&word));
         let is_plain = before.chars().all(|c| is_word(c) || " \t*&<>[]:,.".contains(c));
-        return line.trim_end().ends_with('{') && is_plain && !is_statement;
+        // In C the brace may have a line of its own.
+        let next = || {
+            lines[at + 1..].iter().find(|line| indent(line) == 0).is_some_and(|line| line.starts_with('{'))
+        };
+        return is_plain && !is_statement && (line.trim_end().ends_with('{') || indent(line) == 0 && next());
     }
-    let is_first = before.chars().all(|c| "\"'-*&@$. \t".contains(c));
     let after = after.trim_start_matches(['"', '\'']).trim_start();
-    is_first && after.starts_with(['=', ':']) && !after.starts_with("==") && !after.starts_with("::")
+    let is_value = after.starts_with(['=', ':']) && !after.starts_with("==") && !after.starts_with("::");
+    let is_first = before.chars().all(|c| "\"'-*&@$. \t".contains(c));
+    let is_path =
+        || before.ends_with('.') && before.chars().all(|c| is_word(c) || c == '.') && after.starts_with('=');
+    is_value && (is_first || is_path())
 }
 
-/// Does the line name this owner, or lie in what does?
-fn is_within(lines: &[&str], at: usize, owner: &str) -> bool {
-    let mut margin = usize::MAX;
-    lines[..=at].iter().rev().filter(|line| !line.trim().is_empty()).any(|line| {
-        let is_around = indent(line) < margin;
-        if is_around {
-            margin = indent(line);
-        }
-        is_around && place_of(line, owner).is_some()
-    })
+/// The definitions of a name, from the first line to the last.
+fn definitions<'l>(lines: &'l [&str], name: &'l str) -> impl Iterator<Item = (usize, usize)> + 'l {
+    (0..lines.len()).filter(|at| defines(lines, *at, name)).map(|at| (at, end_of(lines, at)))
 }
 
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Where what begins in a line ends, by its indentation. One that is too long ends with that line.
+/// Where what begins in a line ends, by its indentation.
 fn end_of(lines: &[&str], first: usize) -> usize {
     let margin = indent(lines[first]);
     let mut last = first;
-    for (at, line) in lines.iter().enumerate().skip(first + 1).take(DEFINITION) {
+    for (at, line) in lines.iter().enumerate().skip(first + 1) {
         let text = line.trim();
         if text.is_empty() {
             continue;
         }
-        if indent(line) <= margin {
+        if indent(line) <= margin && text != "{" {
             let is_end = text.starts_with(['}', ')', ']']) || text == "end";
             let goes_on = text.ends_with(['{', ':', '(']);
             if is_end && indent(line) == margin && last > first {
@@ -237,7 +260,7 @@ fn end_of(lines: &[&str], first: usize) -> usize {
         }
         last = at;
     }
-    if lines.len() > first + 1 + DEFINITION { first } else { last }
+    last
 }
 
 #[cfg(test)]
@@ -264,8 +287,26 @@ fn other() {
 }
 ";
 
-    fn places(text: &str, file: &str) -> String {
-        named_in(text, file).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    /// What a note says of a file: `3-3` is a value or list that counts to the letter.
+    fn anchors(text: &str, file: &str) -> Vec<String> {
+        let shown = |(_, anchor): (usize, Anchor)| {
+            let name = anchor.name.map(|name| format!(" in {name}")).unwrap_or_default();
+            let says = anchor.says.map(|says| format!(": {says}")).unwrap_or_default();
+            format!("{}{name}{says}", anchor.lines.unwrap())
+        };
+        anchors_in(&Said::of(text), file).into_iter().map(shown).collect()
+    }
+
+    /// What a note about code says still stands there after a change of it.
+    #[track_caller]
+    fn check(text: &str, old: &str, now: &str, holds: bool) {
+        let anchors = anchors_in(&Said::of(text), old);
+        let file = |text: &str| CodeFile::new(text.to_owned());
+        assert!(
+            !anchors.is_empty() && anchors.iter().all(|(_, anchor)| file(old).holds(anchor)),
+            "{text}: {anchors:?}"
+        );
+        assert_eq!(anchors.iter().all(|(_, anchor)| file(now).holds(anchor)), holds, "{text}: {anchors:?}");
     }
 
     #[test]
@@ -273,50 +314,76 @@ fn other() {
         let yaml = "services:\n  web:\n    port: 4310\n    image: x\n  db:\n    port: 5432\n";
         let make = "all:\n\tcc a.c\nstage: all\n\t./deploy --stage\n\nfmt:\n\tx\n";
         let js = "export class Door {\n  async openDoor(key) {\n    return key;\n  }\n}\nopenDoor(1);\n";
+        let c =
+            "/* Opens. */\nstatic int\nopen_door(struct door *d,\n    u_int key)\n{\n\treturn (key);\n}\n";
         for (text, file, expected) in [
-            ("The pool has 20 connections (`POOL_SIZE`).", CODE, "3-3"),
-            ("`retry_upload` tries five times", CODE, "6-13"),
-            ("retry_upload tries five times", CODE, "6-13"),
-            ("It tries `for attempt in 0..5`", CODE, "9-9"),
-            ("The client retries five times in src/upload.rs", CODE, ""),
-            ("Read `src/upload.rs`.", CODE, ""),
-            ("`client.send(attempt)?` fails", CODE, "10-10"),
-            ("Deploy with `make stage`", make, "3-4"),
-            ("`openDoor` needs the key", js, "2-4"),
-            ("The web port is `port: 4310`", yaml, "3-3"),
-            ("`image` is x", yaml, "4-4"),
+            ("The pool has 20 connections (`POOL_SIZE`).", CODE, &["3-3"][..]),
+            ("The size is in `POOL_SIZE`.", CODE, &["3-3: POOL_SIZE"]),
+            ("`retry_upload` sends five times", CODE, &["6-13 in retry_upload"]),
+            (
+                "retry_upload tries each attempt on the client",
+                CODE,
+                &["6-13 in retry_upload: attempt + client"],
+            ),
+            ("It tries `for attempt in 0..5`", CODE, &["9-9: 0..5 + attempt + for attempt in 0..5"]),
+            ("The client retries five times in src/upload.rs", CODE, &[]),
+            ("Read `src/upload.rs`.", CODE, &[]),
+            ("Deploy with `make stage`", make, &["3-4 in stage"]),
+            ("`openDoor` returns the key", js, &["2-4 in openDoor"]),
+            ("The web port is `port: 4310`", yaml, &["3-3"]),
+            ("`open_door` needs a key", c, &["3-7 in open_door"]),
         ] {
-            assert_eq!(places(text, file), expected, "{text}");
+            assert_eq!(anchors(text, file), expected, "{text}");
         }
-        let two = "class Door:\n    def open_it(self):\n        pass\n\nclass Gate:\n    def open_it(self):\n        lock()\n";
-        for text in ["`Gate.open_it` locks", "`Gate.open_it()` locks, so `open_it` is slow"] {
-            assert_eq!(places(text, two), "6-7", "{text}");
-        }
-        let rust = "impl Door {\n    fn open() {}\n}\nimpl Gate {\n    fn open() {}\n}\nGate::open();\n";
-        assert_eq!(places("`Gate::open` locks", rust), "5-5");
-        let long = format!("fn long_one() {{\n{}}}\n", "    step();\n".repeat(50));
-        assert_eq!(places("`long_one`", &long), "1-1");
-        assert_eq!(places("`step_one`", &"step_one()\n".repeat(4)), "");
+        assert_eq!(anchors("`step_one`", &"step_one()\n".repeat(4)), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_note_says_counts_and_nothing_else() {
+        let retries = "`retry_upload` sends each attempt five times (`0..5`)";
+        check(retries, CODE, &CODE.replace("client: &Client,", "client: &mut Client, more: bool,"), true);
+        check(retries, CODE, &CODE.replace("    Ok(())", "    log(attempt);\n    Ok(())"), true);
+        check(retries, CODE, &CODE.replace("0..5", "0..50"), false);
+        check(retries, CODE, &CODE.replace("client.send(attempt)", "client.put()"), false);
+        check(retries, CODE, &CODE.replace("retry_upload", "upload"), false);
+        let parts = "fn read() {\n    let tree = HTMLParser::tree(0x10, v1.2, xport: 43100);\n}\n";
+        check("`read` parses a tree of HTML (`port: 4310`, 0x10, v1.2)", parts, parts, true);
+        let size = "POOL_SIZE is 20";
+        check(size, CODE, &format!("mod a;\n{}", CODE.replace("const", "    const")), true);
+        check(size, CODE, &CODE.replace("20", "30"), false);
+        let list =
+            "struct Door {\n    /// Old.\n    colour: u8,\n    lock: u8,\n    is_open: bool,\n}\nfn x() {}\n";
+        let says = "A door has colour, lock and is_open.";
+        check(says, list, &list.replace("fn x", "fn y"), true);
+        check(says, list, &list.replace("bool,", "bool,\n    bell: u8,"), false);
+        let calls = "fn f() {\n    redirect(code, url);\n    let limit = 300s;\n}\n";
+        check("Call redirect(code, url) first", calls, &calls.replace("code, url", "url, code"), false);
+        check("Call redirect(code, url) first", calls, &calls.replace("300", "600"), true);
+        check("It waits 300 seconds", calls, &calls.replace("300", "3000"), false);
+        let two = "class Door:\n    def open_it(self):\n        key()\n\nclass Gate:\n    def open_it(self):\n        lock(door)\n";
+        check("`Gate.open_it` locks the door", two, &two.replace("key()", "bell()"), true);
+        check("`Gate.open_it` locks the door", two, &two.replace("lock(door)", "bell()"), false);
     }
 
     #[test]
     fn lines_are_found_wherever_they_are_and_however_indented() {
         let anchor = |first: usize, last: usize| {
-            let sums = sums(CODE);
-            let hash = Some(hash_of(&sums[first - 1..last]));
+            let lines: Vec<&str> = CODE.lines().collect();
+            let hash = Some(hash_of(&lines[first - 1..last]));
             Anchor { hash, lines: Some(Lines { first, last }), ..Anchor::default() }
         };
         let block = anchor(6, 13);
-        assert!(holds(&sums(CODE), &block));
+        let holds = |text: &str, anchor: &Anchor| CodeFile::new(text.to_owned()).holds(anchor);
+        assert!(holds(CODE, &block));
         let moved = CODE.replace("use std::io;", "mod x {\n\n").replace('\n', "\r\n    ");
-        assert!(holds(&sums(&moved), &block));
-        assert!(!holds(&sums(&CODE.replace("0..5", "0..8")), &block));
-        assert!(!holds(&sums(""), &block) && !holds(&[], &anchor(1, 1)));
+        assert!(holds(&moved, &block));
+        assert!(!holds(&CODE.replace("0..5", "0..8"), &block));
+        assert!(!holds("", &block) && !holds("", &anchor(1, 1)));
         for line in 1..=CODE.lines().count() {
-            assert!(holds(&sums(CODE), &anchor(line, line)), "{line}");
+            assert!(holds(CODE, &anchor(line, line)), "{line}");
         }
-        let whole = Anchor { hash: Some(hash_of(&sums(CODE))), ..Anchor::default() };
-        assert!(holds(&sums(CODE), &whole) && !holds(&sums(&CODE[1..]), &whole));
+        let whole = Anchor { hash: Some(hash_of(&CODE.lines().collect::<Vec<_>>())), ..Anchor::default() };
+        assert!(holds(CODE, &whole) && !holds(&CODE[1..], &whole));
         // Anchors are kept in notes, so that this must never change.
         assert_eq!(anchor(3, 3).hash.unwrap(), "5c33c7a3fe0fbbf5");
     }

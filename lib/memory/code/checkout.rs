@@ -2,7 +2,8 @@
 
 use crate::base::repository::{self, Repository};
 use crate::base::{file, glob, reach};
-use crate::memory::code::blocks::{hash_of, named_in, sums};
+use crate::memory::code::blocks::{FEW, anchors_in, definition_of};
+use crate::memory::code::said::Said;
 use crate::memory::code::state::{is_below, place_of};
 use crate::memory::search::{has_word, is_common};
 use crate::store::entry::{ANCHORS, Anchor, Entry, Lines, Meta};
@@ -12,8 +13,8 @@ use std::path::Path;
 /// The largest file of which lines are known, and how much is read at all, in bytes.
 const CAP: u64 = 256 << 10;
 const ALL: usize = 32 << 20;
-/// A file of at most so many lines counts as a whole.
-const SHORT: usize = 30;
+/// So many lines of a file are shown if nothing is known of a place in it.
+const SHOWN: usize = 30;
 /// Files that hold secrets: not even a hash of them is kept. The beginnings of names, and their endings.
 const SECRET: [&str; 12] = [
     ".env", ".netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", "id_rsa",
@@ -55,46 +56,46 @@ impl Code {
         Code { commit, files: reach::within(top, read).unwrap_or_default() }
     }
 
-    /// What a text rests on, of the files that it names or that match one of its globs: first the lines that it names.
+    /// What a text rests on: in the files that it names, by their path or by one of its globs; or else in those that define what
+    /// it says; or else in those that use it. What many files of a session define or use says nothing of any of them.
     pub fn anchors(&self, text: &str, globs: &[String], may: impl Fn(&str) -> bool) -> Vec<Anchor> {
-        let mut all: Vec<Anchor> = Vec::new();
+        let mut of_files: Vec<(usize, Vec<(usize, Anchor)>)> = Vec::new();
         for (path, file) in self.files.iter().filter(|(path, _)| may(path)) {
             let is_named = globs.contains(path) || self.is_named(path, text);
-            if !is_named && !globs.iter().any(|glob| glob::matches(glob, path)) {
-                continue;
+            let mut found =
+                file.as_deref().map_or_else(Vec::new, |file| anchors_in(&said_of(path, text), file));
+            if is_named && found.is_empty() {
+                found.push((0, Anchor::default()));
             }
-            let whole = Anchor { path: path.clone(), commit: self.commit.clone(), ..Anchor::default() };
-            let sums = file.as_deref().map(sums).unwrap_or_default();
-            let places = self.places(path, text);
-            let of_lines = |lines: &Lines| {
-                let hash = sums.get(lines.first - 1..lines.last).map(hash_of);
-                Anchor { hash, lines: Some(*lines), ..whole.clone() }
+            let is_named = is_named || globs.iter().any(|glob| glob::matches(glob, path));
+            let defines = found.iter().any(|(_, anchor)| anchor.hash.is_some() || anchor.name.is_some());
+            let whole = |(weight, anchor)| {
+                (weight, Anchor { path: path.clone(), commit: self.commit.clone(), ..anchor })
             };
-            all.extend(places.iter().map(of_lines));
-            if places.is_empty() && is_named {
-                let hash = Some(hash_of(&sums)).filter(|_| (1..=SHORT).contains(&sums.len()));
-                all.push(Anchor { hash, ..whole });
-            }
+            of_files.push((
+                if is_named { 0 } else { 2 - usize::from(defines) },
+                found.into_iter().map(whole).collect(),
+            ));
         }
-        all.sort_by_key(|anchor| (anchor.hash.is_none(), anchor.lines.is_none()));
-        all.truncate(ANCHORS);
-        all
+        of_files.retain(|(_, found)| !found.is_empty());
+        let closest = of_files.iter().map(|(distance, _)| *distance).min().unwrap_or_default();
+        of_files.retain(|(distance, _)| *distance == closest);
+        of_files.truncate(if closest > 0 && of_files.len() > FEW { 0 } else { usize::MAX });
+        let mut all: Vec<(usize, Anchor)> = of_files.into_iter().flat_map(|(_, found)| found).collect();
+        all.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        all.into_iter().map(|(_, anchor)| anchor).take(ANCHORS).collect()
     }
 
-    /// The places in a file that a text names.
-    fn places(&self, path: &str, text: &str) -> Vec<Lines> {
-        // The file's own name says nothing about a place in it.
-        let name = path.rsplit('/').next().unwrap_or(path);
-        let file = self.files.get(path).and_then(Option::as_deref);
-        file.map_or_else(Vec::new, |file| named_in(&text.replace(name, " "), file))
-    }
-
-    /// What stands now where an anchor was: the lines that the text names, or else those around the old place. With where they
-    /// are.
+    /// What stands now where an anchor was: what defines its name, its list or value, or else the lines around the old place. With
+    /// where they are.
     pub fn now(&self, anchor: &Anchor, text: &str) -> Option<(Lines, Vec<&str>)> {
-        let lines: Vec<&str> = self.files.get(&anchor.path)?.as_ref()?.lines().collect();
-        let place = self.places(&anchor.path, text).into_iter().next().or_else(|| {
-            let last = anchor.lines.map_or(SHORT, |lines| lines.last + 2).min(lines.len());
+        let file = self.files.get(&anchor.path)?.as_ref()?;
+        let lines: Vec<&str> = file.lines().collect();
+        let again = || {
+            anchors_in(&said_of(&anchor.path, text), file).into_iter().find_map(|(_, anchor)| anchor.lines)
+        };
+        let place = definition_of(&lines, anchor).or_else(again).or_else(|| {
+            let last = anchor.lines.map_or(SHOWN, |lines| lines.last + 2).min(lines.len());
             let first = anchor.lines.map_or(1, |lines| lines.first.saturating_sub(2).max(1));
             (first <= last).then_some(Lines { first, last })
         })?;
@@ -112,6 +113,12 @@ impl Code {
         (path.contains(['.', '/']) || path.starts_with(char::is_uppercase)) && has_word(text, path)
             || ends.any(|end| is_file(end) && has_word(text, end) && is_only(end))
     }
+}
+
+/// The file's own name says nothing about a place in it.
+fn said_of(path: &str, text: &str) -> Said {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    Said::of(&text.replace(path, " ").replace(name, " "))
 }
 
 /// The checkout, on this machine, of a session that a note comes from.
@@ -155,7 +162,7 @@ mod tests {
         let globs: Vec<String> = globs.iter().map(|glob| (*glob).to_owned()).collect();
         let shown = |anchor: Anchor| {
             let lines = anchor.lines.map(|lines| format!(":{lines}")).unwrap_or_default();
-            format!("{}{lines}{}", anchor.path, if anchor.hash.is_some() { "" } else { "?" })
+            format!("{}{lines}", anchor.path)
         };
         code.anchors(text, &globs, |_| true).into_iter().map(shown).collect::<Vec<_>>().join(" ")
     }
@@ -166,22 +173,19 @@ mod tests {
         let long = format!("{pool}{}", "// more\n".repeat(40));
         let code = code(&[
             ("src/db/pool.rs", &long),
-            ("src/web/pool.rs", pool),
             ("src/main.rs", pool),
             ("Makefile", "stage:\n\tx\n"),
             ("src/door.ts", pool),
         ]);
         for (text, globs, expected) in [
             ("Use five retries, never more.", &[][..], ""),
-            ("The pool size (POOL_SIZE) is 20.", &[], ""),
+            ("The pool size (POOL_SIZE) is 20.", &[], "src/db/pool.rs:2-2 src/door.ts:2-2 src/main.rs:2-2"),
             ("`POOL_SIZE` in src/db/pool.rs is 20", &[], "src/db/pool.rs:2-2"),
             ("`POOL_SIZE` in `db/pool.rs` is 20", &[], "src/db/pool.rs:2-2"),
-            ("`POOL_SIZE` in pool.rs is 20", &[], ""),
             ("`POOL_SIZE` is 20", &["src/db/**"], "src/db/pool.rs:2-2"),
             ("It is slow", &["src/db/**"], ""),
-            ("src/db/pool.rs is slow", &[], "src/db/pool.rs?"),
+            ("src/db/pool.rs is slow", &[], "src/db/pool.rs"),
             ("door.ts is slow", &[], "src/door.ts"),
-            ("see main.rs", &[], ""),
             ("`make stage` in the Makefile", &[], "Makefile:1-2"),
         ] {
             assert_eq!(anchors(&code, text, globs), expected, "{text}");

@@ -2,7 +2,10 @@
 
 mod blocks;
 mod checkout;
+mod said;
 mod state;
 
 pub use crate::memory::code::checkout::{Code, anchored_again, checkout_of};
-pub use crate::memory::code::state::{CodeState, NoteState, NoteStates, place_of, state_of_anchor, states};
+pub use crate::memory::code::state::{
+    CodeState, NoteState, NoteStates, file_of_anchor, place_of, state_of_anchor, states,
+};

@@ -8,7 +8,7 @@ use crate::base::file::{self, Moment, Stamp};
 use crate::base::packed::checksum;
 use crate::base::reach;
 use crate::base::repository::{self, Repository};
-use crate::memory::code::blocks::{holds, sums};
+use crate::memory::code::blocks::CodeFile;
 use crate::store::entry::{ANCHORS, Anchor, EntryId, Meta, only_repo};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, HashMap};
@@ -113,6 +113,19 @@ pub fn state_of_anchor(top: &Path, anchor: &Anchor) -> CodeState {
         .unwrap_or_default()
 }
 
+/// The first of these files that surely has what an anchor says.
+pub fn file_of_anchor(top: &Path, anchor: &Anchor, paths: Vec<String>) -> Option<String> {
+    let anchor = anchor.clone();
+    let find = move |top: &Path| {
+        let has = |path: &String| {
+            let full = top.join(path);
+            is_below(path) && full.is_file() && read(top, &full).is_some_and(|file| file.holds(&anchor))
+        };
+        paths.into_iter().find(has)
+    };
+    reach::within(top, find).ok().flatten()
+}
+
 /// A path that stays below the top of a repository, by its text.
 pub(super) fn is_below(path: &str) -> bool {
     let is_plain = |part: Component| matches!(part, Component::Normal(name) if name != ".git");
@@ -167,7 +180,7 @@ impl Memory {
         &mut self,
         top: &Path,
         anchors: &[Anchor],
-        files: &mut HashMap<String, Option<Vec<u64>>>,
+        files: &mut HashMap<String, Option<CodeFile>>,
         left: &mut usize,
     ) -> CodeState {
         let states: Vec<CodeState> =
@@ -184,7 +197,7 @@ impl Memory {
         &mut self,
         top: &Path,
         anchor: &Anchor,
-        files: &mut HashMap<String, Option<Vec<u64>>>,
+        files: &mut HashMap<String, Option<CodeFile>>,
         left: &mut usize,
     ) -> CodeState {
         if !is_below(&anchor.path) {
@@ -202,9 +215,12 @@ impl Memory {
             // Of a checkout that is not there, nothing is known.
             return if is_gone && top.is_dir() { CodeState::Gone } else { CodeState::Same };
         };
-        let Some(hash) = &anchor.hash else { return CodeState::Same };
-        let lines = anchor.lines.map_or(0, |lines| lines.count());
-        let key = checksum(format!("{}\0{hash}\0{lines}", path.display()).as_bytes());
+        let Anchor { hash, name, says, lines, .. } = anchor;
+        if hash.is_none() && name.is_none() && says.is_none() {
+            return CodeState::Same;
+        }
+        let lines = lines.map_or(0, |lines| lines.count());
+        let key = checksum(format!("{}\0{hash:?}\0{lines}\0{name:?}\0{says:?}", path.display()).as_bytes());
         let mark = mark(&stamp);
         let holds = match self.found.get(&key) {
             Some((known, holds)) if *known == mark => *holds,
@@ -212,12 +228,12 @@ impl Memory {
                 if stamp.size > CAP || *left == 0 && !files.contains_key(&anchor.path) {
                     return CodeState::Same;
                 }
-                let sums = files.entry(anchor.path.clone()).or_insert_with(|| {
+                let file = files.entry(anchor.path.clone()).or_insert_with(|| {
                     *left = left.saturating_sub(1);
                     read(top, &path)
                 });
-                let Some(sums) = sums else { return CodeState::Same };
-                let holds = holds(sums, anchor);
+                let Some(file) = file else { return CodeState::Same };
+                let holds = file.holds(anchor);
                 if stamp.is_before(self.settled) {
                     if self.found.len() >= REMEMBERED {
                         self.found.clear();
@@ -238,11 +254,11 @@ fn mark(stamp: &Stamp) -> u64 {
     checksum(&bytes)
 }
 
-/// The sums of a file's lines. Nothing of one that a link puts out of the checkout.
-fn read(top: &Path, path: &Path) -> Option<Vec<u64>> {
+/// A file of a checkout. Nothing of one that a link puts out of it.
+fn read(top: &Path, path: &Path) -> Option<CodeFile> {
     let is_inside = path.canonicalize().ok()?.starts_with(top.canonicalize().ok()?);
     let bytes = if is_inside { file::read(path, CAP).ok()? } else { Vec::new() };
-    Some(sums(&String::from_utf8_lossy(&bytes)))
+    Some(CodeFile::new(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 #[cfg(test)]
@@ -255,9 +271,13 @@ mod tests {
     use std::fs;
 
     fn anchor(path: &str, text: &str) -> Anchor {
-        let sums = sums(text);
-        let lines = Lines { first: 1, last: sums.len() };
-        Anchor { path: path.to_owned(), hash: Some(hash_of(&sums)), lines: Some(lines), commit: None }
+        let lines = Some(Lines { first: 1, last: text.lines().count() });
+        Anchor {
+            path: path.to_owned(),
+            hash: Some(hash_of(&text.lines().collect::<Vec<_>>())),
+            lines,
+            ..Anchor::default()
+        }
     }
 
     fn look(memory: &mut Memory, top: &Path, anchors: &[Anchor], most: usize) -> (CodeState, usize) {

@@ -5,9 +5,10 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::repository::{self, Repository};
 use crate::base::text::border;
-use crate::memory::code::{Code, CodeState, place_of, state_of_anchor, states};
+use crate::memory::code::{Code, CodeState, file_of_anchor, place_of, state_of_anchor, states};
 use crate::memory::record::NoteText;
 use crate::memory::redact::Redactor;
+use crate::memory::search::has_word;
 use crate::store::change::Change;
 use crate::store::checkout::{BranchState, Checkout, is_branch};
 use crate::store::entry::{Anchor, Branch, EntryId, Meta};
@@ -18,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is shown of the code as it is now, of one note: so many lines of each place, and so many bytes.
 const LINES: usize = 40;
 const BYTES: usize = 2000;
+/// So many files are looked into for code that has moved.
+const CANDIDATES: usize = 200;
 
 /// The checkouts of sessions, each repository once.
 pub(super) fn checkouts<'e>(entries: impl IntoIterator<Item = &'e QueueEntry>) -> Vec<Repository> {
@@ -121,8 +124,8 @@ pub(super) fn drift(meta: &Meta, text: &str, here: &[Repository], redactor: &Red
     shown[..border(&shown, BYTES)].to_owned()
 }
 
-/// What git alone can tell of the notes of these checkouts is written down: the new name of a file that was renamed, and that a
-/// branch is in the default branch by now.
+/// What git alone can tell of the notes of these checkouts is written down: where code is that has moved to another file, and
+/// that a branch is in the default branch by now.
 pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) -> Result<()> {
     if here.is_empty() {
         return Ok(());
@@ -130,14 +133,17 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
     let scan = notes.scan(&[Place::Topics], |note| {
         let meta = note.entry.meta();
         let is_grounded = !meta.anchors.is_empty() || meta.branch.is_some();
-        (is_grounded && place_of(meta, here).is_some()).then(|| meta.clone())
+        let text = || format!("{}\n{}", meta.title, String::from_utf8_lossy(note.entry.body()));
+        (is_grounded && place_of(meta, here).is_some()).then(|| (meta.clone(), text()))
     })?;
     let mut followed: Vec<(EntryId, Vec<Anchor>, Option<Branch>)> = Vec::new();
     for place in here {
         let git = Checkout::new(&place.top, env);
-        for meta in scan.found.iter().flatten().filter(|meta| place_of(meta, here) == Some(place)) {
+        for (meta, text) in
+            scan.found.iter().flatten().filter(|(meta, _)| place_of(meta, here) == Some(place))
+        {
             let anchors: Vec<Anchor> =
-                meta.anchors.iter().map(|anchor| renamed(anchor, place, &git)).collect();
+                meta.anchors.iter().map(|anchor| moved(anchor, text, place, &git)).collect();
             let is_in = |branch: &Branch| git.state_of(branch) == Some(BranchState::Merged);
             let branch = meta.branch.clone().filter(|branch| !is_in(branch));
             if (&anchors, &branch) != (&meta.anchors, &meta.branch) {
@@ -160,13 +166,27 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
     change.write()
 }
 
-/// The anchor of a file that is gone, where git says that it was renamed.
-fn renamed(anchor: &Anchor, place: &Repository, git: &Checkout) -> Anchor {
-    let is_gone = state_of_anchor(&place.top, &Anchor { hash: None, ..anchor.clone() }) == CodeState::Gone;
-    let commit = anchor.commit.as_ref().filter(|_| is_gone);
-    let path = commit.and_then(|commit| git.renamed(&anchor.path, commit));
-    let there = path.map(|path| Anchor { path, ..anchor.clone() });
-    there
-        .filter(|there| state_of_anchor(&place.top, there) != CodeState::Gone)
-        .unwrap_or_else(|| anchor.clone())
+/// An anchor where it is now: in the new name of its file, or, if the note with this text does not name that, in another file
+/// that has changed since.
+fn moved(anchor: &Anchor, text: &str, place: &Repository, git: &Checkout) -> Anchor {
+    let Anchor { path, hash, name, says, commit: Some(commit), .. } = anchor else { return anchor.clone() };
+    let there = Anchor { path: path.clone(), ..Anchor::default() };
+    let is_gone = state_of_anchor(&place.top, &there) == CodeState::Gone;
+    if !is_gone && state_of_anchor(&place.top, anchor) == CodeState::Same {
+        return anchor.clone();
+    }
+    let changes = git.changes(commit);
+    let at = |path: &String| Anchor { path: path.clone(), ..anchor.clone() };
+    let renamed =
+        changes.iter().find(|(_, old)| is_gone && old.as_ref() == Some(path)).map(|(new, _)| at(new));
+    if let Some(there) = renamed.filter(|there| state_of_anchor(&place.top, there) != CodeState::Gone) {
+        return there;
+    }
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let end = file.rsplit('.').next().unwrap_or(file);
+    // One word alone is found anywhere.
+    let is_told = hash.is_some() || name.is_some() || says.as_ref().is_some_and(|says| says.contains(" + "));
+    let others = changes.iter().map(|(new, _)| new).filter(|new| *new != path && new.ends_with(end));
+    let others = others.filter(|_| is_told && !has_word(text, file)).take(CANDIDATES).cloned().collect();
+    file_of_anchor(&place.top, anchor, others).as_ref().map_or_else(|| anchor.clone(), at)
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 /// Another number for each other form of what is added.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 pub(super) const FORMAT: CacheFormat =
     CacheFormat { name: "notes.cache", magic: *b"axenotes", rules: VERSION << 32 | TOKENIZER };
 /// How often most words of a note occur in it: once, in the body.

@@ -11,7 +11,7 @@ pub const ANCHORS: usize = 5;
 pub struct Anchor {
     /// From the top of the repository.
     pub path: String,
-    /// Of the lines, or without them of the whole file. `None`: it counts only that the file is there.
+    /// Of the lines, or without them of the whole file: they must stay as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// Where they were.
@@ -20,6 +20,13 @@ pub struct Anchor {
     /// What was checked out then, the beginning of its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// The definition that the lines are, which must be there.
+    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the note says of it, the words of each line: they must stand in one of its lines, or in one of the file.
+    /// Without hash, name and words it counts only that the file is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
 }
 
 /// The first and the last of some lines, counted from 1.

@@ -46,11 +46,11 @@ pub fn pack(meta: &Meta) -> Option<Vec<u8>> {
     put_optional(&mut to, meta.branch.as_ref().and_then(|branch| branch.commit.as_deref()));
     put_optional(&mut to, meta.confirmed.map(|day| day.to_string()).as_deref());
     put_number(&mut to, meta.anchors.len() as u64);
-    for Anchor { path, hash, lines, commit } in &meta.anchors {
+    for Anchor { path, hash, lines, commit, name, says } in &meta.anchors {
         put_bytes(&mut to, path.as_bytes());
         put_optional(&mut to, hash.as_deref());
         put_optional(&mut to, lines.map(|lines| lines.to_string()).as_deref());
-        put_optional(&mut to, commit.as_deref());
+        [commit, name, says].iter().for_each(|text| put_optional(&mut to, text.as_deref()));
     }
     // A field that is added and forgotten here shows itself.
     (unpack(&to).as_ref() == Some(meta)).then_some(to)
@@ -104,6 +104,8 @@ pub fn unpack(bytes: &[u8]) -> Option<Meta> {
                 hash: optional(from, owned)?,
                 lines: optional(from, Lines::parse)?,
                 commit: optional(from, owned)?,
+                name: optional(from, owned)?,
+                says: optional(from, owned)?,
             })
         })?,
         id,
@@ -148,7 +150,7 @@ mod tests {
             "used: 18446744073709551615\nlast_used: 2026-02-13T14:30:00.123456789Z\ncreatedAt: -1\nupdatedAt: 1771000000000\n",
             "until: 2026-03-20\nrank: 80\nby: tool\noutside: [a.example, b.example]\nwritten: 0a1b2c3d\n",
             "sources:\n  - {harness: codex, at: 2026-02-13T14:29:00Z, threadId: T-1, repo: github.com/o/r, cwd: /w}\n  - {cwd: /x}\n",
-            "branch: {name: feat/x, commit: 0a1b2c3d}\nconfirmed: 2026-03-20\nanchors:\n  - {path: src/a.rs, hash: 0a1b, lines: 12-20}\n  - {path: b}\n",
+            "branch: {name: feat/x, commit: 0a1b2c3d}\nconfirmed: 2026-03-20\nanchors:\n  - {path: src/a.rs, hash: 0a1b, lines: 12-20}\n  - {path: a, in: f, says: x + 2}\n  - {path: b}\n",
             "aliases: [id__BBBBBB, id__CCCCCC]\nsupersededBy: id__DDDDDD\n",
         ] {
             let meta = meta(more);

@@ -61,9 +61,10 @@ fn list(items: &[String]) -> String {
 }
 
 fn anchor(anchor: &Anchor) -> String {
-    let Anchor { path, hash, lines, commit } = anchor.clone();
+    let Anchor { path, hash, lines, commit, name, says } = anchor.clone();
     let lines = lines.map(|lines| lines.to_string());
-    map([("path", Some(path)), ("hash", hash), ("lines", lines), ("commit", commit)])
+    let path = Some(path);
+    map([("path", path), ("in", name), ("says", says), ("hash", hash), ("lines", lines), ("commit", commit)])
 }
 
 /// The keys that have a value.

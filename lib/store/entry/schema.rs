@@ -175,10 +175,11 @@ fn keyed<const N: usize>(value: YamlValue, names: [&str; N]) -> Result<[Option<S
 }
 
 fn anchor(value: YamlValue) -> Result<Anchor> {
-    let [path, hash, lines, commit] = keyed(value, ["path", "hash", "lines", "commit"])?;
+    let [path, name, says, hash, lines, commit] =
+        keyed(value, ["path", "in", "says", "hash", "lines", "commit"])?;
     let path = path.ok_or_else(|| Error::corrupt("an item has no path"))?;
     let lines = lines.map(|text| Lines::parse(&text).ok_or_else(|| wrong(&text, LINES))).transpose()?;
-    Ok(Anchor { path, hash, lines, commit })
+    Ok(Anchor { path, hash, lines, commit, name, says })
 }
 
 fn source(value: YamlValue) -> Result<Source> {
