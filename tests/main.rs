@@ -73,6 +73,7 @@ mod defrag_undo;
 mod doctor_cache;
 mod doctor_queue;
 mod dry_run;
+mod evidence;
 mod every_program;
 mod examples;
 mod fan_out;

@@ -249,7 +249,7 @@ impl Judge<'_> {
             return None;
         }
         if !self.known.grounds.changed.contains(id) {
-            self.warnings.push(format!("{id} was to be confirmed, and its code has not changed"));
+            self.warnings.push(format!("{id} was to be confirmed, and nothing was shown against it"));
             return None;
         }
         let text = Text::of(&known.entry);
