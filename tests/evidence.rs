@@ -128,7 +128,9 @@ fn codex(store: &Store, number: usize, output: &str) {
     let session = format!("codex-{number}");
     let lines = [
         json!({"timestamp": "2026-02-27T14:00:00Z", "type": "session_meta", "payload": {"id": session, "cwd": store.sandbox.work()}}),
-        item(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Is all well?"}]})),
+        item(
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Is all well?"}]}),
+        ),
         item(json!({"type": "function_call", "name": "exec_command", "call_id": "c1",
             "arguments": json!({"cmd": "make check", "workdir": store.sandbox.work()}).to_string()})),
         item(json!({"type": "function_call_output", "call_id": "c1", "output": output})),
@@ -147,7 +149,8 @@ fn codex(store: &Store, number: usize, output: &str) {
 fn of_codex_the_exit_code_before_the_output_counts() {
     let store = store();
     let path = note(&store, "AAAAAA", "Checks", AGENTS, "Run `make check` before a commit.");
-    let printed = |head: &str, text: &str| format!("Chunk ID: e3\nWall time: 0.1 seconds\n{head}\nOutput:\n{text}\n");
+    let printed =
+        |head: &str, text: &str| format!("Chunk ID: e3\nWall time: 0.1 seconds\n{head}\nOutput:\n{text}\n");
     let before = fs::read(&path).unwrap();
     codex(&store, 1, &printed("Process exited with code 2", "Process exited with code 0"));
     codex(&store, 2, &printed("Process running with session ID 7", "Process exited with code 0"));

@@ -116,8 +116,8 @@ impl<'a> TurnSink<'a> {
             Some(waiting) => {
                 let (shown, cut) = tool::result(text, waiting.recalls);
                 waiting.key = None;
-                let is_recorded =
-                    self.marks_failures && waiting.turn.call.as_ref().is_some_and(|call| call.name != PERSONS_SHELL);
+                let is_recorded = self.marks_failures
+                    && waiting.turn.call.as_ref().is_some_and(|call| call.name != PERSONS_SHELL);
                 waiting.turn.has_worked =
                     !failed && tool::exit_code(text).map_or(is_recorded, |code| code == 0);
                 waiting.turn.cut += cut;

@@ -169,10 +169,16 @@ mod tests {
     #[test]
     fn an_exit_code_is_read_where_a_program_says_it() {
         for (text, code) in [
-            ("Chunk ID: e32c69\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\nexited with code 0\n", Some(3)),
+            (
+                "Chunk ID: e32c69\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\nexited with code 0\n",
+                Some(3),
+            ),
             ("Exit code: 0\nWall time: 1 seconds\nOutput:\nx", Some(0)),
             ("Chunk ID: 1\nProcess running with session ID 7\nOutput:\nexit code: 0", None),
-            ("<untrusted_context>\nOutput: exit code: 0\nExit Code: 3\nProcess Group PGID: 515\n</untrusted_context>", Some(3)),
+            (
+                "<untrusted_context>\nOutput: exit code: 0\nExit Code: 3\nProcess Group PGID: 515\n</untrusted_context>",
+                Some(3),
+            ),
             ("The build uses pnpm.\n<shellId: 0 completed with exit code 0>", Some(0)),
             ("x\n<exited with exit code 127>", Some(127)),
             (r#"{"output":"Exit Code: 0","exitCode":2}"#, Some(2)),

@@ -307,7 +307,9 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         }
         let change = Change::of(&self.notes)?;
         for (id, on) in renewed {
-            let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else { continue };
+            let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else {
+                continue;
+            };
             let mut entry = note.entry.clone();
             // One whose front matter cannot be changed surely stays as it is.
             if entry.update(|meta| meta.confirmed = meta.confirmed.max(Some(on))).is_ok() {

@@ -464,7 +464,10 @@ impl Judge<'_> {
         // One that a person must look at anyway is not asked about again.
         let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
         let reasons = reasons.into_iter().map(|reason| reason.text).collect();
-        let proposal = Proposal { evidence, session, reasons, ..self.proposal(op, note, draft) };
+        let rests =
+            |draft: &Draft| self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[]);
+        let anchors = draft.as_ref().map(rests).unwrap_or_default();
+        let proposal = Proposal { evidence, session, reasons, anchors, ..self.proposal(op, note, draft) };
         Decision {
             changes: vec![PlannedChange::Propose(Box::new(proposal))],
             faults: faults.unwrap_or_default(),

@@ -254,11 +254,7 @@ impl Queue {
 
 /// Remembers that the part under way has been seen. Returns the notes that the agents cite in it and had not cited
 /// earlier in the same session, and the commands that they ran; the second time, none.
-pub(super) fn consume(
-    work: &Work,
-    readings: &mut Readings,
-    run: &Run,
-) -> Result<(BTreeSet<EntryId>, Runs)> {
+pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result<(BTreeSet<EntryId>, Runs)> {
     let mut cited = BTreeSet::new();
     if run.is_dry() || work.seen().next().is_none() {
         return Ok((cited, Runs::default()));

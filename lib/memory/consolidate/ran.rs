@@ -68,7 +68,8 @@ impl Ran {
     ) -> Vec<Ran> {
         let Some(call) = call.filter(|_| !commands.is_empty()) else { return Vec::new() };
         let line = call.arguments.iter().find(|(name, _)| COMMANDS.contains(&name.as_str()));
-        let is_behind = call.arguments.iter().any(|(name, value)| name.ends_with("background") && value == "true");
+        let is_behind =
+            call.arguments.iter().any(|(name, value)| name.ends_with("background") && value == "true");
         let is_known = has_worked
             && !is_behind
             && !output.lines().nth(2).is_some_and(|first| first.contains("running in background"))
@@ -85,7 +86,7 @@ impl Ran {
 
     fn shown(&self) -> Option<String> {
         let missing = self.failed.as_ref()?;
-        Some(format!("$ {}\n{}\n", one_line(&self.words.join(" "), SHOWN), missing.line))
+        Some(format!("| $ {}\n| {}\n", one_line(&self.words.join(" "), SHOWN), missing.line))
     }
 
     /// Is it what the words of a note say, perhaps with more behind or between them?
@@ -156,7 +157,8 @@ fn named(entry: &Entry) -> Vec<Named> {
     for line in body.lines() {
         match (line.trim_start().strip_prefix("```"), fence.take()) {
             (Some(language), None) => {
-                const SHELLS: [&str; 8] = ["", "bash", "console", "fish", "sh", "shell", "shell-session", "zsh"];
+                const SHELLS: [&str; 8] =
+                    ["", "bash", "console", "fish", "sh", "shell", "shell-session", "zsh"];
                 fence = Some((SHELLS.contains(&language.trim()), String::new()));
             }
             (Some(_), Some((is_shell, text))) => {
@@ -185,12 +187,13 @@ fn session(text: &str) -> String {
 const FOR: [&str; 12] =
     ["run", "runs", "use", "uses", "with", "via", "by", "through", "call", "execute", "invoke", "type"];
 const AGAINST: [&str; 13] = [
-    "not", "never", "no", "don't", "avoid", "without", "instead", "rather", "neither", "nor", "cannot", "can't",
-    "stop",
+    "not", "never", "no", "don't", "avoid", "without", "instead", "rather", "neither", "nor", "cannot",
+    "can't", "stop",
 ];
 const BROKEN: [&str; 22] = [
-    "broke", "broken", "breaks", "can't", "cannot", "deleted", "deprecated", "does", "doesn't", "exist", "exists",
-    "fail", "failed", "fails", "gone", "hangs", "isn't", "longer", "missing", "must", "removed", "wrong",
+    "broke", "broken", "breaks", "can't", "cannot", "deleted", "deprecated", "does", "doesn't", "exist",
+    "exists", "fail", "failed", "fails", "gone", "hangs", "isn't", "longer", "missing", "must", "removed",
+    "wrong",
 ];
 
 fn has<'t>(texts: impl IntoIterator<Item = &'t str>, words: &[&str]) -> bool {
@@ -227,7 +230,8 @@ fn add_spans(found: &mut Vec<Named>, text: &str) {
 
 /// Each of them up to the first word that stands for something else.
 fn add(found: &mut Vec<Named>, code: &str, is_told: bool) {
-    let is_said = |word: &String| !word.is_empty() && !word.contains(['<', '>', '…', '*', '\u{fffd}', '$', '[']);
+    let is_said =
+        |word: &String| !word.is_empty() && !word.contains(['<', '>', '…', '*', '\u{fffd}', '$', '[']);
     for words in led_to(code.trim_start_matches(['$', ' '])) {
         let words = keys(words.into_iter().take_while(is_said).collect());
         let says_enough = words.len() > 2 || words.len() == 2 && !is_common_command(&words.join(" "));
@@ -274,7 +278,8 @@ impl Runs {
         let mut failures: BTreeSet<String> = BTreeSet::new();
         for named in named(entry) {
             let its = self.of(entry.meta()).map(|(.., ran)| ran).filter(|ran| ran.is(&named.words));
-            let is_against = |ran: &&Ran| ran.failed.as_ref().is_some_and(|failed| named.words.contains(&failed.word));
+            let is_against =
+                |ran: &&Ran| ran.failed.as_ref().is_some_and(|failed| named.words.contains(&failed.word));
             let last = its.filter(|ran| ran.failed.is_none() || is_against(ran)).last();
             failures.extend(last.and_then(Ran::shown));
         }

@@ -278,7 +278,8 @@ pub fn related<P: Persistence>(
     // One about which the model has said nothing is not shown again as long as the code stays as it was then.
     let is_new = |note: &&mut Candidate| {
         let read = notes.own(&note.meta.id).ok().flatten();
-        let drift = read.map(|read| drift(&note.meta, &redactor.cleaned(&String::from_utf8_lossy(read.entry.body()))));
+        let drift = read
+            .map(|read| drift(&note.meta, &redactor.cleaned(&String::from_utf8_lossy(read.entry.body()))));
         drift.is_some_and(|drift| asked.0.get(&note.meta.id) != Some(&hash(&drift)))
     };
     let changed = near.iter_mut().filter(is_changed).filter(is_new);

@@ -19,8 +19,8 @@ pub use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
-use crate::base::{file, reach};
 use crate::base::repository::{self, Repository};
+use crate::base::{file, reach};
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::checkouts::NewCheckout;
 use crate::memory::search::Index;

@@ -22,7 +22,8 @@ fn words(ran: &[Ran]) -> Vec<String> {
 /// The word that there is no such thing as, and what the command was.
 fn failure(line: &str, output: &str) -> String {
     let ran = ran(line, false, output);
-    let failed = ran.first().and_then(|ran| ran.failed.as_ref().map(|failed| (ran.words.join(" "), &failed.word)));
+    let failed =
+        ran.first().and_then(|ran| ran.failed.as_ref().map(|failed| (ran.words.join(" "), &failed.word)));
     failed.map_or(String::new(), |(words, word)| format!("{words}: {word}"))
 }
 
@@ -61,7 +62,11 @@ fn what_there_is_not_is_named_by_the_messages_of_real_programs() {
         ),
         ("pytest tests/a.py", "ERROR: file or directory not found: tests/a.py", "tests/a.py"),
         ("pytest --fast", "pytest: error: unrecognized arguments: --fast", "--fast"),
-        ("python manage.py x", "python: can't open file '/w/r/manage.py': [Errno 2] No such file or directory", "manage.py"),
+        (
+            "python manage.py x",
+            "python: can't open file '/w/r/manage.py': [Errno 2] No such file or directory",
+            "manage.py",
+        ),
         ("git sync", "git: 'sync' is not a git command. See 'git --help'.", "sync"),
         ("git log --onelin", "error: unknown option `onelin'", "--onelin"),
         ("git checkout devel", "error: pathspec 'devel' did not match any file(s) known to git", "devel"),
@@ -70,8 +75,16 @@ fn what_there_is_not_is_named_by_the_messages_of_real_programs() {
         ("docker ps --al", "unknown flag: --al", "--al"),
         ("./gradlew lint", "Task 'lint' not found in root project 'r'.", "lint"),
         ("gradle build --fast", "Unknown command-line option '--fast'.", "--fast"),
-        ("mvn verfy", "[ERROR] Unknown lifecycle phase \"verfy\". You must specify a valid lifecycle phase", "verfy"),
-        ("bundle exec rake db:x", "Don't know how to build task 'db:x' (See the list of available tasks)", "db:x"),
+        (
+            "mvn verfy",
+            "[ERROR] Unknown lifecycle phase \"verfy\". You must specify a valid lifecycle phase",
+            "verfy",
+        ),
+        (
+            "bundle exec rake db:x",
+            "Don't know how to build task 'db:x' (See the list of available tasks)",
+            "db:x",
+        ),
         ("bundle lint", "Could not find command \"lint\".", "lint"),
         ("bundle exec lint", "bundler: command not found: lint", "lint"),
         ("node scripts/a.js", "Error: Cannot find module '/w/r/scripts/a.js'", "scripts/a.js"),
@@ -162,7 +175,9 @@ fn note(title: &str, body: &str) -> Entry {
 /// The commands that a note names; those that it says to run have a `!`.
 fn told(title: &str, body: &str) -> String {
     let named = named(&note(title, body));
-    let each = named.iter().map(|named| format!("{}{}", if named.is_told { "!" } else { "" }, named.words.join(" ")));
+    let each = named
+        .iter()
+        .map(|named| format!("{}{}", if named.is_told { "!" } else { "" }, named.words.join(" ")));
     each.collect::<Vec<_>>().join("; ")
 }
 
@@ -182,7 +197,11 @@ fn a_note_says_to_run_a_command_or_only_names_it() {
         ("T", "The release is cut by `./ci/release.sh <version> --now`.", "release.sh"),
         ("T", "Mit `make pruefen` wird geprüft.", "make pruefen"),
         ("T", "`POOL_SIZE` is 20 in `src/a.rs`; use `cat`.", "POOL_SIZE; a.rs"),
-        ("T", "Run this:\n\n```sh\n# all\n$ cd web && npm run build\n> done\n```\n", "!cd web; !npm run build"),
+        (
+            "T",
+            "Run this:\n\n```sh\n# all\n$ cd web && npm run build\n> done\n```\n",
+            "!cd web; !npm run build",
+        ),
         ("T", "Run this:\n\n```python\nimport os\nmake check\n```\n", ""),
         ("T", "Never do this:\n\n```\nmake deploy\n```\n", ""),
         ("T", "```sh\ncat > a.md <<'EOF'\nmake check\nEOF\n```\n", ""),
@@ -208,7 +227,7 @@ fn a_failure_is_shown_beside_the_notes_that_name_what_failed() {
     };
     assert_eq!(
         against("h/o/r", &failed, "Run `make check`."),
-        format!("$ make -j4 check\n{NO_TARGET}\n")
+        format!("| $ make -j4 check\n| {NO_TARGET}\n")
     );
     assert_eq!(against("h/o/other", &failed, "Run `make check`."), "");
     assert_eq!(against("h/o/r", &failed, "Run `make lint`."), "");
@@ -229,16 +248,25 @@ fn a_note_is_renewed_by_the_day_of_the_session_and_never_by_its_own() {
     let worked = [("make check", true, "ok")];
     let renewed = |on: &str, body: &str, more: &str| {
         let text = String::from_utf8(note("T", body).bytes().to_vec()).unwrap().replace("scope: repo", more);
-        runs("h/o/r", on, &worked).renewed(&Entry::parse(text.into_bytes()).unwrap(), now).map(|day| day.to_string())
+        runs("h/o/r", on, &worked)
+            .renewed(&Entry::parse(text.into_bytes()).unwrap(), now)
+            .map(|day| day.to_string())
     };
     let (told, repo) = ("Run `make check`.", "scope: repo");
     assert_eq!(renewed("2026-03-04", told, repo).as_deref(), Some("2026-03-04"));
-    assert_eq!(renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-03-03").as_deref(), Some("2026-03-04"));
+    assert_eq!(
+        renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-03-03").as_deref(),
+        Some("2026-03-04")
+    );
     assert_eq!(renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-03-04"), None, "once a day");
     assert_eq!(renewed("2026-02-27", told, repo), None, "it is of that day");
     assert_eq!(renewed("2099-01-01", told, repo), None, "nobody's clock");
     assert_eq!(renewed("2026-03-04", told, "scope: global"), None);
     assert_eq!(renewed("2026-03-04", "See `make check`.", repo), None);
-    let both = runs("h/o/r", "2026-03-04", &[worked[0], ("make lint", false, "make: *** No rule to make target 'lint'.")]);
+    let both = runs(
+        "h/o/r",
+        "2026-03-04",
+        &[worked[0], ("make lint", false, "make: *** No rule to make target 'lint'.")],
+    );
     assert_eq!(both.renewed(&note("T", "Run `make check` and `make lint`."), now), None);
 }

@@ -100,8 +100,8 @@ impl Log {
             let taken: BTreeSet<EntryId> = notes.iter().map(|(_, note)| note.meta().id.clone()).collect();
             let id = EntryId::make(&title, now, |id| taken.contains(id) || self.ids.contains(id));
             self.ids.insert(id.clone());
-            let branch =
-                (dice.roll(2) == 0).then(|| Branch { name: "feat/x".to_owned(), commit: Some("0a1b".to_owned()) });
+            let branch = (dice.roll(2) == 0)
+                .then(|| Branch { name: "feat/x".to_owned(), commit: Some("0a1b".to_owned()) });
             let anchors = anchors(dice);
             let meta = Meta { title, created_at: now, updated_at: now, branch, anchors, ..Meta::new(id) };
             let body = format!("{}\n{}\n{}\n", self.word(), self.word(), self.word());
@@ -182,7 +182,9 @@ impl Log {
                 let is_merged = dice.roll(2) == 0;
                 entry
                     .update(|meta| {
-                        meta.anchors.iter_mut().for_each(|anchor| anchor.path = format!("moved/{}", anchor.path));
+                        meta.anchors
+                            .iter_mut()
+                            .for_each(|anchor| anchor.path = format!("moved/{}", anchor.path));
                         meta.branch = meta.branch.take().filter(|_| !is_merged);
                     })
                     .unwrap();
@@ -361,7 +363,8 @@ impl Network {
 }
 
 fn anchors(dice: &mut Dice) -> Vec<Anchor> {
-    let anchor = |n| Anchor { path: format!("src/{n}.rs"), hash: Some(format!("{n:02x}")), ..Anchor::default() };
+    let anchor =
+        |n| Anchor { path: format!("src/{n}.rs"), hash: Some(format!("{n:02x}")), ..Anchor::default() };
     (0..dice.roll(4)).map(|_| anchor(dice.roll(50))).collect()
 }
 
