@@ -347,6 +347,7 @@ mod tests {
             evidence: Vec::new(),
             reasons: Vec::new(),
             beside: Vec::new(),
+            anchors: Vec::new(),
             session: None,
             note_there: None,
             created_at: 7,
