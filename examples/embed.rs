@@ -89,7 +89,9 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                 let limits = RelatedLimits { room: 10_000, whole: 8_000 };
                 let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
                 // This host has no checkouts that notes could rest on.
-                let (related, tags) = consolidate::related(notes, &sessions, &wanted, &[], limits, redactor)?;
+                let asked = Default::default();
+                let (related, tags) =
+                    consolidate::related(notes, &sessions, &wanted, &[], &asked, limits, redactor)?;
                 Event::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
             }
             State::Check { work, .. } => {

@@ -74,6 +74,7 @@ mod doctor_cache;
 mod doctor_queue;
 mod dry_run;
 mod every_program;
+mod evidence;
 mod examples;
 mod fan_out;
 mod finding;

@@ -43,6 +43,7 @@ pub(super) static SPEC: Spec = Spec {
     marks: &["CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION"],
     format: Format {
         read,
+        marks_failures: true,
         is_record: |record| {
             let message = &record["message"];
             let is_qwens = message.get("parts").is_some() || record.get("provenance").is_some();

@@ -88,10 +88,12 @@ pub fn read_after(
     each: &mut OnTurn,
 ) -> Result<SessionReport> {
     let logs = (format.prompts)(path, env);
-    read_with(format, text, TurnSink::new(each, last, logs.iter().flat_map(|log| logged(log)).collect()))
+    let prompts = logs.iter().flat_map(|log| logged(log)).collect();
+    read_with(format, text, TurnSink::new(each, last, prompts))
 }
 
 fn read_with(format: &Format, path: &Path, mut out: TurnSink) -> Result<SessionReport> {
+    out.marks_failures = format.marks_failures;
     match (format.read)(path, &mut out) {
         Ok(()) => out.finish(),
         Err(error) if out.is_foreign => Err(error.hint(match whose(path) {

@@ -62,6 +62,7 @@ pub(super) static SPEC: Spec = Spec {
         read,
         is_record: |record| has(record, &["info", "messages"]),
         tools: TOOLS,
+        marks_failures: true,
         prompts: |_, env| STATE.dir(env).map(|dir| dir.join("prompt-history.jsonl")).into_iter().collect(),
         ..Format::ANY
     },
@@ -261,7 +262,9 @@ fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken 
             out.call(&key, name.as_deref().unwrap_or("tool"), input.map_or("{}", RawValue::get), id)?;
             let text = |key: &str| state.as_ref().map_or(Ok(None), |state| state.text(key));
             let (output, error) = (text("output")?, text("error")?);
-            let failed = error.is_some();
+            let metadata = state.as_ref().and_then(|state| state.object("metadata").ok()?);
+            let exit = metadata.as_ref().and_then(|metadata| metadata.raw("exit"));
+            let failed = error.is_some() || exit.is_some_and(|code| code.get() != "0");
             if let Some(said) = error.or(output) {
                 out.result(&key, &said, failed)?;
             }

@@ -35,6 +35,8 @@ pub(super) struct TurnSink<'a> {
     pub(super) report: SessionReport,
     /// The file looks like another program's.
     pub(super) is_foreign: bool,
+    /// See [`Format`](crate::harness::spec::Format).
+    pub(super) marks_failures: bool,
     /// What its program logged as typed.
     prompts: HashSet<String>,
     waiting: VecDeque<PendingTurn>,
@@ -64,6 +66,7 @@ impl<'a> TurnSink<'a> {
             prompts,
             at: None,
             is_foreign: false,
+            marks_failures: false,
             report: SessionReport::default(),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -113,6 +116,10 @@ impl<'a> TurnSink<'a> {
             Some(waiting) => {
                 let (shown, cut) = tool::result(text, waiting.recalls);
                 waiting.key = None;
+                let is_recorded = self.marks_failures
+                    && waiting.turn.call.as_ref().is_some_and(|call| call.name != PERSONS_SHELL);
+                waiting.turn.has_worked =
+                    !failed && tool::exit_code(text).map_or(is_recorded, |code| code == 0);
                 waiting.turn.cut += cut;
                 let sign = if failed { "=> failed" } else { "=>" };
                 waiting.turn.output = Some(waiting.turn.text.len());

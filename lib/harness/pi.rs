@@ -26,6 +26,7 @@ pub(super) static SPEC: Spec = Spec {
     marks: &["PI_CODING_AGENT"],
     format: Format {
         read,
+        marks_failures: true,
         is_record: |record| record["type"] == "session" && has(record, &["cwd", "version"]),
         tools: TOOLS,
         ..Format::ANY

@@ -62,6 +62,8 @@ pub struct Format {
     /// Whether a record shows that a file is one of this program's.
     pub(super) is_record: fn(&Value) -> bool,
     pub tools: &'static [(ToolKind, &'static [&'static str])],
+    /// A command that ended with an exit code other than 0 is recorded as failed. Elsewhere only the code says it.
+    pub(super) marks_failures: bool,
     /// The shell stays in the directory that a command went to.
     pub keeps_directory: bool,
     /// The files in which the program logs what is typed in its terminal, where the session in this file does not say it.
@@ -80,6 +82,7 @@ impl Format {
         read: |_, _| Ok(()),
         is_record: |_| false,
         tools: &[],
+        marks_failures: false,
         keeps_directory: false,
         prompts: |_, _| Vec::new(),
         outputs: None,

@@ -76,6 +76,27 @@ pub(super) fn result(text: &str, recalls: bool) -> (String, usize) {
     }
 }
 
+/// The exit code in the words that a program puts around what a command printed: before it, where Codex has them, or in the
+/// last lines. What the command itself printed stands before those.
+pub(super) fn exit_code(text: &str) -> Option<i32> {
+    const LAST: usize = 5;
+    let number = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        let at = ["exited with code ", "exited with exit code ", "completed with exit code ", "exit code: "];
+        let rest = at.iter().find_map(|words| line.split_once(words)).map(|(_, rest)| rest)?;
+        rest.split(|c: char| !(c.is_ascii_digit() || c == '-')).next()?.parse().ok()
+    };
+    if let Some((head, _)) = text.split_once("\nOutput:\n").filter(|(head, _)| head.lines().count() <= LAST) {
+        return head.lines().find_map(number);
+    }
+    if text.starts_with('{') {
+        let value: serde_json::Value = serde_json::from_str(text).ok()?;
+        let code = [&value["exitCode"], &value["metadata"]["exit_code"], &value["exit_code"]];
+        return code.into_iter().find_map(serde_json::Value::as_i64).and_then(|code| code.try_into().ok());
+    }
+    text.trim_end().lines().rev().take(LAST).find_map(number)
+}
+
 fn without_memory(text: &str) -> (String, usize) {
     let text = recalled::without_sections(text);
     let text = recalled::without_notes(&text);
@@ -143,6 +164,31 @@ mod tests {
         let kept = result(&"a line\n".repeat(300_000), false);
         assert!(kept.0.len() < 270_000 && kept.1 > 1_800_000, "{} {}", kept.0.len(), kept.1);
         assert!(kept.0.lines().all(|line| line == "a line" || line.starts_with("[… ")));
+    }
+
+    #[test]
+    fn an_exit_code_is_read_where_a_program_says_it() {
+        for (text, code) in [
+            (
+                "Chunk ID: e32c69\nWall time: 0.1 seconds\nProcess exited with code 3\nOutput:\nexited with code 0\n",
+                Some(3),
+            ),
+            ("Exit code: 0\nWall time: 1 seconds\nOutput:\nx", Some(0)),
+            ("Chunk ID: 1\nProcess running with session ID 7\nOutput:\nexit code: 0", None),
+            (
+                "<untrusted_context>\nOutput: exit code: 0\nExit Code: 3\nProcess Group PGID: 515\n</untrusted_context>",
+                Some(3),
+            ),
+            ("The build uses pnpm.\n<shellId: 0 completed with exit code 0>", Some(0)),
+            ("x\n<exited with exit code 127>", Some(127)),
+            (r#"{"output":"Exit Code: 0","exitCode":2}"#, Some(2)),
+            (r#"{"output":"x","metadata":{"exit_code":0,"duration_seconds":0.1}}"#, Some(0)),
+            ("{\"a\": 1}", None),
+            ("Exit Code: 0\n1\n2\n3\n4\n5", None),
+            ("ok", None),
+        ] {
+            assert_eq!(exit_code(text), code, "{text}");
+        }
     }
 
     #[test]

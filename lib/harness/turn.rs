@@ -60,6 +60,8 @@ pub struct Turn {
     pub output: Option<usize>,
     /// Of a tool: what was called. `text` shows it shortened.
     pub call: Option<ToolCall>,
+    /// The program recorded that the call ended without an error; of a command, with the exit code 0.
+    pub has_worked: bool,
 }
 
 /// A call of a tool, as data.

@@ -346,7 +346,8 @@ fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestam
         return Ok(there);
     }
     let (status, created_at) = (Status::Consolidated, proposal.created_at);
-    let meta = Meta { title, status, created_at, ..draft.meta(id) };
+    let anchors = proposal.anchors.clone();
+    let meta = Meta { title, status, created_at, anchors, ..draft.meta(id) };
     let mut entry = Entry::new(meta, whole_lines(&draft.body).as_bytes());
     vouch(&mut entry, now)?;
     entry.fits()?;
@@ -377,7 +378,10 @@ fn changed<P: Persistence>(
                     meta.status = Status::Consolidated;
                 }
             })?;
-            let anchors = anchored_again(&entry, &[]);
+            let anchors = match proposal.anchors.is_empty() {
+                true => anchored_again(&entry, &[]),
+                false => proposal.anchors.clone(),
+            };
             entry.update(|meta| meta.anchors = anchors)?;
         }
     }

@@ -12,7 +12,7 @@ use crate::config::memory::MemoryConfig;
 use crate::memory::links::links;
 use crate::memory::record::dangers;
 use crate::memory::redact::Redactor;
-use crate::store::entry::{Entry, EntryId, Meta, SHARED, Scope, Source, is_tag};
+use crate::store::entry::{Entry, EntryId, Meta, SHARED, Scope, Source, is_tag, only_repo};
 use crate::store::persistence::{Broken, Note, Persistence, Place, Scan};
 use crate::store::revision::Revision;
 use std::collections::BTreeSet;
@@ -230,7 +230,9 @@ fn file_of(note: &Note, here: &Repository, home: &Path, redactor: &Redactor) -> 
     }
     let day = |time: i64| time - time.rem_euclid(DAY);
     let (created_at, updated_at) = (day(meta.created_at), day(meta.updated_at));
-    let entry = Entry::new(Meta { created_at, updated_at, ..said(meta) }, note.entry.body());
+    let is_from_here = only_repo(&meta.sources) == Some(&here.name);
+    let anchors = if is_from_here { meta.anchors.clone() } else { Vec::new() };
+    let entry = Entry::new(Meta { created_at, updated_at, anchors, ..said(meta) }, note.entry.body());
     let entry = Entry::parse(entry.without_keys(&["status", "tier", "pinned", "used"]))?;
     match entry.bytes().len() as u64 > CAP {
         true => Err(refused(format!("it has more than {CAP} bytes"))),

@@ -7,8 +7,10 @@ use crate::base::cli::{
     one_of, value,
 };
 use crate::base::error::{Error, Result};
+use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::counted;
+use crate::memory::code::{CodeState, NoteState, NoteStates, states};
 use crate::memory::search::{Found, Query, Wanted};
 use crate::memory::service::{Filter, NoteService, shown_in};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, repository_here, wanted_tag, words};
@@ -125,7 +127,9 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
-    let listing = NoteTable { view: &view, waiting, has_query: query.is_some(), today };
+    let here = cx.env.current_dir().ok().and_then(|dir| repository::of(&dir));
+    let states = states(Some(&store.root), here.as_slice(), rows.iter().map(|row| &row.view.meta));
+    let listing = NoteTable { view: &view, waiting, states, has_query: query.is_some(), today };
     match cx.json {
         _ if args.has("links") => cx.stdout.text(&dot::graph(&rows))?,
         true => rows.iter().try_for_each(|row| listing.print_json(row, cx))?,
@@ -207,8 +211,8 @@ impl ListedNotes {
     }
 }
 
-/// What is worth a remark: who said it, until when it holds, and that a change waits.
-fn remarks(meta: &Meta, waits: bool, today: Date) -> Vec<String> {
+/// What is worth a remark: who said it, until when it holds, what it rests on, and that a change waits.
+fn remarks(meta: &Meta, state: NoteState, waits: bool, today: Date) -> Vec<String> {
     let by = match meta.is_shared() {
         true => Some("from the repository".to_owned()),
         false => meta.by.map(|by| format!("by {by}")),
@@ -217,8 +221,19 @@ fn remarks(meta: &Meta, waits: bool, today: Date) -> Vec<String> {
         true => format!("expired on {until}"),
         false => format!("until {until}"),
     });
+    let code = match changed(state) {
+        Some("gone") => Some("its code is gone".to_owned()),
+        code => code.map(|_| "its code has changed".to_owned()),
+    };
+    let branch = meta.branch.as_ref().filter(|_| state.is_elsewhere);
+    let branch = branch.map(|branch| format!("learned on branch {}", branch.name));
     let waits = waits.then(|| "a change waits: memory review".to_owned());
-    [by, until, waits].into_iter().flatten().collect()
+    [by, until, code, branch, waits].into_iter().flatten().collect()
+}
+
+/// What has become of a note's code, if that says something about the note.
+fn changed(state: NoteState) -> Option<&'static str> {
+    state.is_in_doubt().then_some(if state.code == CodeState::Gone { "gone" } else { "changed" })
 }
 
 fn found<P: Persistence + Sync>(
@@ -266,17 +281,23 @@ struct NoteTable<'a> {
     view: &'a ListedNotes,
     /// The changes that wait, by note.
     waiting: BTreeMap<&'a EntryId, Vec<ProposalId>>,
+    states: NoteStates,
     has_query: bool,
     today: Date,
 }
 
 impl NoteTable<'_> {
+    fn state(&self, id: &EntryId) -> NoteState {
+        self.states.get(id).copied().unwrap_or_default()
+    }
+
     fn print_json(&self, row: &Found, cx: &mut Context) -> Result<()> {
         let proposals = self.waiting.get(&row.view.meta.id).map_or(&[][..], Vec::as_slice);
         cx.stdout.json(&Listed {
             repo: Some(self.view.repo(&row.view.meta)),
             score: self.has_query.then_some(row.score),
             line: row.line.as_deref(),
+            code: changed(self.state(&row.view.meta.id)),
             change: !proposals.is_empty(),
             proposals,
             ..Listed::of(&row.view.meta, &row.view.path)
@@ -293,7 +314,8 @@ impl NoteTable<'_> {
                 // Somebody wrote the scope by hand.
                 (Scope::Repo, None) => "-",
             };
-            let mut remarks = remarks(&row.view.meta, self.waiting.contains_key(id), self.today);
+            let mut remarks =
+                remarks(&row.view.meta, self.state(id), self.waiting.contains_key(id), self.today);
             // The end of them may be cut there.
             if cx.stdout.is_terminal() {
                 remarks.reverse();

@@ -8,7 +8,7 @@ use crate::base::repository::Repository;
 use crate::memory::redact::Redactor;
 use crate::memory::service::belongs_to;
 use crate::memory::shared::{self, SharedNotes};
-use crate::program::notes::{CONFIG, Store, checkout_here, parse_id, up_to_ids};
+use crate::program::notes::{CONFIG, Store, checkout_here, up_to_ids};
 use crate::program::person::{self, only_a_person};
 use crate::store::entry::Scope;
 use crate::store::persistence::{Note, Place, warn_of};
@@ -40,7 +40,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let store = Store::open(args, cx)?;
     let here = checkout_here(&cx.env)?;
     let paths = if args.has("undo") {
-        let ids = args.words().into_iter().map(parse_id).collect::<Result<Vec<_>>>()?;
+        let ids = args.words().into_iter().map(|word| store.named(word, cx)).collect::<Result<Vec<_>>>()?;
         shared::unshare(&ids, &here)?
     } else {
         let notes =

@@ -3,7 +3,7 @@
 use crate::base::cli::{Args, Context, Flag, Reporter, Words, one_of, path};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::repository::{self, Repository};
 use crate::base::text::{did_you_mean, lossy, one_line};
 use crate::base::{file, stdin};
@@ -63,6 +63,14 @@ impl Store {
         let mut notes = SharedNotes::around(&cx.env.current_dir()?, &self.config);
         notes.notes = shown(notes.notes, self.service.notes())?;
         Ok(NoteService::new(notes, cx.env.now(), cx.env.today()))
+    }
+
+    /// The note that a person means: one of theirs, or else one that the repository has among its files.
+    pub(super) fn named(&self, word: &str, cx: &Context) -> Result<EntryId> {
+        self.service.named(word).or_else(|error| match error.kind() {
+            ErrorKind::NotFound => self.shared(cx)?.named(word).map_err(|_| error),
+            _ => Err(error),
+        })
     }
 
     /// What a session in a repository should know, in at most `bytes`.
@@ -267,6 +275,9 @@ pub struct Listed<'a> {
     pub(super) line: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
+    /// What has become of its code here: changed, or gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) code: Option<&'static str>,
     /// A change that waits for a person is about it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) change: bool,
@@ -277,7 +288,8 @@ pub struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     pub(super) fn of(meta: &'a Meta, path: &'a PathBuf) -> Listed<'a> {
-        Listed { meta, path, repo: None, score: None, line: None, body: None, change: false, proposals: &[] }
+        let (repo, score, line, body, code) = (None, None, None, None, None);
+        Listed { meta, path, repo, score, line, body, code, change: false, proposals: &[] }
     }
 }
 
@@ -307,7 +319,7 @@ pub(super) fn ids(args: &Args, store: &Store, cx: &Context) -> Result<Vec<EntryI
     for word in args.words() {
         match word {
             "-" => ids.extend(ids_on_stdin(cx)?),
-            word => ids.push(store.service.named(word)?),
+            word => ids.push(store.named(word, cx)?),
         }
     }
     Ok(ids)

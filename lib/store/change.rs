@@ -297,18 +297,21 @@ impl<'a, P: Persistence> Change<'a, P> {
         let (Some(before), Some(after)) = (&revision.before, &revision.after) else { return Ok(()) };
         let (old, new) = (before.entry()?.into_meta(), now.entry.meta());
         let more = new.used.saturating_sub(old.used);
-        if more == 0 && new.last_used == old.last_used {
+        if more == 0 && (new.last_used, new.confirmed) == (old.last_used, old.confirmed) {
             return Ok(());
         }
         let successor = after.entry()?.into_meta().superseded_by.filter(|_| old.superseded_by.is_none());
         let is_heir = |other: &&Revision| other.before.is_some() && other.id() == successor;
         let heir = planned.iter().filter(|_| successor.is_some()).find(is_heir);
-        for after in [Some(after), heir.and_then(|heir| heir.after.as_ref())].into_iter().flatten() {
+        let heir = heir.and_then(|heir| heir.after.as_ref()).map(|after| (after, None));
+        // What the heir says besides was not confirmed.
+        for (after, confirmed) in [Some((after, new.confirmed)), heir].into_iter().flatten() {
             let Some(version) = self.notes.changed(&after.path()).flatten() else { continue };
             let mut entry = version.entry()?;
             let counted = entry.update(|meta| {
                 meta.used = meta.used.saturating_add(more);
                 meta.last_used = meta.last_used.max(new.last_used);
+                meta.confirmed = meta.confirmed.max(confirmed);
             });
             counted.map_err(|why| Error::io(format!("\"{}\": {why}", Path::new(after.name()).display())))?;
             let after = Some(Version::at(&version.path(), entry.bytes().to_vec()));

@@ -89,6 +89,20 @@ impl Sessions {
     }
 }
 
+/// The notes with changed code that a model was asked about, each with the hash of what it was shown.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Asked(pub BTreeMap<EntryId, String>);
+
+impl Asked {
+    pub fn load(root: &Root) -> Result<Asked> {
+        load(&root.state().join("asked.json"))
+    }
+
+    pub fn save(&self, root: &Root) -> Result<()> {
+        save(self, &root.state().join("asked.json"))
+    }
+}
+
 /// Tries of the same that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failures {

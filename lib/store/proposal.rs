@@ -1,7 +1,7 @@
 //! Changes that wait for a person: one JSON file each, under `proposals/`, in the store's history.
 
 use crate::base::error::{Error, Result};
-use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, add_missing, words};
+use crate::store::entry::{Anchor, By, Entry, EntryId, Meta, Scope, Source, add_missing, words};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -106,6 +106,9 @@ pub struct Proposal {
     /// The notes in use with the same facts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<EntryId>,
+    /// What the text rests on in the code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<Anchor>,
     /// The session that it comes from, or the remote, see [`REMOTE`].
     pub session: Option<Source>,
     /// The id that a new note has in the remote: once accepted it is the same note.
@@ -198,6 +201,7 @@ impl Proposal {
             evidence: Vec::new(),
             reasons: Vec::new(),
             beside: Vec::new(),
+            anchors: Vec::new(),
             session: None,
             note_there: None,
             created_at,
@@ -247,6 +251,7 @@ impl Proposal {
             if takes_text && !ours.says_the_same_as(&theirs) {
                 *ours = Draft { sources: std::mem::take(&mut ours.sources), ..theirs };
                 (joined.base, joined.session) = (new.base, new.session.or(joined.session));
+                joined.anchors = new.anchors;
             }
         }
         joined
@@ -342,6 +347,7 @@ mod tests {
             evidence: Vec::new(),
             reasons: Vec::new(),
             beside: Vec::new(),
+            anchors: Vec::new(),
             session: None,
             note_there: None,
             created_at: 7,

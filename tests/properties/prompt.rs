@@ -85,6 +85,7 @@ fn stays_between_its_marks(short: &str, long: &str) {
         until: None,
         body: Some(short.to_owned()),
         drift: Some(long.to_owned()),
+        failures: Some(long.to_owned()),
         fingerprint: String::new(),
     };
     let material = Material {

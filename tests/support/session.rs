@@ -1,7 +1,7 @@
 //! Sessions of Claude Code as short texts, and a model that gives the replies it was handed.
 //!
 //! A session is written a turn a line: `u: ` the person, `a: ` the agent, `i: ` a command that it runs, `w: ` a page that it
-//! fetches, `o: ` what that printed, `c: ` the summary of a compacted conversation. `\n` in a line is a line break.
+//! fetches, `o: ` what that printed, `x: ` the same of one that failed, `c: ` the summary of a compacted conversation. `\n` in a line is a line break.
 
 use crate::support::Sandbox;
 use serde_json::{Value, json};
@@ -55,9 +55,10 @@ impl Sandbox {
                         json!({"type": "tool_use", "id": format!("c{number}"), "name": name, "input": input});
                     ("assistant", json!([call]))
                 }
-                "o" => (
+                "o" | "x" => (
                     "user",
-                    json!([{"type": "tool_result", "tool_use_id": format!("c{number}"), "content": text}]),
+                    json!([{"type": "tool_result", "tool_use_id": format!("c{number}"), "content": text,
+                        "is_error": who == "x"}]),
                 ),
                 _ => panic!("who says {line:?}?"),
             };

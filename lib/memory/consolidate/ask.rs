@@ -6,6 +6,7 @@ use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::pending::{self, PendingChange};
 use crate::memory::consolidate::work::Slice;
+use crate::memory::hash::hash;
 use crate::memory::pipeline::question::{TODAY, mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
@@ -59,6 +60,8 @@ pub struct RelatedNote {
     pub body: Option<String>,
     /// Of one whose code has changed: what stands there now.
     pub drift: Option<String>,
+    /// The commands that it names and that failed in a session, each with the line that says why.
+    pub failures: Option<String>,
     /// The fingerprint of the note in the store.
     pub fingerprint: String,
 }
@@ -80,6 +83,12 @@ impl Material {
     pub(super) fn notes(&self, are_whole: bool) -> BTreeMap<EntryId, String> {
         let notes = self.related.iter().filter(|note| note.body.is_some() == are_whole);
         notes.map(|note| (note.id.clone(), note.fingerprint.clone())).collect()
+    }
+
+    /// The notes that are shown with changed code, and the hash of that.
+    pub(super) fn asked(&self) -> BTreeMap<EntryId, String> {
+        let of = |note: &RelatedNote| Some((note.id.clone(), hash(note.drift.as_ref()?)));
+        self.related.iter().filter_map(of).collect()
     }
 
     /// The changes that wait of which the text is shown.
@@ -158,6 +167,7 @@ fn texts(material: &Material) -> Vec<&str> {
         tags.chain([note.title.as_str(), note.summary.as_str()])
             .chain(note.body.as_deref())
             .chain(note.drift.as_deref())
+            .chain(note.failures.as_deref())
             .chain(note.repo.as_deref())
     });
     let sessions = material.sessions.iter().flat_map(|session| {
@@ -193,6 +203,10 @@ fn push_note(text: &mut String, note: &RelatedNote, mark: &str) {
     if let Some(drift) = &note.drift {
         let _ = writeln!(text, "=== changed code: what the note was drawn from, as it is now {mark}");
         push_lines(text, drift);
+    }
+    if let Some(failures) = &note.failures {
+        let _ = writeln!(text, "=== failed commands: what sessions below ran, and what was printed {mark}");
+        push_lines(text, failures);
     }
     let _ = writeln!(text, ">>> {mark}");
 }
@@ -319,6 +333,7 @@ mod tests {
                 until: None,
                 body: Some(String::new()),
                 drift: None,
+                failures: None,
                 fingerprint: String::new(),
             };
             match place {

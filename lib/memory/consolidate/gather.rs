@@ -16,6 +16,7 @@ use crate::harness::turns::TURNS;
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
 use crate::memory::consolidate::output::{Facts, Outputs};
 use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::ran::Ran;
 use crate::memory::consolidate::work::{Room, Verdict};
 use crate::memory::hash::hash;
 use crate::memory::outside::{Places, Provenance, Tracker};
@@ -196,7 +197,7 @@ impl Gatherer<'_> {
                 // The id of a document's part says how far it was read, which the reader must know.
                 let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
                 let from = tracker.of(&turn);
-                let (shown, cut) = self.shown(turn, from, &mut outputs);
+                let (shown, cut) = self.shown(turn, from, tracker.ran(), &mut outputs);
                 let passage = Passage { touched: tracker.touched(), ..shown };
                 writer.turn(passage, hash, cut).inspect_err(|_| is_unwritten = true)
             })
@@ -277,12 +278,19 @@ impl Gatherer<'_> {
         Tracker::new(format, places, repo, transcript)
     }
 
-    /// A turn as the model sees it, and how many bytes of it were cut.
-    fn shown(&self, turn: Turn, from: Provenance, outputs: &mut Outputs) -> (Passage, usize) {
-        let Turn { role, at, mut cut, brief, is_typed, .. } = turn;
+    /// A turn as the model sees it, and how many bytes of it were cut. It ran these commands.
+    fn shown(
+        &self,
+        turn: Turn,
+        from: Provenance,
+        commands: Vec<Vec<String>>,
+        outputs: &mut Outputs,
+    ) -> (Passage, usize) {
+        let Turn { role, at, mut cut, brief, is_typed, has_worked, .. } = turn;
         let (input, output) = turn.text.split_at(turn.output.unwrap_or(turn.text.len()));
         let clean = |text: &str| self.run.redactor.redact(&without_controls(text)).text.into_owned();
         let (input, output) = (clean(input), clean(output));
+        let ran = Ran::of(commands, turn.call.as_ref(), has_worked, &output, |text| clean(text) == text);
         let condensed = outputs.condensed(&input, &output, self.facts);
         cut += condensed.as_ref().map_or(0, |(_, less)| *less);
         let has_less = brief.is_some() || condensed.is_some();
@@ -290,7 +298,7 @@ impl Gatherer<'_> {
         let output_at = turn.output.map(|_| text.len());
         text.push_str(condensed.as_ref().map_or(&output, |(text, _)| text));
         let full = has_less.then(|| (input.clone() + &output, input.len()));
-        (Passage { role, at, text, output: output_at, full, is_typed, from, ..Passage::default() }, cut)
+        (Passage { role, at, text, output: output_at, full, is_typed, from, ran, ..Passage::default() }, cut)
     }
 
     /// Which turns nobody has seen yet: those after the last one that was read, and of these not those that the

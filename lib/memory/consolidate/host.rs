@@ -9,6 +9,7 @@ use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
 use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
 use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
+use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
 use crate::memory::consolidate::work::{Room, Verdict, Work};
@@ -25,9 +26,11 @@ use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Scope, repos};
 use crate::store::history as commits;
 use crate::store::journal::entry::QueueEntry;
+use crate::store::ledger::Asked;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -113,7 +116,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let limits = RelatedLimits { room, whole: self.max_note_bytes };
         let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
         let here = checkouts(entries.values());
-        let (related, tags) = related(&self.notes, &sessions, wanted, &here, limits, self.pipeline.redactor)?;
+        let asked = Asked::load(run.root)?;
+        let redactor = self.pipeline.redactor;
+        let (related, tags) = related(&self.notes, &sessions, wanted, &here, &asked, limits, redactor)?;
         let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
         let notes: Vec<&EntryId> = related.iter().map(|note| &note.id).collect();
         let waiting = pending(&proposals, is_in, &notes, room_for_changes, self.pipeline.redactor);
@@ -145,7 +150,10 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         self.looked_up = Some(run.batch()?.id.clone());
         let tags = tags.into_iter().flatten().collect();
         let on = self.readings.branches(run.batch()?, work.slices())?;
-        let grounds = Grounds::of(&entries, &on, &record.touched, notes.values(), run.env);
+        let mut grounds = Grounds::of(&entries, &on, &record.touched, notes.values(), run.env);
+        let runs = self.readings.runs(run.batch()?, work.slices(), &entries)?;
+        let failed = notes.iter().filter(|(_, note)| !runs.against(&note.entry).is_empty());
+        grounds.changed.extend(failed.map(|(id, _)| id.clone()));
         Ok(Known { at: run.env.now(), ids, notes, made, tags, entries, record, proposals, grounds })
     }
 
@@ -158,8 +166,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         match plan.changes.into_iter().nth(step) {
             None => {
                 landed(&self.notes, &self.written(&work.own.made))?;
-                let cited = consume(work, &mut self.readings, run)?;
-                if let Err(why) = self.count_uses(&cited, run) {
+                if !run.is_dry() && !work.own.asked.is_empty() {
+                    let mut asked = Asked::load(run.root)?;
+                    asked.0.extend(work.own.asked.clone());
+                    asked.save(run.root)?;
+                }
+                let (cited, runs) = consume(work, &mut self.readings, run)?;
+                if let Err(why) = self.count_uses(&cited, run).and_then(|()| self.renew(&runs, run)) {
                     run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
                 }
             }
@@ -274,6 +287,33 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         for id in cited.intersection(&change.notes.ids()?) {
             if let Err(why) = count_use(&change, id, run.env.now()) {
                 run.reporter.warn(&format!("the use of {id} is not counted: {}", why.message()));
+            }
+        }
+        change.write()
+    }
+
+    /// Notes that say to run a command hold as long as it works.
+    fn renew(&self, runs: &Runs, run: &Run) -> Result<()> {
+        if !runs.has_worked() {
+            return Ok(());
+        }
+        let scan = self.notes.scan(&[Place::Topics], |note| {
+            let on = runs.renewed(&note.entry, run.env.now())?;
+            Some((note.entry.meta().id.clone(), on))
+        })?;
+        let renewed: Vec<(EntryId, Date)> = scan.found.into_iter().flatten().collect();
+        if renewed.is_empty() {
+            return Ok(());
+        }
+        let change = Change::of(&self.notes)?;
+        for (id, on) in renewed {
+            let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else {
+                continue;
+            };
+            let mut entry = note.entry.clone();
+            // One whose front matter cannot be changed surely stays as it is.
+            if entry.update(|meta| meta.confirmed = meta.confirmed.max(Some(on))).is_ok() {
+                change.replace(&note, entry)?;
             }
         }
         change.write()

@@ -249,7 +249,7 @@ impl Judge<'_> {
             return None;
         }
         if !self.known.grounds.changed.contains(id) {
-            self.warnings.push(format!("{id} was to be confirmed, and its code has not changed"));
+            self.warnings.push(format!("{id} was to be confirmed, and nothing was shown against it"));
             return None;
         }
         let text = Text::of(&known.entry);
@@ -464,7 +464,10 @@ impl Judge<'_> {
         // One that a person must look at anyway is not asked about again.
         let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
         let reasons = reasons.into_iter().map(|reason| reason.text).collect();
-        let proposal = Proposal { evidence, session, reasons, ..self.proposal(op, note, draft) };
+        let rests =
+            |draft: &Draft| self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[]);
+        let anchors = draft.as_ref().map(rests).unwrap_or_default();
+        let proposal = Proposal { evidence, session, reasons, anchors, ..self.proposal(op, note, draft) };
         Decision {
             changes: vec![PlannedChange::Propose(Box::new(proposal))],
             faults: faults.unwrap_or_default(),

@@ -16,6 +16,7 @@ pub mod passage;
 pub mod pending;
 pub mod plan;
 pub mod queue;
+mod ran;
 pub mod readings;
 pub mod related;
 pub mod reply;
@@ -76,7 +77,7 @@ impl Pipeline for Consolidate<'_> {
 
     fn prompt(&self, work: &mut Work, material: &Material) -> String {
         (work.shown, work.listed) = (material.notes(true), material.notes(false));
-        work.own.shown_changes = material.shown_changes();
+        (work.own.shown_changes, work.own.asked) = (material.shown_changes(), material.asked());
         ask::prompt(&work.batch, material)
     }
 

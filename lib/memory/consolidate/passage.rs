@@ -4,6 +4,7 @@
 use crate::base::text::{border, cut_mark};
 use crate::harness::recalled::reads_memory;
 use crate::harness::turn::Role;
+use crate::memory::consolidate::ran::Ran;
 use crate::memory::outside::Provenance;
 use crate::memory::record::{Record, Speaker, passes_on};
 use crate::store::entry::{EntryId, mentioned};
@@ -37,6 +38,9 @@ pub struct Passage {
     /// The files of the repository that a tool read or wrote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched: Vec<String>,
+    /// The commands that it ran, as far as that says something about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ran: Vec<Ran>,
 }
 
 /// What stands before every line of a tool's input and output.

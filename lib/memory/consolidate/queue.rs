@@ -10,6 +10,7 @@ use crate::memory::consolidate::gather::{Gathered, Gatherer};
 use crate::memory::consolidate::history::facts_name;
 use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
+use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::work::{Claimed, Room, Verdict, Work, share_out, whole};
 use crate::memory::pipeline::runner::Run;
@@ -252,13 +253,14 @@ impl Queue {
 }
 
 /// Remembers that the part under way has been seen. Returns the notes that the agents cite in it and had not cited
-/// earlier in the same session; the second time, none.
-pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result<BTreeSet<EntryId>> {
+/// earlier in the same session, and the commands that they ran; the second time, none.
+pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result<(BTreeSet<EntryId>, Runs)> {
     let mut cited = BTreeSet::new();
     if run.is_dry() || work.seen().next().is_none() {
-        return Ok(cited);
+        return Ok((cited, Runs::default()));
     }
     let batch = run.batch()?;
+    let mut new = Vec::new();
     let mut sessions = Sessions::load(run.root)?;
     let mut is_changed = false;
     for slice in work.seen() {
@@ -272,13 +274,15 @@ pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result
             sessions.read(key, history.parent.as_deref(), &turns);
             is_changed = true;
             cited.extend(transcript.newly_cited());
+            new.push(slice.clone());
         }
     }
     // Before anything is counted: after a crash a use is not counted, rather than counted twice.
     if is_changed {
         sessions.save(run.root)?;
     }
-    Ok(cited)
+    let runs = readings.runs(batch, &new, &entries(&work.own.queue_ids, batch, run)?)?;
+    Ok((cited, runs))
 }
 
 /// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.

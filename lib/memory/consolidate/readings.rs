@@ -5,11 +5,13 @@ use crate::base::error::{Error, Result};
 use crate::memory::consolidate::ask::Session;
 use crate::memory::consolidate::history::{History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
+use crate::memory::consolidate::ran::{Ran, Runs};
 use crate::memory::consolidate::work::Slice;
 use crate::memory::record::Record;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
+use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -47,6 +49,8 @@ pub(super) struct Transcript {
     earlier: BTreeSet<EntryId>,
     /// Those that it cites in `here`.
     cited: BTreeSet<EntryId>,
+    /// The commands that it runs in `here`, and when.
+    ran: Vec<(Option<Timestamp>, Ran)>,
 }
 
 impl Readings {
@@ -87,6 +91,22 @@ impl Readings {
         let reading = self.reading(batch, slices)?;
         reading.hear(batch, slices)?;
         Ok(Rc::clone(&reading.record))
+    }
+
+    /// What was run in these slices, of sessions in a repository.
+    pub(super) fn runs(
+        &mut self,
+        batch: &Batch,
+        slices: &[Slice],
+        entries: &BTreeMap<String, QueueEntry>,
+    ) -> Result<Runs> {
+        let mut runs = Runs::default();
+        for slice in slices {
+            if let Some(entry) = entries.get(&slice.queue_id) {
+                self.transcript(batch, slice)?.ran.iter().for_each(|(at, ran)| runs.add(entry, *at, ran));
+            }
+        }
+        Ok(runs)
     }
 
     /// The branches that these sessions were on, by queue id.
@@ -143,7 +163,7 @@ impl Reading {
             let history = batch.read_json(&facts_name(queue_id))?;
             let (queue_id, path) = (queue_id.clone(), batch.file(&history_name(queue_id)));
             let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
-            Ok(Transcript { queue_id, history, path, here: None, next: 0, earlier, cited })
+            Ok(Transcript { queue_id, history, path, here: None, next: 0, earlier, cited, ran: Vec::new() })
         };
         let sessions: Vec<Transcript> = slices.iter().map(session).collect::<Result<_>>()?;
         let is_followed = follows_all || sessions.iter().any(|session| session.history.reads_outside);
@@ -196,7 +216,8 @@ impl Transcript {
         record: &mut Record,
         numbers: &mut Numbers,
     ) -> Result<()> {
-        let Transcript { history, path, earlier, cited, .. } = self;
+        let Transcript { history, path, earlier, cited, ran, .. } = self;
+        ran.clear();
         let Range { start: from, end: to } = history.span(slice.from, slice.to);
         let is_note = history.is_note;
         earlier.append(cited);
@@ -212,6 +233,9 @@ impl Transcript {
         history.read(path, from..to, |passage, is_here| {
             earlier.extend(passage.counted());
             if is_here { &mut *cited } else { &mut *earlier }.extend(passage.cited());
+            if is_here {
+                ran.extend(passage.ran.iter().map(|ran| (passage.at, ran.clone())));
+            }
             let passage = if is_here { numbers.number(passage) } else { passage };
             passage.record(record, is_here, is_note);
         })?;

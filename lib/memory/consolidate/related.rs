@@ -16,11 +16,14 @@ use crate::memory::code::states;
 use crate::memory::consolidate::ask::{RelatedNote, Session};
 use crate::memory::consolidate::grounds::drift;
 use crate::memory::consolidate::plan::source_of;
+use crate::memory::consolidate::ran::Runs;
+use crate::memory::hash::hash;
 use crate::memory::pipeline::call::with_ids;
 use crate::memory::redact::Redactor;
 use crate::memory::search::{language, words};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Source};
+use crate::store::ledger::Asked;
 use crate::store::persistence::{Persistence, Place};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -235,6 +238,8 @@ struct Candidate {
     is_own: bool,
     /// The code that it was drawn from is no longer as it was.
     is_changed: bool,
+    /// What failed of the commands that it names.
+    failures: String,
     score: f64,
 }
 
@@ -247,7 +252,8 @@ pub(super) fn is_of_session(meta: &Meta, session: &Source) -> bool {
 }
 
 /// The notes that hold where these sessions were, and the tags in use. First those that the model wants to see and those
-/// of the sessions themselves, then some whose code in the checkouts `here` has changed, then the nearest, then the newest.
+/// of the sessions themselves, then those of which a command failed and some whose code in the checkouts `here` has changed, then
+/// the nearest, then the newest.
 /// Notes of other repositories take part where the sessions name the repository.
 ///
 /// # Errors
@@ -257,6 +263,7 @@ pub fn related<P: Persistence>(
     sessions: &[Session],
     wanted: &[EntryId],
     here: &[Repository],
+    asked: &Asked,
     limits: RelatedLimits,
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
@@ -265,9 +272,21 @@ pub fn related<P: Persistence>(
     let states = states(None, here, near.iter().map(|note| &note.meta));
     let is_changed =
         |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
-    near.iter_mut().filter(is_changed).take(CHANGED).for_each(|note| note.is_changed = true);
+    let drift = |meta: &Meta, body: &str| {
+        drift(meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor)
+    };
+    // One about which the model has said nothing is not shown again as long as the code stays as it was then.
+    let is_new = |note: &&mut Candidate| {
+        let read = notes.own(&note.meta.id).ok().flatten();
+        let drift = read
+            .map(|read| drift(&note.meta, &redactor.cleaned(&String::from_utf8_lossy(read.entry.body()))));
+        drift.is_some_and(|drift| asked.0.get(&note.meta.id) != Some(&hash(&drift)))
+    };
+    let changed = near.iter_mut().filter(is_changed).filter(is_new);
+    changed.take(CHANGED).for_each(|note| note.is_changed = true);
     near.sort_by(|a, b| {
-        let first = |note: &Candidate| (note.is_wanted, note.is_own, note.is_changed);
+        let first =
+            |note: &Candidate| (note.is_wanted, note.is_own, note.is_changed || !note.failures.is_empty());
         first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
     });
 
@@ -279,8 +298,8 @@ pub fn related<P: Persistence>(
     let mut whole = limits.whole;
     let mut listed = 0;
     let mut shown = Vec::new();
-    for Candidate { meta, length, is_wanted, is_own, is_changed, .. } in near {
-        let is_due = is_wanted || is_own || is_changed;
+    for Candidate { meta, length, is_wanted, is_own, is_changed, failures, .. } in near {
+        let is_due = is_wanted || is_own || is_changed || !failures.is_empty();
         if !is_due && listed >= BRIEF {
             break;
         }
@@ -295,6 +314,7 @@ pub fn related<P: Persistence>(
             until: meta.until,
             body: None,
             drift: None,
+            failures: None,
             fingerprint: String::new(),
         };
         let line = LINE + note.title.len() + note.summary.len();
@@ -307,12 +327,12 @@ pub fn related<P: Persistence>(
         let read = if is_worth_reading { notes.own(&meta.id)? } else { None };
         if let Some(read) = read {
             let body = clean(&String::from_utf8_lossy(read.entry.body()));
-            let drift = is_changed
-                .then(|| drift(&meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor));
-            let more = drift.as_ref().map_or(0, String::len);
+            let drift = is_changed.then(|| drift(&meta, &body));
+            let failures = Some(failures).filter(|text| !text.is_empty());
+            let more = [&drift, &failures].into_iter().flatten().map(String::len).sum::<usize>();
             if head + body.len() + more <= room && (body.len() <= whole || is_due) {
                 room -= head + body.len() + more;
-                note.drift = drift;
+                (note.drift, note.failures) = (drift, failures);
                 whole = whole.saturating_sub(body.len());
                 (note.body, note.fingerprint) = (Some(body), read.entry.fingerprint());
             }
@@ -337,6 +357,11 @@ fn candidates<P: Persistence>(
     let stretches = Stretches::of(sessions);
     let names = names(sessions);
     let is_outside = sessions.iter().any(|session| session.repo().is_none());
+    let mut runs = Runs::default();
+    for session in sessions {
+        let ran = session.passages.iter().flat_map(|passage| passage.ran.iter().map(|ran| (passage.at, ran)));
+        ran.for_each(|(at, ran)| runs.add(&session.entry, at, ran));
+    }
     let own: Vec<Source> = sessions.iter().map(|session| source_of(&session.entry, redactor)).collect();
     let is_own = |meta: &Meta| own.iter().any(|session| is_of_session(meta, session));
     let is_near = |meta: &Meta| {
@@ -354,11 +379,9 @@ fn candidates<P: Persistence>(
         (is_near(meta) || is_wanted).then(|| {
             let body = note.entry.body();
             let counts = stretches.count(meta, &String::from_utf8_lossy(body));
-            let (length, is_own) = (body.len(), is_own(meta));
-            (
-                counts,
-                Candidate { meta: meta.clone(), length, is_wanted, is_own, is_changed: false, score: 0.0 },
-            )
+            let (length, is_own, failures) = (body.len(), is_own(meta), runs.against(&note.entry));
+            let (meta, is_changed, score) = (meta.clone(), false, 0.0);
+            (counts, Candidate { meta, length, is_wanted, is_own, is_changed, failures, score })
         })
     })?;
     let mut found: Vec<_> = scan.found.into_iter().flatten().collect();

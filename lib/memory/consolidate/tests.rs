@@ -199,6 +199,7 @@ fn related(is_whole: bool) -> ask::RelatedNote {
         until: None,
         body: is_whole.then(|| String::from_utf8_lossy(entry.body()).into_owned()),
         drift: None,
+        failures: None,
         fingerprint: if is_whole { entry.fingerprint() } else { String::new() },
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::memory::consolidate::write::Made;
 use crate::memory::pipeline;
+use crate::store::entry::EntryId;
 use crate::store::proposal::ProposalId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +19,9 @@ pub struct Claimed {
     pub queue_ids: Vec<String>,
     /// The changes that wait of which the part under way shows the text.
     pub shown_changes: Vec<ProposalId>,
+    /// The notes that it shows with changed code, and the hash of that.
+    #[serde(default)]
+    pub asked: BTreeMap<EntryId, String>,
     /// What was written since the last commit.
     #[serde(flatten)]
     pub made: Made,

@@ -26,7 +26,8 @@ pub(super) fn join(meta: &mut Meta, other: &Meta, is_said: bool) {
         meta.paths.truncate(glob::MOST);
         add_missing(&mut meta.anchors, other.anchors.iter().cloned());
         meta.anchors.truncate(ANCHORS);
-        meta.branch = meta.branch.take().or_else(|| other.branch.clone());
+        // What any of them knows from the default branch holds there.
+        meta.branch = meta.branch.take().filter(|_| other.branch.is_some());
         add_missing(&mut meta.outside, other.outside.iter().cloned());
         add_missing(&mut meta.sources, other.sources.iter().cloned());
     }

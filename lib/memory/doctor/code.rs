@@ -37,7 +37,7 @@ pub(super) fn check(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosi
 }
 
 /// Which files of a note have changed or gone.
-fn changed(meta: &Meta, top: &Path) -> Option<String> {
+pub(super) fn changed(meta: &Meta, top: &Path) -> Option<String> {
     let of = |wanted: CodeState, what: &str| {
         let is_one = |path: &&String| {
             let anchors = meta.anchors.iter().filter(|anchor| anchor.path == **path);

@@ -3,10 +3,12 @@
 use crate::base::repository::Repository;
 use crate::base::text::{folded, strays};
 use crate::base::{file, reach};
+use crate::memory::doctor::code::changed;
 use crate::memory::doctor::finding::{Check, Diagnosis, Finding};
 use crate::memory::doctor::notes::LINES;
 use crate::memory::redact::Redactor;
 use crate::memory::shared::{CAP, SharedNotes, fault};
+use crate::store::entry::Entry;
 use jiff::civil::Date;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,6 +60,12 @@ pub(super) fn check(here: &Repository, redactor: &Redactor, today: Date) -> (Vec
         if let Some(until) = meta.until.filter(|_| meta.is_expired(today)) {
             let what = format!("held until {until}, which is over");
             found.warning(Check::Expired, path, what, "git rm it, or give it another day");
+        }
+        // Its anchors are among what is not taken from the file.
+        let said = Entry::parse(text.clone().into_bytes()).ok();
+        if let Some(what) = said.and_then(|entry| changed(entry.meta(), &here.top)) {
+            let mend = "correct it; or, if it still holds, memory-update --confirm and memory-share it again";
+            found.warning(Check::Code, path, what, mend);
         }
         if let Some((_, c)) = strays(&text).next() {
             let what = format!("has a character that nobody sees: U+{:04X}", u32::from(c));

@@ -3,6 +3,7 @@
 use crate::memory::addresses::hosts;
 use crate::memory::lists::List;
 use crate::memory::outside::shell::{SimpleCommand, Word, assignment};
+use crate::memory::programs::PREFIXES;
 
 /// Options with a value, of programs of one kind.
 const VALUED: List = List("valued");
@@ -54,6 +55,42 @@ impl<'c> Call<'c> {
     /// The call of a command of a program, which is that many words behind its name.
     pub(super) fn behind(&self, words: usize) -> Call<'c> {
         Call { words: self.words.get(words..).unwrap_or_default(), ..self.clone() }
+    }
+
+    /// How many words of a program that runs another one stand before that one's.
+    pub(super) fn prefix(&self, valued: &[&str]) -> usize {
+        let mut at = 1;
+        while let Some(word) = self.words.get(at).map(|word| word.text.as_str()) {
+            match (word, self.name.as_str()) {
+                ("-v" | "-V", "command") | ("-S" | "--split-string", "env") => return at,
+                ("--", _) => {}
+                _ if word.starts_with('-') => at += usize::from(valued.contains(&word)),
+                _ if assignment(word).is_some() => {}
+                _ => break,
+            }
+            at += 1;
+        }
+        // How long, and which file to lock.
+        at + usize::from(["timeout", "flock", "chroot"].contains(&self.name.as_str()))
+    }
+
+    /// The command that this one leads to, like `sudo` and `bundle exec`.
+    pub(super) fn led_to(self) -> Option<Call<'c>> {
+        let at = match PREFIXES.after(&self.name) {
+            Some(valued) => self.prefix(valued),
+            None if self.is_runner() => 2,
+            None => return Some(self),
+        };
+        let words = self.words.get(at..)?;
+        self.with(words)?.led_to()
+    }
+
+    pub(super) fn is_runner(&self) -> bool {
+        List("runners").begins(&[self.name.as_str(), self.arguments().next().unwrap_or_default()]) > 0
+    }
+
+    pub(super) fn texts(&self) -> Vec<String> {
+        self.words.iter().map(|word| word.text.clone()).collect()
     }
 
     /// The words after the program's name.

@@ -4,7 +4,7 @@ use crate::memory::addresses::{host_of, hosts, is_loopback};
 use crate::memory::lists::List;
 use crate::memory::outside::call::{Call, LISTERS, QUIET, Source, hosts_or, is_cluster, is_silent};
 use crate::memory::outside::places::Places;
-use crate::memory::outside::shell::{self, Redirect, SimpleCommand, UNKNOWN, Word, assignment};
+use crate::memory::outside::shell::{self, Redirect, SimpleCommand, UNKNOWN, Word};
 use crate::memory::programs::{self, PREFIXES, SHELLS};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub(super) struct Shell {
     pub(super) output: String,
     /// Where that comes from, as far as it has been found.
     pub(super) found: Source,
+    /// The words of the commands that ran in the repository.
+    pub(super) ran: Vec<Vec<String>>,
 }
 
 impl Shell {
@@ -39,6 +41,12 @@ impl Shell {
 
     pub(super) fn run(&mut self, line: &str) {
         self.line(line, 0);
+    }
+
+    fn note_down(&mut self, call: &Call) {
+        if self.places.is_own(&self.dir) {
+            self.ran.push(call.texts());
+        }
     }
 
     fn line(&mut self, line: &str, depth: usize) {
@@ -120,12 +128,13 @@ impl Shell {
         if let Some(valued) = PREFIXES.after(name) {
             return self.prefixed(call, valued);
         }
-        if List("runners").begins(&[name, call.arguments().next().unwrap_or_default()]) > 0 {
+        if call.is_runner() {
             return self.rest(call, &call.words[2..]);
         }
         if SHELLS.has(name) || name == "eval" || name == "su" {
             return self.shell(call);
         }
+        self.note_down(call);
         self.program(&call.words[0].text);
         match name {
             _ if programs::is_network(name) => self.network(call),
@@ -173,25 +182,14 @@ impl Shell {
 
     /// `sudo`, `env`, `xargs` and the like: what stands behind it counts.
     fn prefixed(&mut self, call: &Call, valued: &[&str]) {
-        let mut at = 1;
-        while let Some(word) = call.words.get(at).map(|word| word.text.as_str()) {
-            match word {
-                // `command -v curl` only says where it is.
-                "-v" | "-V" if call.name == "command" => return,
-                "-S" | "--split-string" if call.name == "env" => {
-                    let line: Vec<&str> = call.arguments().skip(at).collect();
-                    return self.line(&line.join(" "), call.depth + 1);
-                }
-                "--" => {}
-                _ if word.starts_with('-') => at += usize::from(valued.contains(&word)),
-                _ if assignment(word).is_some() => {}
-                _ => break,
-            }
-            at += 1;
-        }
-        // How long, and which file to lock.
-        at += usize::from(["timeout", "flock", "chroot"].contains(&call.name.as_str()));
+        let at = call.prefix(valued);
         match call.words.get(at..).unwrap_or_default() {
+            // `command -v curl` only says where it is.
+            [word, ..] if call.name == "command" && word.text.starts_with('-') => {}
+            [word, line @ ..] if call.name == "env" && word.text.starts_with('-') => {
+                let line: Vec<&str> = line.iter().map(|word| word.text.as_str()).collect();
+                self.line(&line.join(" "), call.depth + 1);
+            }
             [line] if line.text.contains(' ') && ["watch", "parallel"].contains(&call.name.as_str()) => {
                 self.line(&line.text, call.depth + 1);
             }
@@ -229,7 +227,10 @@ impl Shell {
                 word if word.starts_with(['-', '+']) => {}
                 // A user, before the command.
                 _ if call.name == "su" => {}
-                file => return self.script(file),
+                file => {
+                    self.note_down(call);
+                    return self.script(file);
+                }
             }
         }
         if call.name != "su" {

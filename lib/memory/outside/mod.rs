@@ -86,9 +86,16 @@ pub fn redirected(line: &str) -> Vec<Redirected> {
     let each = parsed.commands.iter().filter_map(|command| {
         let call = Call::new(command, &[], false, 0)?;
         let files = command.redirects.iter().map(|(how, file)| (file.clone(), *how == Redirect::Read));
-        Some((call.words.iter().map(|word| word.text.clone()).collect(), files.collect()))
+        Some((call.texts(), files.collect()))
     });
     each.collect()
+}
+
+/// The same without what only leads to a command: `sudo`, `timeout 5`, `bundle exec`.
+pub fn led_to(line: &str) -> Vec<Vec<String>> {
+    let parsed = shell::parse(line, None);
+    let each = parsed.commands.iter().filter_map(|command| Call::new(command, &[], false, 0)?.led_to());
+    each.map(|call| call.texts()).collect()
 }
 
 /// What is known of a session as it goes on.
@@ -165,6 +172,11 @@ impl Tracker {
         std::mem::take(&mut self.shell.places.touched).into_iter().collect()
     }
 
+    /// The words of the commands of the last turn that ran in the repository, as [`led_to`] has them.
+    pub fn ran(&mut self) -> Vec<Vec<String>> {
+        std::mem::take(&mut self.shell.ran)
+    }
+
     fn command(&mut self, call: &ToolCall) {
         let find = |names: &[&str]| call.arguments.iter().find(|(name, _)| names.contains(&name.as_str()));
         // One that was cut, or that is elsewhere, may do anything.
@@ -227,6 +239,8 @@ impl Tracker {
         }
         let found: Vec<Source> = files.iter().map(|file| self.report_in(file)).collect();
         found.into_iter().for_each(|source| self.shell.add(source));
+        // Those of the sub-agent.
+        self.shell.ran.clear();
     }
 
     fn report_in(&mut self, file: &Path) -> Source {

@@ -19,8 +19,8 @@ pub use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
-use crate::base::file;
 use crate::base::repository::{self, Repository};
+use crate::base::{file, reach};
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::checkouts::NewCheckout;
 use crate::memory::search::Index;
@@ -294,6 +294,13 @@ pub fn refresh_shared(
         false => file.check(&section.text(), may_add),
     };
     Ok(Outcome { path, repo: Some(here.name.clone()), shown, standing })
+}
+
+/// Does this file have such a section?
+pub fn is_for_all(path: &Path) -> bool {
+    let text = reach::within(path, |path| file::read(path, target::CAP)).ok().and_then(std::io::Result::ok);
+    let head = format!("{}\n\n{}\n", splice::HEADING, render::FOR_ALL);
+    text.is_some_and(|text: Vec<u8>| String::from_utf8_lossy(&text).contains(&head))
 }
 
 /// The section of just these notes.

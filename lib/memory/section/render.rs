@@ -9,7 +9,8 @@ use std::fmt::Write;
 pub const INTRODUCTION: &str = "Notes from earlier sessions. To read one: `memory read <id>` (a file's name ends with its id). To find more: `memory list --query \"WORDS\"`.";
 
 /// The same for those who read a repository, and may have no program of ours.
-const FOR_ALL: &str = "Notes of this repository, one file each (a file's name ends with the id of its note).";
+pub(super) const FOR_ALL: &str =
+    "Notes of this repository, one file each (a file's name ends with the id of its note).";
 
 /// What stands before the notes that are files of the repository.
 const SHARED: &str =

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The largest file that is read, in bytes.
-const CAP: u64 = 8 << 20;
+pub(super) const CAP: u64 = 8 << 20;
 /// How often the file may change meanwhile before we give up.
 const TRIES: usize = 5;
 /// The mode of a new file, before the umask.

@@ -162,11 +162,15 @@ impl Merging {
             let aliases = side.entry.meta().aliases.iter();
             aliases.filter(|alias| !known.contains(alias)).cloned().collect::<Vec<_>>()
         });
-        let (corrected, merged) = match (by_one.is_empty(), by_two.is_empty()) {
-            (true, false) => (one, by_two),
-            (false, true) => (two, by_one),
+        let (corrected, other, merged) = match (by_one.is_empty(), by_two.is_empty()) {
+            (true, false) => (one, two, by_two),
+            (false, true) => (two, one, by_one),
             _ => return None,
         };
+        // What a person has written there since would be gone with the merge.
+        if other.entry.is_edited() {
+            return None;
+        }
         let says = corrected.entry.meta();
         let mut entry = both.clone();
         entry.set_body(corrected.entry.body());

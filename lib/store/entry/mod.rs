@@ -118,7 +118,8 @@ impl Meta {
 
     /// It is a file of a repository, and none of the person's.
     pub fn is_shared(&self) -> bool {
-        self.is_from(SHARED)
+        // Somebody's own program may have that name, too. Its sessions have a time.
+        self.is_from(SHARED) && self.sources.iter().all(|source| source.at.is_none())
     }
 
     fn is_from(&self, harness: &str) -> bool {

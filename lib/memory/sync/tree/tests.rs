@@ -396,3 +396,20 @@ fn what_is_merged_here_and_corrected_there_stays_in_use() {
         assert!(text.contains("Waits 40 s.") && text.contains("Port 8081, waits 30 s."), "{text}");
     }
 }
+
+#[test]
+fn an_edit_after_a_merge_of_notes_is_not_lost_when_another_machine_corrects_the_note() {
+    let sealed = |text: &str| {
+        let mut entry = Entry::parse(text.as_bytes().to_vec()).unwrap();
+        entry.seal().unwrap();
+        String::from_utf8(entry.bytes().to_vec()).unwrap()
+    };
+    let base = sealed(&note("AAAAAA", "T", "updatedAt: 1\n", "one\ntwo\n"));
+    let merged = sealed(&note("AAAAAA", "T", "updatedAt: 5\naliases: [id__BBBBBB]\n", "one\ntwo\nfrom B\n"));
+    let edited = merged.replace("from B\n", "from B\nby hand\n");
+    let corrected = sealed(&note("AAAAAA", "T", "updatedAt: 9\n", "one\n2\n"));
+    let (text, _) = merged_note(&base, &merged, &corrected);
+    assert!(text.ends_with("one\n2\n"), "the correction stays: {text}");
+    let (_, tree) = merged_note(&base, &edited, &corrected);
+    assert!(shown(&tree.files).contains("by hand"), "{}", shown(&tree.files));
+}
