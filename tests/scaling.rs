@@ -2,18 +2,15 @@
 //! seconds: a busy machine changes nothing.
 
 use crate::memory_review::propose;
+use crate::support::programs;
 use crate::support::store::Store;
-use crate::support::{one_in, programs};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Five times as much in the second store; ten times with `SUITE=all`.
-fn sizes() -> [usize; 2] {
-    [12, 120 / one_in(2)]
-}
-
+/// Ten times as much in the second store.
+const SIZES: [usize; 2] = [12, 120];
 /// What a program does in any case.
 const FIXED: usize = 200;
 const COUNTED: &str =
@@ -147,14 +144,13 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
         let has_row = rows.iter().any(|(name, ..)| name == program);
         assert!(has_row || WITHOUT_ROW.contains(&program.as_str()), "{program} has no row");
     }
-    let sizes = sizes();
-    let stores = sizes.map(store);
+    let stores = SIZES.map(store);
     let mut faults = Vec::new();
     let mut count = |what: String, did: [usize; 2]| {
-        let factor = sizes[1] / sizes[0];
-        // Twice, because decisions are made a hundred at a time; what grows with the square is at five or ten times.
+        let factor = SIZES[1] / SIZES[0];
+        // Twice, because decisions are made a hundred at a time; what grows with the square is at ten times.
         if did[1] > did[0] * factor * 2 + FIXED {
-            faults.push(format!("{what}: {} calls of {}, {} of {}", did[0], sizes[0], did[1], sizes[1]));
+            faults.push(format!("{what}: {} calls of {}, {} of {}", did[0], SIZES[0], did[1], SIZES[1]));
         }
     };
     for (program, args, input) in rows {
@@ -167,13 +163,13 @@ fn no_program_does_more_than_in_proportion_to_the_store() {
             }
             let args: Vec<&str> =
                 args.iter().map(|arg| if *arg == "REMOTE" { remote } else { arg }).collect();
-            calls(&stores[size], program, &args, &input(sizes[size])).lines().count()
+            calls(&stores[size], program, &args, &input(SIZES[size])).lines().count()
         });
         count(format!("{program} {args:?}"), did);
     }
-    let others = sizes.map(store);
+    let others = SIZES.map(store);
     let did = [0, 1].map(|size| {
-        calls(&others[size], "memory-review", &["--reject", "-"], &ids(sizes[size])).lines().count()
+        calls(&others[size], "memory-review", &["--reject", "-"], &ids(SIZES[size])).lines().count()
     });
     count("memory-review --reject -".to_owned(), did);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -184,7 +180,7 @@ fn a_hook_reads_no_other_entry_and_a_change_touches_the_checkouts_of_its_reposit
     if !is_able() {
         return;
     }
-    let store = store(sizes()[0]);
+    let store = store(SIZES[0]);
     for count in [0, 1] {
         let trace = calls(&store, "memory-capture", &["--harness", "claude-code"], HOOK);
         let read = |line: &&str| line.contains("/inbox/2") && line.contains("O_RDONLY");
@@ -204,7 +200,7 @@ fn a_hook_opens_two_hundred_files_of_a_repository_at_most() {
     if !is_able() {
         return;
     }
-    let store = store(sizes()[0]);
+    let store = store(SIZES[0]);
     store.sandbox.in_a_repository();
     let shared = std::fs::canonicalize(store.sandbox.work()).unwrap().join(".agents/memory");
     for number in 0..500 {
