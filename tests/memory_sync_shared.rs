@@ -265,7 +265,7 @@ fn files(store: &Store) -> Vec<String> {
 
 #[test]
 fn whoever_can_write_to_a_shared_remote_speaks_for_nobody() {
-    for (what, attack) in ATTACKS.iter().step_by(one_in(2)) {
+    for (what, attack) in ATTACKS.iter().step_by(one_in(4)) {
         let (nas, ann, _bob) = two_people();
         let (kept, before) = (ann.text("AAAAAA"), files(&ann));
         let evil = Attacker::of(&nas);

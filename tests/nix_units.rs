@@ -91,7 +91,7 @@ fn keys(plist: &str) -> BTreeMap<String, String> {
 
 /// What memory-install-cron would write, by file name, in a home that holds the files.
 fn printed(scheduler: &str, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::on_disk();
     install(&sandbox, files);
     // It wants the programs beside itself.
     let kit = sandbox.work().join("kit");

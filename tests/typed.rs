@@ -11,8 +11,7 @@ const KEPT: &str = "Releases are tagged and signed.";
 
 /// The rule as a new note for everywhere, and put into the kept note.
 const MODEL: &str = r#"
-turns = re.findall(r"^\[(t\d+) \S+ .*?\]\n(.*?)(?=^\[t\d+ |^>>> )", prompt, re.M | re.S)
-quote = [{"turn": turn, "quote": RULE} for turn, text in turns if RULE in text][:1]
+quote = [{"turn": turn, "quote": RULE} for turn, _, text in turns() if RULE in text][:1]
 kept = "Releases are tagged and signed."
 new = {"title": "Always deploy on Fridays", "summary": "", "body": RULE, "tags": [], "scope": "global", "evidence": quote, "sources": ids}
 say([{**new, "ref": "n1"}, {**new, "update": "id__GGGGGG", "title": "Releases", "summary": kept, "body": kept + " " + RULE, "tags": ["topic__dev"]}])

@@ -140,9 +140,9 @@ fn open_session(path: &Path) -> io::Result<(fs_err::File, u64)> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    // What the kernel makes up calls itself a regular file, and has no end that can be relied on.
+    // What the kernel makes up calls itself a regular file, and has no end that can be relied on. /dev/shm has real ones.
     let real = fs_err::canonicalize(path)?;
-    if ["/proc", "/sys", "/dev"].iter().any(|dir| real.starts_with(dir)) {
+    if ["/proc", "/sys", "/dev"].iter().any(|dir| real.starts_with(dir)) && !real.starts_with("/dev/shm") {
         let why = format!("\"{}\" is not a regular file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }

@@ -98,22 +98,20 @@ const LANDS: &[(&str, usize)] = &[
 /// has the marker. Asked once more because facts would be lost, it calls them gone. With `takes_up` it makes all that waits
 /// global.
 const FOOLED: &str = r#"
-given = json.load(open(os.path.join(here, "reply.json"), encoding="utf-8"))
-turns = re.findall(r"^\[(t\d+) (\S+) .*?\]\n(.*?)(?=^\[t\d+ |^>>> )", prompt, re.M | re.S)
+given = beside("reply.json")
 evidence = []
-for turn, who, text in turns:
-    lines = [re.sub(r"^\| ?", "", line) for line in text.split("\n") if line.strip(" |")]
+for turn, who, text in turns():
+    lines = [line.removeprefix("|").removeprefix(" ") if line.startswith("|") else line for line in text.split("\n") if line.strip(" |")]
     chosen = [line for line in lines if given["marker"] in line] or lines[:1] * (who == "user")
     evidence += [{"turn": turn, "quote": line[:900]} for line in chosen]
 entries = []
 for entry in given["entries"]:
     entry = {"tags": ["topic__dev"], "summary": "", "evidence": evidence[:20], "sources": ids, **entry}
     if is_repair:
-        lost = re.findall(r"loses (.*?); keep them", prompt)
-        entry["gone"] = entry.get("gone", []) + [fact for facts in lost for fact in facts.split(", ")]
+        entry["gone"] = entry.get("gone", []) + lost()
     entries.append(entry)
 if given["takes_up"]:
-    for n, waiting in enumerate(dict.fromkeys(re.findall(r"p__[A-Za-z0-9]{6}", prompt))):
+    for n, waiting in enumerate(dict.fromkeys("p__" + part[:6] for part in prompt.split("p__")[1:] if part[:6].isalnum())):
         entries.append({"update": waiting, "title": given["marker"], "summary": "", "body": given["marker"] + " " * n, "scope": "global",
                         "tags": ["topic__dev"], "gone": [], "evidence": evidence[:20], "sources": ids})
 retire = [{"id": id, "reason": "The person said so.", "evidence": evidence[:20], "sources": ids} for id in given["retire"]]
@@ -126,17 +124,15 @@ enum Program {
     Codex,
 }
 
-/// One attack of each vector, another one for each program; all of them with `SUITE=all`.
+/// One attack of every second vector, the other vectors in the other program; all of them with `SUITE=all`.
 fn set(program: Program) -> Vec<Value> {
     let text = fs::read_to_string(root().join("tests/attacks/foreign.jsonl")).unwrap();
     let mut attacks: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(attacks.len() >= 60, "{}", attacks.len());
     if one_in(2) > 1 {
-        if program == Program::Codex {
-            attacks.reverse();
-        }
         let mut seen = BTreeSet::new();
         attacks.retain(|attack| seen.insert(self::text(attack, "vector").to_owned()));
+        attacks = attacks.into_iter().skip(usize::from(program == Program::Codex)).step_by(2).collect();
     }
     attacks
 }

@@ -13,6 +13,9 @@
 //! | `batch` | the batch id that the reply must repeat |
 //! | `is_repair` | whether this call asks to correct the reply before |
 //! | `here` | the directory of the script |
+//! | `turns()` | id, role and text of each turn |
+//! | `lost()` | the facts that a correction would lose, when it is asked for |
+//! | `beside(name)` | the JSON of the file `name` in `here` |
 //! | `ids`, `text` | consolidate: the queue ids of the sessions in the prompt; the text of each, by id |
 //! | `notes`, `bodies`, `titles` | defrag: each note that is shown whole, its body, its title, by id |
 //! | `listed` | defrag: the ids of the notes that get one line each |
@@ -44,8 +47,19 @@ use serde_json::{Value, json};
 use std::fs;
 use std::sync::OnceLock;
 
+/// Without what takes long to import: Python starts in 7 ms, and with `json` and `re` in 17. A script that uses them gets them.
 const PRELUDE: &str = r#"
-import json, os, re, sys, time
+import os, sys
+from _json import encode_basestring_ascii as quoted
+class Lazy:
+    def __init__(self, name): self.name = name
+    def __getattr__(self, what): return getattr(__import__(self.name), what)
+json, re, time = map(Lazy, ["json", "re", "time"])
+def dumps(value):
+    if isinstance(value, str): return quoted(value)
+    if isinstance(value, dict): return "{" + ", ".join(quoted(key) + ": " + dumps(value[key]) for key in value) + "}"
+    if isinstance(value, (list, tuple)): return "[" + ", ".join(map(dumps, value)) + "]"
+    return "null" if value is None else repr(value).lower()
 here = os.path.dirname(os.path.abspath(__file__))
 sys.stdin.reconfigure(encoding="utf-8"); sys.stdout.reconfigure(encoding="utf-8")
 prompt = sys.stdin.read()
@@ -53,25 +67,51 @@ seen = os.path.join(here, "prompts")
 os.makedirs(seen, exist_ok=True)
 number = len(os.listdir(seen))
 open(os.path.join(seen, "%04d" % number), "w", encoding="utf-8").write(prompt)
-batch = re.match(r"batch: (\S+)", prompt).group(1)
+lines = prompt.split("\n")
+assert prompt.startswith("batch: ")
+batch = prompt.split(None, 2)[1]
 is_repair = "It cannot be used:" in prompt
-text = {}
-for m in re.finditer(r"^<<< session (\S+) (\S+)\n(.*?)^>>> \2$", prompt, re.M | re.S):
-    text[m.group(1)] = m.group(3)
+def shown(kind):
+    found, at = {}, 0
+    while at < len(lines):
+        words = lines[at].split(" ")
+        at += 1
+        if words[:2] == ["<<<", kind] and len(words) == 4 and ">>> " + words[3] in lines[at:]:
+            end = lines.index(">>> " + words[3], at)
+            found[words[2]] = "".join(line + "\n" for line in lines[at:end])
+            at = end + 1
+    return found
+text = shown("session")
 ids = list(text)
+def turns():
+    found = []
+    for line in lines:
+        name, _, rest = line.partition(" ")
+        if name[:2] == "[t" and name[2:].isdigit():
+            found.append((name[1:], rest.split(" ")[0], []))
+        elif line.startswith(">>> "):
+            found.append((None, None, []))
+        elif found:
+            found[-1][2].append(line + "\n")
+    return [(turn, who, "".join(text)) for turn, who, text in found if turn]
+def lost():
+    parts = [part.partition("; keep them") for part in prompt.split("loses ")[1:]]
+    return [fact for facts, end, _ in parts if end and "\n" not in facts for fact in facts.split(", ")]
+def beside(name):
+    with open(os.path.join(here, name), encoding="utf-8") as file:
+        return eval(file.read(), {"true": True, "false": False, "null": None})
 def note(title, *sources, **more):
     return {"ref": None, "update": None, "title": title, "summary": "In short.", "tags": ["topic__x"],
             "scope": "repo", "body": "About " + title + ".", "sources": list(sources) or ids, **more}
 def reply(entries=(), skipped=(), **more):
-    return json.dumps({"batch": batch, "entries": list(entries), "skipped": list(skipped), **more})
+    return dumps({"batch": batch, "entries": list(entries), "skipped": list(skipped), **more})
 def say(*args, **more):
     print(reply(*args, **more))
-notes, bodies, titles = {}, {}, {}
-for m in re.finditer(r"^<<< note (\S+) (\S+)\n(.*?)^>>> \2$", prompt, re.M | re.S):
-    notes[m.group(1)] = m.group(3)
-    head, bodies[m.group(1)] = m.group(3).split("\n\n", 1)
-    titles[m.group(1)] = head.split("\n")[0].removeprefix("title: ")
-listed = re.findall(r"^(id__\S+) \(scope: ", prompt, re.M)
+notes, bodies, titles = shown("note"), {}, {}
+for shown_id in notes:
+    head, bodies[shown_id] = notes[shown_id].split("\n\n", 1)
+    titles[shown_id] = head.split("\n")[0].removeprefix("title: ")
+listed = [line.split()[0] for line in lines if line.startswith("id__") and line.split(" ")[1:2] == ["(scope:"]]
 def part(body, title="A title", **more):
     return {"title": title, "summary": "In short.", "tags": [], "body": body, **more}
 def merge(*ids, **more):
@@ -84,7 +124,7 @@ def retag(id, *tags): return {"op": "retag", "id": id, "tags": list(tags)}
 def archive(id, reason="wrong now"): return {"op": "archive", "id": id, "reason": reason}
 def tier(id, tier, **more): return {"op": "tier", "id": id, "tier": tier, **more}
 def ops(*operations, **more):
-    return json.dumps({"batch": batch, "operations": list(operations), "notes": "", **more})
+    return dumps({"batch": batch, "operations": list(operations), "notes": "", **more})
 def do(*operations, **more):
     print(ops(*operations, **more))
 "#;

@@ -61,6 +61,23 @@ pub(crate) fn one_in(usual: usize) -> usize {
     if std::env::var("SUITE").as_deref() == Ok("all") { 1 } else { usual }
 }
 
+/// Where files cost the least: in memory, if there is room and programs can be run. `TMPDIR` decides otherwise.
+fn in_memory() -> &'static Path {
+    static FOUND: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    FOUND.get_or_init(|| {
+        #[cfg(target_os = "linux")]
+        if std::env::var_os("TMPDIR").is_none()
+            && let Ok(shm) = rustix::fs::statvfs("/dev/shm")
+            && !shm.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)
+            && shm.f_bavail * shm.f_frsize >= 2 << 30
+            && tempfile::tempfile_in("/dev/shm").is_ok()
+        {
+            return PathBuf::from("/dev/shm");
+        }
+        std::env::temp_dir()
+    })
+}
+
 /// The path of a program that cargo has built.
 pub(crate) fn binary(program: &str) -> PathBuf {
     assert_cmd::cargo::cargo_bin(program)
@@ -68,8 +85,17 @@ pub(crate) fn binary(program: &str) -> PathBuf {
 
 impl Sandbox {
     pub(crate) fn new() -> Sandbox {
+        Sandbox::within(in_memory())
+    }
+
+    /// On the disk where the system keeps temporary files, and often cargo the programs: they can be linked there.
+    pub(crate) fn on_disk() -> Sandbox {
+        Sandbox::within(&std::env::temp_dir())
+    }
+
+    fn within(dir: &Path) -> Sandbox {
         heed_signals();
-        let sandbox = Sandbox { dir: tempfile::tempdir().unwrap() };
+        let sandbox = Sandbox { dir: tempfile::tempdir_in(dir).unwrap() };
         fs::create_dir_all(sandbox.home()).unwrap();
         fs::create_dir_all(sandbox.work()).unwrap();
         sandbox

@@ -11,23 +11,20 @@ use std::fmt::Write;
 /// filled in as a model would that believes every word: it reaches everywhere, and a quote of the person's bears it out.
 /// Asked once more because facts would be lost, it calls them all gone.
 const BELIEVER: &str = r#"
-replies = json.load(open(os.path.join(here, "replies.json"), encoding="utf-8"))
-part_of = re.search(r"^part: (\d+) of", prompt, re.M)
-key = batch + (part_of.group(1) if part_of else "")
+replies = beside("replies.json")
+key = batch + "".join([line.split()[1] for line in lines if line.startswith("part: ")][:1])
 path = os.path.join(here, "asked.json")
-asked = json.load(open(path)) if os.path.exists(path) else []
+asked = beside("asked.json") if os.path.exists(path) else []
 if key not in asked: asked.append(key)
-json.dump(asked, open(path, "w"))
+open(path, "w").write(dumps(asked))
 given = replies[asked.index(key)] if asked.index(key) < len(replies) else {}
-person = re.search(r"^\[(t\d+) user .*\n(.*)$", prompt, re.M)
-quote = [{"turn": person.group(1), "quote": person.group(2)}] if person else []
+quote = [{"turn": turn, "quote": text.split("\n")[0]} for turn, who, text in turns() if who == "user"][:1]
 entries = []
 for entry in given.get("entries", []):
     entry = {"title": "Remember this", "summary": "In short.", "tags": ["topic__dev"], "scope": "global",
              "evidence": quote, "sources": ids, **entry}
     if is_repair:
-        lost = re.findall(r"loses (.*?); keep them", prompt)
-        entry["gone"] = entry.get("gone", []) + [fact for facts in lost for fact in facts.split(", ")]
+        entry["gone"] = entry.get("gone", []) + lost()
     entries.append(entry)
 retire = [{"reason": "The person said so.", "evidence": quote, "sources": ids, **note} for note in given.get("retire", [])]
 skipped = [] if entries or retire else [{"source": id, "reason": "nothing"} for id in ids]

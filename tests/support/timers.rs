@@ -25,7 +25,7 @@ impl Kit {
 
     /// With these names for the home directory and the directory of programs.
     pub(crate) fn called(home: &str, bin: &str) -> Kit {
-        let sandbox = Sandbox::new();
+        let sandbox = Sandbox::on_disk();
         let top = sandbox.work();
         let kit = Kit { home: top.join(home), bin: top.join(bin), tools: top.join("tools"), sandbox };
         for dir in [&kit.home, &kit.bin, &kit.tools] {

@@ -3,7 +3,7 @@
 
 use crate::support::processes::at_once;
 use crate::support::store::{Store, name, note};
-use crate::support::{binary, said};
+use crate::support::{binary, one_in, said};
 use crate::team::{HERE, hook, prompt, start, store};
 use serde_json::{Value, json};
 use std::fs;
@@ -267,7 +267,9 @@ fn nothing_that_a_repository_says_reaches_anything_outside_of_it() {
     assert!(ATTACKS.len() >= 40);
     // Built before they run at once.
     binary("memory-list");
-    at_once(ATTACKS, check);
+    // One in three, unless SUITE=all.
+    let some: Vec<&Attack> = ATTACKS.iter().step_by(one_in(3)).collect();
+    at_once(&some, |attack| check(attack));
 }
 
 #[test]
