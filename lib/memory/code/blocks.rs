@@ -5,7 +5,9 @@
 //! definition, the rest in the file. Only a value and a list that the note names must stay as they are, to the letter.
 
 use crate::base::packed::checksum;
-use crate::memory::code::said::{Said, WORD, collapsed, is_number, is_word, kept, stand_in, words};
+use crate::memory::code::said::{
+    Said, WORD, collapsed, in_parentheses, is_number, is_word, kept, stand_in, strings, words,
+};
 use crate::store::entry::{Anchor, Lines};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,9 +55,11 @@ impl CodeFile {
         };
         match &anchor.name {
             None => says(&lines),
-            Some(name) => {
-                definitions(&lines, name).take(NAMESAKES).any(|(first, last)| says(&lines[first..=last]))
-            }
+            Some(name) => definitions(&lines, name).take(NAMESAKES).any(|(first, last)| {
+                let lines = &lines[first..=last];
+                let header = || header(lines, name).map(|header| header_hash(&header));
+                says(lines) && (anchor.hash.is_none() || header() == anchor.hash)
+            }),
         }
     }
 }
@@ -125,13 +129,18 @@ pub(super) fn anchors_in(said: &Said, file: &str) -> Vec<(usize, Anchor)> {
         if first == last {
             // A value counts to the letter, if the note says more of it than its name.
             let is_part = blocks.iter().any(|other| other.0 < first && last <= other.1);
-            if of_lines[first].len() > 1 && !is_part && !std::mem::replace(&mut taken[first], true) {
+            let is_told = of_lines[first].len() > 1 || said.text.contains(&format!("{name} = "));
+            if is_told && !is_part && !std::mem::replace(&mut taken[first], true) {
                 all.push(exact(first, last));
             }
             continue;
         }
+        let header = header(&lines[first..=last], name).filter(|header| is_given(said, name, header));
+        // A header that counts to the letter says it all, however it is broken into lines.
+        let body = header.as_ref().map_or(first, |header| first + 1 + header.matches('\n').count());
+        taken[first..body].fill(true);
         let inside: Vec<usize> =
-            (first..=last).filter(|at| !std::mem::replace(&mut taken[*at], true)).collect();
+            (body..=last).filter(|at| !std::mem::replace(&mut taken[*at], true)).collect();
         let mut found: Vec<_> = inside.iter().map(|at| said.all_in_line(lines[*at])).collect();
         found.iter_mut().for_each(|words| _ = words.remove(name));
         let is_rare =
@@ -140,10 +149,16 @@ pub(super) fn anchors_in(said: &Said, file: &str) -> Vec<(usize, Anchor)> {
             words.len() > 1 || words.iter().any(|word| places.contains_key(word) && is_rare(word))
         };
         let (weight, says) = words(found.iter().filter(|words| is_telling(words)).cloned().collect());
+        let hash = header.map(|header| header_hash(&header));
+        let weight = weight + 1 + if hash.is_some() { of_lines[first].len() } else { 0 };
         let name = Some(name.to_owned());
-        all.push((weight + 1, Anchor { name, says, lines: place(first, last), ..Anchor::default() }));
+        all.push((weight, Anchor { name, hash, says, lines: place(first, last), ..Anchor::default() }));
     }
     all.extend(lists(said, &lines).into_iter().map(|(first, last)| exact(first, last)));
+    for at in (0..lines.len()).filter(|_| !said.flags.is_empty()) {
+        let anchor = |says| Anchor { says: Some(says), lines: place(at, at), ..Anchor::default() };
+        all.extend(flags(said, lines[at]).map(|says| (said.flags.len(), anchor(says))));
+    }
     // What stands in no definition that the note names: a rare word, or several in one line.
     let mut loose: BTreeSet<usize> = BTreeSet::new();
     for (word, found) in places.iter().filter(|(_, found)| found.iter().all(|at| !taken[*at])) {
@@ -164,23 +179,75 @@ pub(super) fn definition_of(lines: &[&str], anchor: &Anchor) -> Option<Lines> {
     Some(Lines { first: first + 1, last: last + 1 })
 }
 
-/// Lists of which a text names all items but one at most: parameters, fields, variants. With the line after each, where one more
-/// would be.
+/// What stands in the parentheses after the name that a definition begins with.
+fn header(definition: &[&str], name: &str) -> Option<String> {
+    let first = definition[0];
+    let after = place_of(first, name)? + name.len();
+    let start = after + first[after..].find('(')?;
+    in_parentheses(&definition.join("\n")[start..]).map(str::to_owned)
+}
+
+/// Line breaks and indentation do not count, nor does a comma at the end.
+fn header_hash(header: &str) -> String {
+    let header: String = header.split_whitespace().collect();
+    hash_of(&[header.trim_end_matches(',')])
+}
+
+/// Does a text give the parameters of a definition: in parentheses after its name, or as a list?
+fn is_given(said: &Said, name: &str, header: &str) -> bool {
+    let (header, mut depth) = (header.replace("->", " ").replace("=>", " "), 0);
+    let parameters = header.split(|c| {
+        depth += match c {
+            '(' | '[' | '{' | '<' => 1,
+            ')' | ']' | '}' | '>' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    });
+    let parameters = parameters.map(|one| words(one).collect::<Vec<_>>());
+    let parameters: Vec<_> =
+        parameters.filter(|words| !words.is_empty() && !words.contains(&"self")).collect();
+    let given = said.parameters_of(name);
+    names_all(&parameters, |word| given.contains(word)) || is_list(said, &parameters)
+}
+
+/// Does a text name all of these items, or all but one of a long list? Each has several words that may name it.
+fn names_all<'w>(items: &[Vec<&'w str>], says: impl Fn(&str) -> bool) -> bool {
+    let mut named: BTreeSet<&'w str> = BTreeSet::new();
+    let is_named = |words: &&Vec<&'w str>| words.iter().any(|word| says(word) && named.insert(word));
+    let count = items.iter().filter(is_named).count();
+    count > 0 && count + usize::from(items.len() > LIST) >= items.len()
+}
+
+fn is_list(said: &Said, items: &[Vec<&str>]) -> bool {
+    items.len() >= LIST
+        && names_all(items, |word| said.names.contains(word) || said.words.contains(word))
+        && items.iter().flatten().any(|word| said.names.contains(*word))
+}
+
+/// Lists of which a text names all items but one at most: fields, variants. With the line after each, where one more would be.
 fn lists(said: &Said, lines: &[&str]) -> Vec<(usize, usize)> {
     let code: Vec<usize> =
         (0..lines.len()).filter(|at| !is_comment(lines[*at]) && !lines[*at].trim().is_empty()).collect();
     let mut lists = Vec::new();
-    for run in code.chunk_by(|a, b| indent(lines[*a]) == indent(lines[*b])).filter(|run| run.len() >= LIST) {
-        let mut named: BTreeSet<&str> = BTreeSet::new();
-        let is_new = |word: &&str| said.names.contains(*word) || said.words.contains(*word);
-        let count =
-            run.iter().filter(|at| items(lines[**at]).filter(is_new).any(|word| named.insert(word))).count();
-        if count >= LIST.max(run.len() - 1) && named.iter().any(|name| said.names.contains(*name)) {
+    for run in code.chunk_by(|a, b| indent(lines[*a]) == indent(lines[*b])) {
+        if is_list(said, &run.iter().map(|at| items(lines[*at]).collect()).collect::<Vec<_>>()) {
             let last = run[run.len() - 1];
             lists.push((run[0], code.iter().copied().find(|at| *at > last).unwrap_or(last)));
         }
     }
     lists
+}
+
+/// Strings of flags, as getopt takes them, of which a text names as many: `"ab:t:"`. With their quotes, and in one word: such a
+/// string stands in other files, too, and is not looked for there.
+fn flags(said: &Said, line: &str) -> impl Iterator<Item = String> {
+    let is_one = |string: &&str| {
+        let flags = string.split("").filter(|flag| !matches!(*flag, "" | ":"));
+        let flags: Vec<_> = flags.map(|flag| vec![flag]).collect();
+        flags.len() > 1 && names_all(&flags, |flag| said.flags.contains(flag))
+    };
+    strings(line).filter(is_one).map(|string| format!("\"{string}\""))
 }
 
 /// The words of a line that may name an item: its first, and in C its last.
@@ -360,6 +427,27 @@ fn other() {
         check("Call redirect(code, url) first", calls, &calls.replace("code, url", "url, code"), false);
         check("Call redirect(code, url) first", calls, &calls.replace("300", "600"), true);
         check("It waits 300 seconds", calls, &calls.replace("300", "3000"), false);
+        let signature = "`retry_upload(client: &Client)` sends each attempt";
+        check(signature, CODE, &CODE.replace("\n    client: &Client,\n", "client: &Client"), true);
+        check(signature, CODE, &CODE.replace("&Client,\n", "&Client,\n    more: bool,\n"), false);
+        let go = "func (d *Door) Open(key *Key, turns int,\n\twait func(a, b int) bool, log bool) error {\n\treturn nil\n}\n";
+        let more = go.replace("log bool", "log bool, bell bool");
+        for says in [
+            "Call Open(key, turns, wait, log)",
+            "`Open` takes `key`, turns and wait",
+            "Open(key, turns, wait)",
+        ] {
+            check(says, go, &go.replace("nil", "d.open(key)").replace(",\n\t", ", "), true);
+            check(says, go, &more, false);
+        }
+        check("`Open` turns the key", go, &more, true);
+        let flags = "static struct entry door = {\n\t.args = { \"ab:t:\", 0, 1 },\n\t.flags = 0\n};\n";
+        check("It takes -a, -b and -t, nothing else", flags, &flags.replace("\"ab", "\"afb"), false);
+        check("It takes -a, -b and -t, nothing else", flags, &flags.replace("flags = 0", "flags = 1"), true);
+        let value = "It is TAIL = r\"[.]x\", so";
+        check(value, "TAIL = r\"[.]x\"\n", "TAIL = r\"[.](x|y)\"\n", false);
+        let error = "fn f() {\n    fail(\"no key for it\");\n}\n";
+        check("It says \"no key for it\"", error, &error.replace("for it", "for that"), false);
         let two = "class Door:\n    def open_it(self):\n        key()\n\nclass Gate:\n    def open_it(self):\n        lock(door)\n";
         check("`Gate.open_it` locks the door", two, &two.replace("key()", "bell()"), true);
         check("`Gate.open_it` locks the door", two, &two.replace("lock(door)", "bell()"), false);

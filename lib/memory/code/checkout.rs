@@ -83,6 +83,12 @@ impl Code {
         of_files.truncate(if closest > 0 && of_files.len() > FEW { 0 } else { usize::MAX });
         let mut all: Vec<(usize, Anchor)> = of_files.into_iter().flat_map(|(_, found)| found).collect();
         all.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        // One place is kept for another file: a note with a file that is there is not withheld.
+        if let Some(other) =
+            all.iter().position(|(_, one)| one.path != all[0].1.path).filter(|at| *at >= ANCHORS)
+        {
+            all.swap(ANCHORS - 1, other);
+        }
         all.into_iter().map(|(_, anchor)| anchor).take(ANCHORS).collect()
     }
 
@@ -107,6 +113,11 @@ impl Code {
         let is_only = |end: &str| {
             let others = self.files.keys().filter(|other| other.ends_with(end) && *other != path);
             !is_common(end) && others.into_iter().all(|other| !other.ends_with(&format!("/{end}")))
+        };
+        // `door.bash/zsh`
+        let has_word = |text: &str, end: &str| {
+            has_word(text, end)
+                || end.contains('.') && has_word(&text.replace(&format!("{end}/"), &format!("{end} ")), end)
         };
         let mut ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
         let is_file = |end: &str| end.contains(['.', '/']);
@@ -186,6 +197,7 @@ mod tests {
             ("It is slow", &["src/db/**"], ""),
             ("src/db/pool.rs is slow", &[], "src/db/pool.rs"),
             ("door.ts is slow", &[], "src/door.ts"),
+            ("pool.rs/door.ts are slow", &[], "src/db/pool.rs src/door.ts"),
             ("`make stage` in the Makefile", &[], "Makefile:1-2"),
         ] {
             assert_eq!(anchors(&code, text, globs), expected, "{text}");

@@ -11,6 +11,8 @@ pub(super) const WORD: usize = 4;
 /// So many quotations of a text count, and so many words of one line.
 const QUOTATIONS: usize = 40;
 const OF_LINE: usize = 12;
+/// The longest quotation in double quotes, in bytes.
+const QUOTED: usize = 60;
 
 /// Words of programming languages and of prose about code, which name nothing.
 const COMMON: &str = " abstract async await bool boolean break call called calls case catch char class code const continue \
@@ -28,12 +30,16 @@ pub(super) struct Said {
     pub(super) words: BTreeSet<String>,
     stems: BTreeSet<String>,
     quotations: BTreeSet<String>,
+    /// Flags of one letter, without the hyphen.
+    pub(super) flags: BTreeSet<String>,
+    pub(super) text: String,
 }
 
 impl Said {
     pub(super) fn of(text: &str) -> Said {
         let words = words(text).filter(|word| word.len() >= WORD && !is_common(word));
-        let mut said = Said { words: words.map(str::to_owned).collect(), ..Said::default() };
+        let words = words.map(str::to_owned).collect();
+        let mut said = Said { words, text: text.to_owned(), ..Said::default() };
         said.stems = said.words.iter().map(|word| stem(&word.to_lowercase()).into_owned()).collect();
         said.names = words_of_code(text).filter(|word| is_number(word)).map(str::to_owned).collect();
         // What stands in parentheses: parameters, fields.
@@ -51,9 +57,19 @@ impl Said {
         }
         let is_long = |line: &String| line.len() >= QUOTATION && line.contains([' ', '=', '(', ':', '-']);
         let is_kept = |line: &String| is_long(line) && !line.contains(" + ") && !line.contains(" | ");
-        let lines = quoted.into_iter().map(|code| collapsed(code.trim_start_matches(['$', '-', ' '])));
+        let strings = text.lines().flat_map(strings).filter(|string| string.len() <= QUOTED);
+        let lines =
+            quoted.into_iter().chain(strings).map(|code| collapsed(code.trim_start_matches(['$', '-', ' '])));
         said.quotations = lines.filter(is_kept).take(QUOTATIONS).collect();
+        let flags = text.split(|c: char| !is_word(c) && c != '-').filter_map(|word| word.strip_prefix('-'));
+        said.flags = flags.filter(|flag| flag.len() == 1).map(str::to_owned).collect();
         said
+    }
+
+    /// The words that stand in parentheses after a name: `open(key, door)`.
+    pub(super) fn parameters_of(&self, name: &str) -> BTreeSet<&str> {
+        let starts = self.text.match_indices(name).filter(|(at, _)| !self.text[..*at].ends_with(is_word));
+        starts.filter_map(|(at, _)| in_parentheses(&self.text[at + name.len()..])).flat_map(words).collect()
     }
 
     /// What of it stands in a line: names, numbers and quotations.
@@ -114,6 +130,26 @@ fn has(line: &str, word: &str) -> bool {
 fn is_common(word: &str) -> bool {
     let word = word.to_lowercase();
     is_stop_word(&word) || COMMON.contains(&format!(" {word} "))
+}
+
+/// What stands between the parentheses with which a text begins.
+pub(super) fn in_parentheses(text: &str) -> Option<&str> {
+    let text = text.strip_prefix('(')?;
+    let mut depth = 1;
+    let end = text.find(|c| {
+        depth += match c {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        depth == 0
+    })?;
+    Some(&text[..end])
+}
+
+/// What stands between double quotes in a line.
+pub(super) fn strings(line: &str) -> impl Iterator<Item = &str> {
+    line.split('"').skip(1).step_by(2)
 }
 
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {

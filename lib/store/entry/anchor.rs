@@ -11,7 +11,7 @@ pub const ANCHORS: usize = 5;
 pub struct Anchor {
     /// From the top of the repository.
     pub path: String,
-    /// Of the lines, or without them of the whole file: they must stay as they are.
+    /// Of the lines, or without them of the whole file: they must stay as they are. Of a definition: its parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// Where they were.
