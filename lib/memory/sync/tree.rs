@@ -1,6 +1,7 @@
 //! Three states of a store become one, note by note: each id is looked for under any name and in both directories.
 
 use crate::base::text::one_line;
+use crate::memory::record::sentences_of_note;
 use crate::memory::sync::foreign_files;
 use crate::memory::sync::note::{self, later_first};
 use crate::memory::sync::proposals::MergedProposals;
@@ -71,7 +72,7 @@ impl Merging {
         let base = base.notes.get(id);
         let merged = match [one, two].map(|side| (side.notes.get(id), side.has_broken(id))) {
             [(None, _), (None, _)] => None,
-            [(Some(one), _), (Some(two), _)] => Some(self.both(base, one, two)),
+            [(Some(ours), _), (Some(theirs), _)] => Some(self.both(base, ours, theirs, [one, two])),
             // The other side has it no more; or what it has there cannot be read, and stays as it is.
             [(Some(left), _), (None, is_broken)] | [(None, is_broken), (Some(left), _)] => {
                 self.left(base, left, is_broken)
@@ -107,7 +108,7 @@ impl Merging {
             .push(format!("{id} \"{title}\" was {what} on one machine and edited on another; it is kept"));
     }
 
-    fn both(&mut self, base: Option<&Located>, one: &Located, two: &Located) -> Located {
+    fn both(&mut self, base: Option<&Located>, one: &Located, two: &Located, sides: [&Side; 2]) -> Located {
         if base == Some(two) {
             return one.clone();
         }
@@ -116,7 +117,7 @@ impl Merging {
         }
         let merged = note::merge(base.map(|base| &base.entry), &one.entry, &two.entry);
         if merged.conflict.is_some()
-            && let Some(corrected) = self.corrected(base, one, two, &merged.entry)
+            && let Some(corrected) = self.corrected(base, [one, two], sides, &merged.entry)
         {
             return corrected;
         }
@@ -153,22 +154,27 @@ impl Merging {
     fn corrected(
         &mut self,
         base: Option<&Located>,
-        one: &Located,
-        two: &Located,
+        [one, two]: [&Located; 2],
+        sides: [&Side; 2],
         both: &Entry,
     ) -> Option<Located> {
-        let known = &base?.entry.meta().aliases;
+        let base = &base?.entry;
+        let known = &base.meta().aliases;
         let [by_one, by_two] = [one, two].map(|side| {
             let aliases = side.entry.meta().aliases.iter();
             aliases.filter(|alias| !known.contains(alias)).cloned().collect::<Vec<_>>()
         });
-        let (corrected, other, merged) = match (by_one.is_empty(), by_two.is_empty()) {
-            (true, false) => (one, two, by_two),
-            (false, true) => (two, one, by_one),
+        let (corrected, other, merged, side) = match (by_one.is_empty(), by_two.is_empty()) {
+            (true, false) => (one, two, by_two, sides[1]),
+            (false, true) => (two, one, by_one, sides[0]),
             _ => return None,
         };
-        // What a person has written there since would be gone with the merge.
-        if other.entry.is_edited() {
+        // What a person has written there, before the merge or since, would be gone with it. The seal of a note that was
+        // theirs from the start does not tell: each of its sentences must be in the base, or in a text that stays.
+        let parts = merged.iter().filter_map(|id| side.notes.get(id)).map(|part| &part.entry);
+        let stays: BTreeSet<String> = parts.chain([base, &corrected.entry]).flat_map(sentences).collect();
+        let is_own = other.entry.meta().own(|| false).is_some();
+        if other.entry.is_edited() || is_own && !sentences(&other.entry).is_subset(&stays) {
             return None;
         }
         let says = corrected.entry.meta();
@@ -248,6 +254,13 @@ impl Merging {
             }
         }
     }
+}
+
+/// Those of each line: a merge joins lines and does not wrap them.
+fn sentences(note: &Entry) -> BTreeSet<String> {
+    let (title, summary, body) = note::says(note);
+    let body = String::from_utf8_lossy(body);
+    [title, summary, &body].into_iter().flat_map(str::lines).flat_map(sentences_of_note).collect()
 }
 
 #[cfg(test)]

@@ -350,10 +350,13 @@ fn of_two_notes_whose_names_differ_in_accents_alone_neither_is_lost() {
 
 mod simulation;
 
+/// Front matter of a note that no person wrote.
+const AGENTS: &str = "sources:\n  - harness: amp\n";
+
 #[test]
 fn what_is_merged_here_and_corrected_there_stays_in_use() {
-    let port = |more: &str, body: &str| note("AAAAAA", "Port", more, body);
-    let timeout = |more: &str, body: &str| note("BBBBBB", "Timeout", more, body);
+    let port = |more: &str, body: &str| note("AAAAAA", "Port", &format!("{AGENTS}{more}"), body);
+    let timeout = |more: &str, body: &str| note("BBBBBB", "Timeout", &format!("{AGENTS}{more}"), body);
     let base = files(&[
         ("topics/port -- id__AAAAAA.md", &port("updatedAt: 1\n", "Port 8081.\n")),
         ("topics/timeout -- id__BBBBBB.md", &timeout("updatedAt: 1\n", "Waits 30 s.\n")),
@@ -404,12 +407,34 @@ fn an_edit_after_a_merge_of_notes_is_not_lost_when_another_machine_corrects_the_
         entry.seal().unwrap();
         String::from_utf8(entry.bytes().to_vec()).unwrap()
     };
-    let base = sealed(&note("AAAAAA", "T", "updatedAt: 1\n", "one\ntwo\n"));
-    let merged = sealed(&note("AAAAAA", "T", "updatedAt: 5\naliases: [id__BBBBBB]\n", "one\ntwo\nfrom B\n"));
+    let agents = |more: &str, body: &str| sealed(&note("AAAAAA", "T", &format!("{AGENTS}{more}"), body));
+    let base = agents("updatedAt: 1\n", "one\ntwo\n");
+    let merged = agents("updatedAt: 5\naliases: [id__BBBBBB]\n", "one\ntwo\nfrom B\n");
     let edited = merged.replace("from B\n", "from B\nby hand\n");
-    let corrected = sealed(&note("AAAAAA", "T", "updatedAt: 9\n", "one\n2\n"));
+    let corrected = agents("updatedAt: 9\n", "one\n2\n");
     let (text, _) = merged_note(&base, &merged, &corrected);
     assert!(text.ends_with("one\n2\n"), "the correction stays: {text}");
     let (_, tree) = merged_note(&base, &edited, &corrected);
     assert!(shown(&tree.files).contains("by hand"), "{}", shown(&tree.files));
+}
+
+#[test]
+fn an_edit_of_a_persons_note_before_a_merge_of_notes_is_not_lost_when_another_machine_corrects_the_note() {
+    let (path, archived) = ("topics/t -- id__AAAAAA.md", "archive/b -- id__BBBBBB.md");
+    let own = |more: &str, body: &str| note("AAAAAA", "T", more, body);
+    let base = files(&[
+        (path, &own("updatedAt: 1\n", "One.\nTwo.\n")),
+        ("topics/b -- id__BBBBBB.md", &note("BBBBBB", "B", "", "From B.\n")),
+    ]);
+    let mut corrected = base.clone();
+    corrected.insert(path.to_owned(), own("updatedAt: 9\n", "One.\n2.\n").into_bytes());
+    let merged = |body: &str| {
+        let part = note("BBBBBB", "B", "supersededBy: id__AAAAAA\n", "From B.\n");
+        let whole = own("updatedAt: 5\naliases: [id__BBBBBB]\n", body);
+        shown(&both_ways(&base, &files(&[(path, &whole), (archived, &part)]), &corrected).files)
+    };
+    let text = merged("One.\nTwo. From B.\n");
+    assert!(!text.contains("Two.") && text.contains("== topics/b"), "the correction stays: {text}");
+    let text = merged("One.\nTwo. By hand. From B.\n");
+    assert!(text.contains("By hand.") && text.contains("2."), "{text}");
 }

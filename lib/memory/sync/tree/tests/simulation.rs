@@ -112,6 +112,9 @@ impl Log {
         }
         let (path, mut entry) = notes[dice.roll(notes.len())].clone();
         let id = entry.meta().id.clone();
+        // Where a defrag has taken the mark off, there is nothing to record: if another machine takes the defrag back, the note
+        // waits again for somebody who looks.
+        let was_marked = entry.meta().branch.is_some();
         let mut place = "topics";
         match what {
             2..=4 => {
@@ -174,7 +177,7 @@ impl Log {
                         }
                     })
                     .unwrap();
-                if is_seen {
+                if is_seen && was_marked {
                     self.merged.insert(id);
                 }
             }
@@ -188,7 +191,7 @@ impl Log {
                         meta.branch = meta.branch.take().filter(|_| !is_merged);
                     })
                     .unwrap();
-                if is_merged {
+                if is_merged && was_marked {
                     self.merged.insert(id);
                 }
             }
