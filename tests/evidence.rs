@@ -68,6 +68,18 @@ fn a_command_that_is_gone_is_shown_beside_the_notes_that_name_it_and_changes_not
 }
 
 #[test]
+fn a_program_that_is_not_installed_does_not_fill_the_prompt_with_the_notes_that_name_it() {
+    let store = store();
+    for part in 'A'..='L' {
+        let title = format!("Part {part}");
+        note(&store, &format!("AAAAA{part}"), &title, AGENTS, &format!("Part {part} is made by `vite`."));
+    }
+    session(&store, "s1", "i: vite build\nx: bash: vite: command not found", SKIP);
+    let prompt = store.sandbox.last_prompt();
+    assert_eq!(prompt.matches(FAILED).count(), 5, "{prompt}");
+}
+
+#[test]
 fn the_model_corrects_what_failed_or_confirms_it() {
     let store = store();
     note(&store, "AAAAAA", "Checks", AGENTS, "Run `make check` before a commit.");

@@ -172,8 +172,11 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                     asked.save(run.root)?;
                 }
                 let (cited, runs) = consume(work, &mut self.readings, run)?;
-                if let Err(why) = self.count_uses(&cited, run).and_then(|()| self.renew(&runs, run)) {
+                if let Err(why) = self.count_uses(&cited, run) {
                     run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
+                }
+                if let Err(why) = self.renew(&runs, run) {
+                    run.reporter.warn(&format!("notes are not renewed: {}", why.message()));
                 }
             }
             Some(change) => {
