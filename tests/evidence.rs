@@ -118,6 +118,23 @@ fn a_command_that_worked_renews_the_notes_that_say_to_run_it() {
 }
 
 #[test]
+fn a_renewal_is_in_the_files_that_show_the_note() {
+    let store = store();
+    note(&store, "AAAAAA", "Checks", AGENTS, "Run `make check` before a commit.");
+    let target = store.sandbox.home().join("NOTES.md");
+    store.sandbox.settings(json!({
+        "llm": {"command": store.sandbox.script(SKIP)}, "storage": {"autoCommit": false},
+        "agentsMd": {"targets": [{"path": target, "repo": "github.com/o/r"}]},
+    }));
+    store.out("memory-agents-md", &[]);
+    store.sandbox.tell("s1", "u: Is all well?\ni: make check\no: ok\na: Yes.");
+    store.sandbox.hear("s1");
+    assert_eq!(store.sandbox.consolidated(&[]).2, "");
+    let text = fs::read_to_string(target).unwrap();
+    assert!(text.contains(", confirmed 2026-02-27"), "{text}");
+}
+
+#[test]
 fn nothing_is_renewed_by_what_is_not_known_to_have_worked() {
     let store = store();
     let path = note(&store, "AAAAAA", "Checks", AGENTS, "Run `make check` before a commit.");

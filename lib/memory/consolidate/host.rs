@@ -309,6 +309,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             return Ok(());
         }
         let change = Change::of(&self.notes)?;
+        let mut changed = Vec::new();
         for (id, on) in renewed {
             let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else {
                 continue;
@@ -316,10 +317,13 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             let mut entry = note.entry.clone();
             // One whose front matter cannot be changed surely stays as it is.
             if entry.update(|meta| meta.confirmed = meta.confirmed.max(Some(on))).is_ok() {
-                change.replace(&note, entry)?;
+                changed.push(change.replace(&note, entry)?);
             }
         }
-        change.write()
+        change.write()?;
+        // It shows the day.
+        refresh(Which::Of(&repos(changed.iter().flat_map(|note| &note.entry.meta().sources))), run);
+        Ok(())
     }
 }
 
