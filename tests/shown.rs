@@ -20,7 +20,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("cargo deny check", "needs the network"),
     ("cargo install cargo-fuzz --locked", "the same"),
     (
-        "cargo +nightly fuzz run note fuzz/corpus/note tests/properties/seeds/note -- -timeout=10 -rss_limit_mb=1024 -max_len=4096 -dict=fuzz/words.dict",
+        "cargo +nightly fuzz run note fuzz/corpus/note tests/seeds/note -- -timeout=10 -rss_limit_mb=1024 -max_len=4096 -dict=fuzz/words.dict",
         "needs a nightly compiler",
     ),
     (".ci/run", "would run this test"),

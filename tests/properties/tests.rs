@@ -13,7 +13,7 @@ fn root() -> &'static Path {
 }
 
 fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
-    let dir = fs::read_dir(root().join("tests/properties/seeds").join(target)).unwrap();
+    let dir = fs::read_dir(root().join("tests/seeds").join(target)).unwrap();
     let paths = dir.map(|entry| entry.unwrap().path());
     paths.map(|path| (path.display().to_string(), fs::read(&path).unwrap())).collect()
 }
@@ -63,7 +63,7 @@ fn every_target_has_a_fuzzer_and_seeds_and_no_other_has() {
         names
     };
     let targets: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names("tests/properties/seeds"), targets);
+    assert_eq!(names("tests/seeds"), targets);
     // The crate's own tarball has no other packages.
     if !root().join("fuzz").exists() {
         return;
