@@ -28,6 +28,7 @@ fn queue_transcript(sandbox: &Sandbox, path: &Path) -> String {
 fn state_of_a_newer_version_is_refused_by_name_and_not_overwritten() {
     for (name, program) in [
         ("sessions.json", "memory-consolidate"),
+        ("asked.json", "memory-consolidate"),
         ("tries.json", "memory-consolidate"),
         ("defrag.json", "memory-defrag"),
         ("used.json", "memory-defrag"),

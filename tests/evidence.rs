@@ -68,6 +68,18 @@ fn a_command_that_is_gone_is_shown_beside_the_notes_that_name_it_and_changes_not
 }
 
 #[test]
+fn a_program_that_is_not_installed_does_not_fill_the_prompt_with_the_notes_that_name_it() {
+    let store = store();
+    for part in 'A'..='L' {
+        let title = format!("Part {part}");
+        note(&store, &format!("AAAAA{part}"), &title, AGENTS, &format!("Part {part} is made by `vite`."));
+    }
+    session(&store, "s1", "i: vite build\nx: bash: vite: command not found", SKIP);
+    let prompt = store.sandbox.last_prompt();
+    assert_eq!(prompt.matches(FAILED).count(), 5, "{prompt}");
+}
+
+#[test]
 fn the_model_corrects_what_failed_or_confirms_it() {
     let store = store();
     note(&store, "AAAAAA", "Checks", AGENTS, "Run `make check` before a commit.");
@@ -103,6 +115,23 @@ fn a_command_that_worked_renews_the_notes_that_say_to_run_it() {
     let modified = fs::metadata(&path).unwrap().modified().unwrap();
     session(&store, "s2", "i: make check\no: ok\ni: make check\no: ok", SKIP);
     assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), modified);
+}
+
+#[test]
+fn a_renewal_is_in_the_files_that_show_the_note() {
+    let store = store();
+    note(&store, "AAAAAA", "Checks", AGENTS, "Run `make check` before a commit.");
+    let target = store.sandbox.home().join("NOTES.md");
+    store.sandbox.settings(json!({
+        "llm": {"command": store.sandbox.script(SKIP)}, "storage": {"autoCommit": false},
+        "agentsMd": {"targets": [{"path": target, "repo": "github.com/o/r"}]},
+    }));
+    store.out("memory-agents-md", &[]);
+    store.sandbox.tell("s1", "u: Is all well?\ni: make check\no: ok\na: Yes.");
+    store.sandbox.hear("s1");
+    assert_eq!(store.sandbox.consolidated(&[]).2, "");
+    let text = fs::read_to_string(target).unwrap();
+    assert!(text.contains(", confirmed 2026-02-27"), "{text}");
 }
 
 #[test]

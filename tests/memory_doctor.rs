@@ -445,7 +445,9 @@ fn unfinished_batches_are_reported() {
 
 #[test]
 fn ledgers_that_cannot_be_read_are_errors() {
-    for (name, text) in [("sessions.json", "{"), ("tries.json", "[1]"), ("defrag.json", "")] {
+    for (name, text) in
+        [("sessions.json", "{"), ("asked.json", "{"), ("tries.json", "[1]"), ("defrag.json", "")]
+    {
         let store = healthy();
         store.put(&format!(".agent-memory/{name}"), text);
         let (line, mend) = only(&store);

@@ -119,7 +119,10 @@ fn a_store_of_a_newer_version_is_refused_by_every_program_and_stays_as_it_is() {
 
 #[test]
 fn no_program_overwrites_a_state_file_of_a_newer_version() {
-    let files = ["sessions.json", "tries.json", "defrag.json", "used.json", "projects.json", "change.json"];
+    let files = [
+        "sessions.json", "asked.json", "tries.json", "defrag.json", "used.json", "projects.json",
+        "change.json",
+    ];
     at_once(&files, |file| {
         let store = Store::new();
         store.sandbox.librarian("do()");

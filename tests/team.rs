@@ -226,8 +226,10 @@ fn agents_md_of_the_shared_notes_alone_is_the_same_for_everybody() {
     share(&store, "BBBBBB", "Postgres", "", "The tests need Postgres 16.");
     assert_eq!(store.run("memory-agents-md", &["--shared", "--check"]).0, Some(1));
     // Nor is the team's section replaced by the person's own notes.
-    let (code, _, err) = store.run("memory-agents-md", &["--project"]);
-    assert!(code == Some(1) && err.contains("has the notes of the repository"), "{err}");
+    for args in [&["--project"][..], &["--target", "AGENTS.md", "--repo", "."]] {
+        let (code, _, err) = store.run("memory-agents-md", args);
+        assert!(code == Some(1) && err.contains("has the notes of the repository"), "{err}");
+    }
     // A file that has the person's own notes does not become one of the team, unseen.
     fs::remove_file(&path).unwrap();
     store.out("memory-agents-md", &["--project"]);

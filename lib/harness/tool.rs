@@ -90,11 +90,18 @@ pub(super) fn exit_code(text: &str) -> Option<i32> {
         return head.lines().find_map(number);
     }
     if text.starts_with('{') {
-        let value: serde_json::Value = serde_json::from_str(text).ok()?;
-        let code = [&value["exitCode"], &value["metadata"]["exit_code"], &value["exit_code"]];
-        return code.into_iter().find_map(serde_json::Value::as_i64).and_then(|code| code.try_into().ok());
+        let ended: Ended = serde_json::from_str(text).ok()?;
+        return ended.exit_code.or_else(|| ended.metadata?.exit_code);
     }
     text.trim_end().lines().rev().take(LAST).find_map(number)
+}
+
+/// The rest of what is printed as JSON may be large.
+#[derive(serde::Deserialize)]
+struct Ended {
+    #[serde(alias = "exitCode")]
+    exit_code: Option<i32>,
+    metadata: Option<Box<Ended>>,
 }
 
 fn without_memory(text: &str) -> (String, usize) {

@@ -94,10 +94,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
             (targets.collect::<Result<_>>()?, repo)
         }
     };
-    let is_for_all = |here: &Repository| agents_md(&here.top).is_ok_and(|path| section::is_for_all(&path));
-    if here.as_ref().is_some_and(|here| !is_check && !args.has("stdout") && is_for_all(here)) {
-        let what = "AGENTS.md has the notes of the repository, from memory-agents-md --shared";
-        return Err(Error::refused(what).hint("remove its section first, if you want yours there instead"));
+    let is_written = !is_check && !args.has("stdout");
+    if let Some(path) = wanted.iter().find(|path| is_written && section::is_for_all(path)) {
+        let what = "has the notes of the repository, from memory-agents-md --shared";
+        return Err(Error::refused(format!("\"{}\" {what}", path.display()))
+            .hint("remove its section first, if you want yours there instead"));
     }
     let is_named = !wanted.is_empty();
     let is_bare = !is_named && !section::has_targets(&config, &root);

@@ -172,8 +172,11 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
                     asked.save(run.root)?;
                 }
                 let (cited, runs) = consume(work, &mut self.readings, run)?;
-                if let Err(why) = self.count_uses(&cited, run).and_then(|()| self.renew(&runs, run)) {
+                if let Err(why) = self.count_uses(&cited, run) {
                     run.reporter.warn(&format!("the uses of notes are not counted: {}", why.message()));
+                }
+                if let Err(why) = self.renew(&runs, run) {
+                    run.reporter.warn(&format!("notes are not renewed: {}", why.message()));
                 }
             }
             Some(change) => {
@@ -306,6 +309,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             return Ok(());
         }
         let change = Change::of(&self.notes)?;
+        let mut changed = Vec::new();
         for (id, on) in renewed {
             let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else {
                 continue;
@@ -313,10 +317,13 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
             let mut entry = note.entry.clone();
             // One whose front matter cannot be changed surely stays as it is.
             if entry.update(|meta| meta.confirmed = meta.confirmed.max(Some(on))).is_ok() {
-                change.replace(&note, entry)?;
+                changed.push(change.replace(&note, entry)?);
             }
         }
-        change.write()
+        change.write()?;
+        // It shows the day.
+        refresh(Which::Of(&repos(changed.iter().flat_map(|note| &note.entry.meta().sources))), run);
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many commands of a call, of a note, and words of a command count.
 const COMMANDS_OF_ONE: usize = 40;
@@ -74,9 +74,16 @@ impl Ran {
             && !is_behind
             && !output.lines().nth(2).is_some_and(|first| first.contains("running in background"))
             && line.is_some_and(|(_, line)| is_one_outcome(line));
+        // Most lines have none of the phrases.
+        let phrases =
+            || ["missing after", "missing before"].into_iter().flat_map(|list| List(list).phrases());
+        let lines = output.lines().filter(|line| !is_known && line.len() <= LINE);
+        let lines = lines.map(|line| (line, line.to_ascii_lowercase()));
+        let lines: Vec<(&str, String)> =
+            lines.filter(|(_, lower)| phrases().any(|phrase| lower.contains(phrase))).collect();
         let commands = commands.into_iter().take(COMMANDS_OF_ONE).map(keys);
         let ran = commands.filter_map(|words| {
-            let failed = if is_known { None } else { Some(missing(&words, output)?) };
+            let failed = if is_known { None } else { Some(missing(&words, &lines)?) };
             let asks = |word: &String| ["--help", "--version", "help"].contains(&word.as_str());
             let says_something = failed.is_some() || !is_everyday(&words) && !words.iter().any(asks);
             (says_something && is_clean(&words.join(" "))).then_some(Ran { words, failed })
@@ -102,12 +109,9 @@ fn is_one_outcome(line: &str) -> bool {
     !rest.contains(['|', ';', '&', '\n', '`', '!']) && !rest.contains("$(") && !rest.contains("<(")
 }
 
-/// The line that says that there is no such thing as one of the command's words.
-fn missing(words: &[String], output: &str) -> Option<Missing> {
-    output.lines().filter(|line| line.len() <= LINE).find_map(|line| {
-        // Most lines have none of them.
-        words.iter().find(|word| line.contains(word.trim_start_matches('-')))?;
-        let lower = line.to_ascii_lowercase();
+/// The line that says that there is no such thing as one of the command's words; of these lines, each also in small letters.
+fn missing(words: &[String], lines: &[(&str, String)]) -> Option<Missing> {
+    lines.iter().find_map(|(line, lower)| {
         let is_mark = |c: char| c.is_whitespace() || "\"'`‘’“”,()".contains(c);
         let is_edge = |c: char| is_mark(c) || c == ':';
         let after = List("missing after").phrases().iter().filter_map(|phrase| {
@@ -252,32 +256,32 @@ fn day(at: Timestamp) -> Date {
 
 /// What sessions ran in their repositories, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Runs(Vec<(String, Date, Ran)>);
+pub(super) struct Runs(BTreeMap<String, Vec<(Date, Ran)>>);
 
 impl Runs {
     /// What a session ran, at a time if its program noted that down.
     pub(super) fn add(&mut self, session: &QueueEntry, at: Option<Timestamp>, ran: &Ran) {
         if let Some(repo) = &session.context.repo {
-            self.0.push((repo.clone(), day(at.unwrap_or(session.timestamp)), ran.clone()));
+            self.0.entry(repo.clone()).or_default().push((day(at.unwrap_or(session.timestamp)), ran.clone()));
         }
     }
 
     pub(super) fn has_worked(&self) -> bool {
-        self.0.iter().any(|(.., ran)| ran.failed.is_none())
+        self.0.values().flatten().any(|(_, ran)| ran.failed.is_none())
     }
 
-    fn of<'r>(&'r self, meta: &'r Meta) -> impl Iterator<Item = &'r (String, Date, Ran)> {
-        self.0.iter().filter(|(repo, ..)| belongs_to(meta, repo))
+    fn of<'r>(&'r self, meta: &'r Meta) -> impl Iterator<Item = &'r (Date, Ran)> {
+        self.0.iter().filter(|(repo, _)| belongs_to(meta, repo)).flat_map(|(_, ran)| ran)
     }
 
     /// What failed of the commands that a note names, and did not work later: as text for the model; empty if nothing did.
     pub(super) fn against(&self, entry: &Entry) -> String {
-        if self.of(entry.meta()).all(|(.., ran)| ran.failed.is_none()) {
+        if self.of(entry.meta()).all(|(_, ran)| ran.failed.is_none()) {
             return String::new();
         }
         let mut failures: BTreeSet<String> = BTreeSet::new();
         for named in named(entry) {
-            let its = self.of(entry.meta()).map(|(.., ran)| ran).filter(|ran| ran.is(&named.words));
+            let its = self.of(entry.meta()).map(|(_, ran)| ran).filter(|ran| ran.is(&named.words));
             let is_against =
                 |ran: &&Ran| ran.failed.as_ref().is_some_and(|failed| named.words.contains(&failed.word));
             let last = its.filter(|ran| ran.failed.is_none() || is_against(ran)).last();
@@ -291,16 +295,16 @@ impl Runs {
     pub(super) fn renewed(&self, entry: &Entry, now: Timestamp) -> Option<Date> {
         let (meta, today) = (entry.meta(), day(now));
         let said = day(Timestamp::from_millisecond(meta.updated_at.max(meta.created_at)).ok()?);
-        let worked = |(_, on, ran): &&(String, Date, Ran)| {
+        let worked = |(on, ran): &&(Date, Ran)| {
             ran.failed.is_none() && *on > said && meta.confirmed.is_none_or(|day| *on > day) && *on <= today
         };
-        let worked: Vec<&(String, Date, Ran)> = self.of(meta).filter(worked).collect();
+        let worked: Vec<&(Date, Ran)> = self.of(meta).filter(worked).collect();
         if worked.is_empty() {
             return None;
         }
         let told: Vec<Named> = named(entry).into_iter().filter(|named| named.is_told).collect();
-        let its = worked.iter().filter(|(.., ran)| told.iter().any(|named| ran.is(&named.words)));
-        its.map(|(_, on, _)| *on).max().filter(|_| self.against(entry).is_empty())
+        let its = worked.iter().filter(|(_, ran)| told.iter().any(|named| ran.is(&named.words)));
+        its.map(|(on, _)| *on).max().filter(|_| self.against(entry).is_empty())
     }
 }
 

@@ -38,7 +38,7 @@ const BRIEF: usize = 400;
 const TAGS: usize = 60;
 const TAG_BYTES: usize = 2000;
 
-/// So many notes whose code has changed come first.
+/// So many notes whose code has changed come first, and so many of which a command failed.
 const CHANGED: usize = 5;
 
 /// A stretch has so many different words.
@@ -284,6 +284,11 @@ pub fn related<P: Persistence>(
     };
     let changed = near.iter_mut().filter(is_changed).filter(is_new);
     changed.take(CHANGED).for_each(|note| note.is_changed = true);
+    // A program that is not installed where the session ran may be in hundreds of notes.
+    near.iter_mut()
+        .filter(|note| !note.failures.is_empty())
+        .skip(CHANGED)
+        .for_each(|note| note.failures.clear());
     near.sort_by(|a, b| {
         let first =
             |note: &Candidate| (note.is_wanted, note.is_own, note.is_changed || !note.failures.is_empty());

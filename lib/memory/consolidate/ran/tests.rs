@@ -214,7 +214,7 @@ fn a_note_says_to_run_a_command_or_only_names_it() {
 fn runs(repo: &str, on: &str, calls: &[(&str, bool, &str)]) -> Runs {
     let day: Date = on.parse().unwrap();
     let all = calls.iter().flat_map(|(line, has_worked, output)| ran(line, *has_worked, output));
-    Runs(all.map(|ran| (repo.to_owned(), day, ran)).collect())
+    Runs([(repo.to_owned(), all.map(|ran| (day, ran)).collect())].into())
 }
 
 const NO_TARGET: &str = "make: *** No rule to make target 'check'.  Stop.";
