@@ -9,6 +9,7 @@ use crate::memory::code::said::{
     Said, WORD, collapsed, in_parentheses, is_number, is_word, kept, stand_in, strings, words,
 };
 use crate::store::entry::{Anchor, Lines};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A name or a quotation that stands in more lines says nothing about any of them.
@@ -34,20 +35,24 @@ const QUALIFIERS: [&str; 6] = ["pub", "public", "private", "readonly", "const", 
 const FACTOR: u64 = 0x0000_0100_0000_01b3;
 
 /// A file as it is now.
-pub(super) struct CodeFile {
+pub struct CodeFile {
     text: String,
-    sums: Vec<u64>,
+    sums: OnceCell<Vec<u64>>,
 }
 
 impl CodeFile {
     pub(super) fn new(text: String) -> CodeFile {
-        CodeFile { sums: sums(&text.lines().collect::<Vec<_>>()), text }
+        CodeFile { text, sums: OnceCell::new() }
     }
 
     /// Does it still have what an anchor says, wherever?
     pub(super) fn holds(&self, anchor: &Anchor) -> bool {
         if anchor.name.is_none() && anchor.says.is_none() {
-            return has_lines(&self.sums, anchor);
+            return has_lines(self.sums.get_or_init(|| sums(&self.text.lines().collect::<Vec<_>>())), anchor);
+        }
+        // Most files that code may have moved to have nothing of it.
+        if anchor.name.as_ref().is_some_and(|name| !self.text.contains(name.as_str())) {
+            return false;
         }
         let lines: Vec<&str> = self.text.lines().collect();
         let says = |lines: &[&str]| {

@@ -113,17 +113,29 @@ pub fn state_of_anchor(top: &Path, anchor: &Anchor) -> CodeState {
         .unwrap_or_default()
 }
 
+/// Files that code may have moved to, each read once.
+pub type Searched = HashMap<String, Option<CodeFile>>;
+
 /// The first of these files that surely has what an anchor says.
-pub fn file_of_anchor(top: &Path, anchor: &Anchor, paths: Vec<String>) -> Option<String> {
-    let anchor = anchor.clone();
+pub fn file_of_anchor(
+    top: &Path,
+    anchor: &Anchor,
+    paths: Vec<String>,
+    files: &mut Searched,
+) -> Option<String> {
+    let (anchor, mut known) = (anchor.clone(), std::mem::take(files));
     let find = move |top: &Path| {
-        let has = |path: &String| {
-            let full = top.join(path);
-            is_below(path) && full.is_file() && read(top, &full).is_some_and(|file| file.holds(&anchor))
+        let mut has = |path: &String| {
+            let full = || Some(top.join(path)).filter(|full| is_below(path) && full.is_file());
+            let file = known.entry(path.clone()).or_insert_with(|| read(top, &full()?));
+            file.as_ref().is_some_and(|file| file.holds(&anchor))
         };
-        paths.into_iter().find(has)
+        let found = paths.into_iter().find(|path| has(path));
+        (found, known)
     };
-    reach::within(top, find).ok().flatten()
+    let (found, known) = reach::within(top, find).ok()?;
+    *files = known;
+    found
 }
 
 /// A path that stays below the top of a repository, by its text.

@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::repository::{self, Repository};
 use crate::base::text::border;
-use crate::memory::code::{Code, CodeState, file_of_anchor, place_of, state_of_anchor, states};
+use crate::memory::code::{Code, CodeState, Searched, file_of_anchor, place_of, state_of_anchor, states};
 use crate::memory::record::NoteText;
 use crate::memory::redact::Redactor;
 use crate::memory::search::has_word;
@@ -139,11 +139,12 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
     let mut followed: Vec<(EntryId, Vec<Anchor>, Option<Branch>)> = Vec::new();
     for place in here {
         let git = Checkout::new(&place.top, env);
+        let mut files = Searched::new();
         for (meta, text) in
             scan.found.iter().flatten().filter(|(meta, _)| place_of(meta, here) == Some(place))
         {
             let anchors: Vec<Anchor> =
-                meta.anchors.iter().map(|anchor| moved(anchor, text, place, &git)).collect();
+                meta.anchors.iter().map(|anchor| moved(anchor, text, place, &git, &mut files)).collect();
             let is_in = |branch: &Branch| git.state_of(branch) == Some(BranchState::Merged);
             let branch = meta.branch.clone().filter(|branch| !is_in(branch));
             if (&anchors, &branch) != (&meta.anchors, &meta.branch) {
@@ -168,7 +169,7 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
 
 /// An anchor where it is now: in the new name of its file, or, if the note with this text does not name that, in another file
 /// that has changed since.
-fn moved(anchor: &Anchor, text: &str, place: &Repository, git: &Checkout) -> Anchor {
+fn moved(anchor: &Anchor, text: &str, place: &Repository, git: &Checkout, files: &mut Searched) -> Anchor {
     let Anchor { path, hash, name, says, commit: Some(commit), .. } = anchor else { return anchor.clone() };
     let there = Anchor { path: path.clone(), ..Anchor::default() };
     let is_gone = state_of_anchor(&place.top, &there) == CodeState::Gone;
@@ -188,5 +189,5 @@ fn moved(anchor: &Anchor, text: &str, place: &Repository, git: &Checkout) -> Anc
     let is_told = hash.is_some() || name.is_some() || says.as_ref().is_some_and(|says| says.contains(" + "));
     let others = changes.iter().map(|(new, _)| new).filter(|new| *new != path && new.ends_with(end));
     let others = others.filter(|_| is_told && !has_word(text, file)).take(CANDIDATES).cloned().collect();
-    file_of_anchor(&place.top, anchor, others).as_ref().map_or_else(|| anchor.clone(), at)
+    file_of_anchor(&place.top, anchor, others, files).as_ref().map_or_else(|| anchor.clone(), at)
 }

@@ -10,9 +10,9 @@ use crate::memory::search::is_common_command;
 use crate::memory::service::belongs_to;
 use crate::store::entry::{Entry, Meta};
 use crate::store::journal::entry::QueueEntry;
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,8 @@ const LINE: usize = 400;
 const SHOWN: usize = 200;
 /// So many failures are shown beside a note.
 const FAILURES: usize = 3;
+/// A note is renewed once in so many days at most: AGENTS.md files show the day, and may be committed.
+const RENEWED: i32 = 7;
 /// Programs that only look, or that are in every session: that they work says nothing about a note.
 const EVERYDAY: &str = " awk cat cd cp diff echo env export find git grep head less ls mkdir mv pwd rg rm sed sleep source tail \
                         test touch true wc which xargs ";
@@ -295,8 +297,12 @@ impl Runs {
     pub(super) fn renewed(&self, entry: &Entry, now: Timestamp) -> Option<Date> {
         let (meta, today) = (entry.meta(), day(now));
         let said = day(Timestamp::from_millisecond(meta.updated_at.max(meta.created_at)).ok()?);
+        let is_old = |day: Date, on: Date| day.checked_add(RENEWED.days()).is_ok_and(|end| end <= on);
         let worked = |(on, ran): &&(Date, Ran)| {
-            ran.failed.is_none() && *on > said && meta.confirmed.is_none_or(|day| *on > day) && *on <= today
+            ran.failed.is_none()
+                && *on > said
+                && meta.confirmed.is_none_or(|day| is_old(day, *on))
+                && *on <= today
         };
         let worked: Vec<&(Date, Ran)> = self.of(meta).filter(worked).collect();
         if worked.is_empty() {

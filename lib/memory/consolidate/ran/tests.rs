@@ -255,10 +255,10 @@ fn a_note_is_renewed_by_the_day_of_the_session_and_never_by_its_own() {
     let (told, repo) = ("Run `make check`.", "scope: repo");
     assert_eq!(renewed("2026-03-04", told, repo).as_deref(), Some("2026-03-04"));
     assert_eq!(
-        renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-03-03").as_deref(),
+        renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-02-25").as_deref(),
         Some("2026-03-04")
     );
-    assert_eq!(renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-03-04"), None, "once a day");
+    assert_eq!(renewed("2026-03-04", told, "scope: repo\nconfirmed: 2026-02-26"), None, "once a week");
     assert_eq!(renewed("2026-02-27", told, repo), None, "it is of that day");
     assert_eq!(renewed("2099-01-01", told, repo), None, "nobody's clock");
     assert_eq!(renewed("2026-03-04", told, "scope: global"), None);
