@@ -110,6 +110,11 @@ pub fn git_dir(top: &Path) -> Option<PathBuf> {
     dir.canonicalize().ok().filter(|dir| dir.join("HEAD").is_file())
 }
 
+/// Does the checkout leave out files of its commit?
+pub fn is_sparse(top: &Path) -> bool {
+    git_dir(top).is_some_and(|dir| dir.join("info/sparse-checkout").is_file())
+}
+
 /// What HEAD of a worktree says: `ref: ` and the name of a branch, or a commit. `None`: it cannot be read.
 pub fn head(top: &Path) -> Option<String> {
     reach::within(top, |top| head_in(&git_dir(top)?)).ok()?

@@ -224,8 +224,8 @@ impl Memory {
                     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
                 }
             };
-            // Of a checkout that is not there, nothing is known.
-            return if is_gone && top.is_dir() { CodeState::Gone } else { CodeState::Same };
+            // Of a checkout that is not there, nothing is known, and what a sparse one leaves out is not gone.
+            return if is_gone && top.is_dir() && !repository::is_sparse(top) { CodeState::Gone } else { CodeState::Same };
         };
         let Anchor { hash, name, says, lines, .. } = anchor;
         if hash.is_none() && name.is_none() && says.is_none() {
@@ -348,6 +348,10 @@ mod tests {
         }
         let two = [anchor("none.rs", "one"), anchor("a.rs", "one")];
         assert_eq!(look(&mut memory, &top, &two, 9).0, CodeState::Changed);
+        fs::create_dir_all(top.join(".git/info")).unwrap();
+        fs::write(top.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(top.join(".git/info/sparse-checkout"), "/*\n").unwrap();
+        assert_eq!(look(&mut memory, &top, &two, 9).0, CodeState::Same, "it may be left out here");
         assert_eq!(look(&mut memory, &dir.path().join("no"), &two, 9).0, CodeState::Same);
     }
 }
