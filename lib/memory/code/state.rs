@@ -225,7 +225,8 @@ impl Memory {
                 }
             };
             // Of a checkout that is not there, nothing is known, and what a sparse one leaves out is not gone.
-            return if is_gone && top.is_dir() && !repository::is_sparse(top) { CodeState::Gone } else { CodeState::Same };
+            let is_whole = || top.is_dir() && !repository::is_sparse(top);
+            return if is_gone && is_whole() { CodeState::Gone } else { CodeState::Same };
         };
         let Anchor { hash, name, says, lines, .. } = anchor;
         if hash.is_none() && name.is_none() && says.is_none() {
