@@ -116,6 +116,11 @@ pub fn whole_lines(body: &str) -> String {
     if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
 }
 
+/// White space collapsed.
+pub fn collapsed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// One line that is safe on a terminal: control characters become spaces, and it has at most `limit` characters.
 /// For text from models, servers and commands in a message.
 pub fn one_line(text: &str, limit: usize) -> String {

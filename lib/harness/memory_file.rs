@@ -4,7 +4,7 @@
 
 use crate::base::error::Result;
 use crate::base::text::fences::{Fence, fence};
-use crate::base::text::hex;
+use crate::base::text::{collapsed, hex};
 use crate::harness::out::TurnSink;
 use crate::harness::recalled::{SECTION_LEFT_OUT, without_notes, without_sections};
 use crate::harness::source::{failed, open};
@@ -29,7 +29,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     out.report.has_added = own != text;
     let mut seen = HashSet::new();
     for piece in pieces(&without_notes(&own)) {
-        let words = piece.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = collapsed(&piece);
         let id = hex(&Sha256::digest(words)[..16]);
         if seen.insert(id.clone()) {
             out.turn(Role::Document, &piece, id)?;

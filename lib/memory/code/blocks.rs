@@ -5,8 +5,9 @@
 //! definition, the rest in the file. Only a value and a list that the note names must stay as they are, to the letter.
 
 use crate::base::packed::checksum;
+use crate::base::text::collapsed;
 use crate::memory::code::said::{
-    Said, WORD, collapsed, in_parentheses, is_number, is_word, kept, stand_in, strings, words,
+    Said, WORD, in_parentheses, is_number, is_word, kept, stand_in, strings, words,
 };
 use crate::store::entry::{Anchor, Lines};
 use std::cell::OnceCell;

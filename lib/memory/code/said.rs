@@ -1,5 +1,6 @@
 //! What a note says that can stand in code: names, numbers, quotations, and the words of its prose.
 
+use crate::base::text::collapsed;
 use crate::memory::search::code_of;
 use crate::memory::search::language::{is_stop_word, stem};
 use crate::memory::search::words::{WordKind, each};
@@ -187,9 +188,4 @@ fn is_code(word: &str) -> bool {
         || word.starts_with('-')
         || word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase())
         || word.as_bytes().windows(2).any(is_pair)
-}
-
-/// A line, the same however it is indented.
-pub(super) fn collapsed(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

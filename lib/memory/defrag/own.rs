@@ -2,11 +2,11 @@
 //! person; so does an address or a command that is in none of the notes that a text is made of.
 
 use crate::base::error::{Error, Result};
-use crate::base::text::one_line;
+use crate::base::text::{collapsed, one_line};
 use crate::memory::defrag::reply::NAMED;
 use crate::memory::facts::{PieceKind, pieces};
 use crate::memory::pipeline::reply::Text;
-use crate::memory::record::{NoteText, Record, collapsed, orders_not_in, sentences_of_note};
+use crate::memory::record::{NoteText, Record, orders_not_in, sentences_of_note};
 use crate::store::entry::{By, Entry, Source, add_missing};
 use crate::store::proposal::{Draft, Op, Proposal};
 use std::collections::BTreeSet;

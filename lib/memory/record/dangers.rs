@@ -2,12 +2,11 @@
 //! the network sends, to switch checks off, to send data away, to hide something from the person. It is about what is to be
 //! done: what is forbidden ("never use `curl -k`") or told ("CI uploads coverage") is none of it. `dangers.txt` has the words.
 
-use crate::base::text::{border, one_line};
+use crate::base::text::{border, collapsed, one_line};
 use crate::memory::addresses::is_far;
 use crate::memory::lists::List;
 use crate::memory::record::piped::pipes_network;
 use crate::memory::record::plain::plain;
-use crate::memory::record::sentences::collapsed;
 use unicode_segmentation::UnicodeSegmentation;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,10 @@ mod typed;
 mod words;
 
 pub use crate::memory::record::dangers::{Danger, DangerKind, dangers};
-pub use crate::memory::record::sentences::{collapsed, of_note as sentences_of_note};
+pub use crate::memory::record::sentences::of_note as sentences_of_note;
 pub use crate::memory::record::typed::passes_on;
 
+use crate::base::text::collapsed;
 use crate::memory::facts::facts;
 use crate::memory::record::claims::{
     Claim, ClaimKind, disguised, each_key, each_run, key_of, names, quotations, stream, unveiled,

@@ -3,6 +3,7 @@
 //! Where it is uncertain whether a sentence ends, it does not: a part of one may say the opposite. "Never do these:"
 //! and the line after it are one sentence of a turn, and so is everything within quotes, parentheses and backticks.
 
+use crate::base::text::collapsed;
 use crate::memory::facts::{PieceKind, pieces};
 use crate::memory::lists::List;
 use crate::memory::record::words::words_of;
@@ -105,11 +106,6 @@ pub fn of_note(text: &str) -> Vec<String> {
     split(&paragraph, &mut found);
     found.retain(|sentence| !sentence.is_empty());
     found
-}
-
-/// White space collapsed.
-pub fn collapsed(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What ends a sentence where no blank follows.
