@@ -7,7 +7,6 @@ use crate::base::cli::{
     one_of, value,
 };
 use crate::base::error::{Error, Result};
-use crate::base::repository;
 use crate::base::stderr;
 use crate::base::text::counted;
 use crate::memory::code::{CodeState, NoteState, NoteStates, states};
@@ -92,7 +91,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         over_on: args.has("expired").then_some(today),
     };
     let is_narrow = !args.has("all") && filter.repo.is_none();
-    let here = if is_narrow { repository_here(cx) } else { None };
+    let checkout = repository_here(cx);
+    let here = checkout.as_ref().filter(|_| is_narrow).map(|here| here.name.clone());
     let view = ListedNotes { filter, here, elsewhere: AtomicUsize::new(0) };
     let query = query(args)?;
     let query = query.as_deref();
@@ -127,8 +127,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
             waiting.entry(note).or_default().push(proposal.id.clone());
         }
     }
-    let here = cx.env.current_dir().ok().and_then(|dir| repository::of(&dir));
-    let states = states(Some(&store.root), here.as_slice(), rows.iter().map(|row| &row.view.meta));
+    let states = states(Some(&store.root), checkout.as_slice(), rows.iter().map(|row| &row.view.meta));
     let listing = NoteTable { view: &view, waiting, states, has_query: query.is_some(), today };
     match cx.json {
         _ if args.has("links") => cx.stdout.text(&dot::graph(&rows))?,

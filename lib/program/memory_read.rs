@@ -41,7 +41,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let note = if is_counted {
             read(&store, id, cx)?
         } else {
-            or_shared(store.service.look(id), &store, id, cx)?
+            store.or_shared(store.service.look(id), cx, |shared| shared.look(id))?
         };
         if cx.json {
             let body = String::from_utf8_lossy(note.entry.body()).into_owned();
@@ -66,14 +66,6 @@ fn text_of(note: &Note) -> Cow<'_, [u8]> {
     match note.entry.meta().is_shared() {
         true => note::block(note, Marks::default()).into_bytes().into(),
         false => note.entry.bytes().into(),
-    }
-}
-
-/// What was found, or the note that the repository has among its files.
-fn or_shared(found: Result<Note>, store: &Store, id: &EntryId, cx: &Context) -> Result<Note> {
-    match found {
-        Err(error) if error.kind() == ErrorKind::NotFound => store.shared(cx)?.look(id).map_err(|_| error),
-        found => found,
     }
 }
 
@@ -112,6 +104,6 @@ pub(super) fn read(store: &Store, id: &EntryId, cx: &Context) -> Result<Note> {
             cx.reporter.warn(&format!("this read of {id} is not counted: {}", why.message()));
             Ok(note)
         }
-        read => or_shared(read, store, id, cx),
+        read => store.or_shared(read, cx, |shared| shared.look(id)),
     }
 }

@@ -67,10 +67,20 @@ impl Store {
 
     /// The note that a person means: one of theirs, or else one that the repository has among its files.
     pub(super) fn named(&self, word: &str, cx: &Context) -> Result<EntryId> {
-        self.service.named(word).or_else(|error| match error.kind() {
-            ErrorKind::NotFound => self.shared(cx)?.named(word).map_err(|_| error),
-            _ => Err(error),
-        })
+        self.or_shared(self.service.named(word), cx, |shared| shared.named(word))
+    }
+
+    /// What was found, or what is found among the notes that the repository has as files.
+    pub(super) fn or_shared<T>(
+        &self,
+        found: Result<T>,
+        cx: &Context,
+        find: impl FnOnce(&NoteService<SharedNotes>) -> Result<T>,
+    ) -> Result<T> {
+        match found {
+            Err(error) if error.kind() == ErrorKind::NotFound => find(&self.shared(cx)?).map_err(|_| error),
+            found => found,
+        }
     }
 
     /// What a session in a repository should know, in at most `bytes`.
@@ -106,7 +116,7 @@ impl Store {
 
     /// The repositories of which there is a note, a queue entry or a checkout.
     pub(super) fn repositories(&self, cx: &Context) -> Result<BTreeSet<String>> {
-        let mut all: BTreeSet<String> = repository_here(cx).into_iter().collect();
+        let mut all: BTreeSet<String> = repository_here(cx).map(|here| here.name).into_iter().collect();
         for place in [Place::Topics, Place::Archive] {
             let listed = self.service.list(place, |_| true)?.found.into_iter();
             all.extend(listed.flat_map(|found| found.view.meta.sources).filter_map(|source| source.repo));
@@ -450,9 +460,9 @@ pub(super) fn current_repo(env: &Env) -> Result<Option<String>> {
     Ok(repository::place_of(&env.current_dir()?).map(|place| place.name))
 }
 
-/// The name of the current directory's repository, if it is in one.
-pub(super) fn repository_here(cx: &Context) -> Option<String> {
-    repository::of(&cx.env.current_dir().ok()?).map(|here| here.name)
+/// The current directory's repository, if it is in one.
+pub(super) fn repository_here(cx: &Context) -> Option<Repository> {
+    repository::of(&cx.env.current_dir().ok()?)
 }
 
 /// The current directory's repository; without one, the directory itself.

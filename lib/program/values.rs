@@ -61,7 +61,7 @@ fn is_plain(value: &str) -> bool {
 fn of_notes<I: IntoIterator<Item = (String, String)>>(cx: &Context, of: fn(&Meta) -> I) -> Result<Values> {
     let store = Store::of(None, cx)?;
     let here = repository_here(cx);
-    let is_shown = |meta: &Meta| here.as_deref().is_none_or(|here| shown_in(meta, here));
+    let is_shown = |meta: &Meta| here.as_ref().is_none_or(|here| shown_in(meta, &here.name));
     let listed = store.service.list(Place::Topics, is_shown)?;
     let _ = store.service.keep_up();
     Ok(listed.found.iter().flat_map(|found| of(&found.view.meta)).collect())
