@@ -7,5 +7,5 @@ mod state;
 
 pub use crate::memory::code::checkout::{Code, anchored_again, checkout_of};
 pub use crate::memory::code::state::{
-    CodeState, NoteState, NoteStates, Searched, file_of_anchor, place_of, state_of_anchor, states,
+    CodeFiles, CodeState, NoteState, NoteStates, file_of_anchor, place_of, state_of_anchor, states,
 };

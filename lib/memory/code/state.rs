@@ -113,15 +113,15 @@ pub fn state_of_anchor(top: &Path, anchor: &Anchor) -> CodeState {
         .unwrap_or_default()
 }
 
-/// Files that code may have moved to, each read once.
-pub type Searched = HashMap<String, Option<CodeFile>>;
+/// Files of a checkout, each read once; `None`: it cannot be.
+pub type CodeFiles = HashMap<String, Option<CodeFile>>;
 
 /// The first of these files that surely has what an anchor says.
 pub fn file_of_anchor(
     top: &Path,
     anchor: &Anchor,
     paths: Vec<String>,
-    files: &mut Searched,
+    files: &mut CodeFiles,
 ) -> Option<String> {
     let (anchor, mut known) = (anchor.clone(), std::mem::take(files));
     let find = move |top: &Path| {
@@ -192,7 +192,7 @@ impl Memory {
         &mut self,
         top: &Path,
         anchors: &[Anchor],
-        files: &mut HashMap<String, Option<CodeFile>>,
+        files: &mut CodeFiles,
         left: &mut usize,
     ) -> CodeState {
         let states: Vec<CodeState> =
@@ -205,13 +205,7 @@ impl Memory {
         }
     }
 
-    fn anchor(
-        &mut self,
-        top: &Path,
-        anchor: &Anchor,
-        files: &mut HashMap<String, Option<CodeFile>>,
-        left: &mut usize,
-    ) -> CodeState {
+    fn anchor(&mut self, top: &Path, anchor: &Anchor, files: &mut CodeFiles, left: &mut usize) -> CodeState {
         if !is_below(&anchor.path) {
             return CodeState::Same;
         }

@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::repository::{self, Repository};
 use crate::base::text::border;
-use crate::memory::code::{Code, CodeState, Searched, file_of_anchor, place_of, state_of_anchor, states};
+use crate::memory::code::{Code, CodeFiles, CodeState, file_of_anchor, place_of, state_of_anchor, states};
 use crate::memory::record::NoteText;
 use crate::memory::redact::Redactor;
 use crate::memory::search::has_word;
@@ -139,7 +139,7 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
     let mut followed: Vec<(EntryId, Vec<Anchor>, Option<Branch>)> = Vec::new();
     for place in here {
         let git = Checkout::new(&place.top, env);
-        let mut files = Searched::new();
+        let mut files = CodeFiles::new();
         for (meta, text) in
             scan.found.iter().flatten().filter(|(meta, _)| place_of(meta, here) == Some(place))
         {
@@ -169,13 +169,12 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
 
 /// An anchor where it is now: in the new name of its file, or, if the note with this text does not name that, in another file
 /// that has changed since.
-fn moved(anchor: &Anchor, text: &str, place: &Repository, git: &Checkout, files: &mut Searched) -> Anchor {
+fn moved(anchor: &Anchor, text: &str, place: &Repository, git: &Checkout, files: &mut CodeFiles) -> Anchor {
     let Anchor { path, hash, name, says, commit: Some(commit), .. } = anchor else { return anchor.clone() };
-    let there = Anchor { path: path.clone(), ..Anchor::default() };
-    let is_gone = state_of_anchor(&place.top, &there) == CodeState::Gone;
-    if !is_gone && state_of_anchor(&place.top, anchor) == CodeState::Same {
-        return anchor.clone();
-    }
+    let is_gone = match state_of_anchor(&place.top, anchor) {
+        CodeState::Same => return anchor.clone(),
+        state => state == CodeState::Gone,
+    };
     let changes = git.changes(commit);
     let at = |path: &String| Anchor { path: path.clone(), ..anchor.clone() };
     let renamed =

@@ -236,8 +236,8 @@ struct Candidate {
     is_wanted: bool,
     /// One of the sessions made or changed it.
     is_own: bool,
-    /// The code that it was drawn from is no longer as it was.
-    is_changed: bool,
+    /// What stands now where the code that it was drawn from was, if that is news to the model.
+    drift: Option<String>,
     /// What failed of the commands that it names.
     failures: String,
     score: f64,
@@ -272,26 +272,30 @@ pub fn related<P: Persistence>(
     let states = states(None, here, near.iter().map(|note| &note.meta));
     let is_changed =
         |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
-    let drift = |meta: &Meta, body: &str| {
-        drift(meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor)
-    };
     // One about which the model has said nothing is not shown again as long as the code stays as it was then.
-    let is_new = |note: &&mut Candidate| {
-        let read = notes.own(&note.meta.id).ok().flatten();
-        let drift = read
-            .map(|read| drift(&note.meta, &redactor.cleaned(&String::from_utf8_lossy(read.entry.body()))));
-        drift.is_some_and(|drift| asked.0.get(&note.meta.id) != Some(&hash(&drift)))
+    let news = |meta: &Meta| {
+        let read = notes.own(&meta.id).ok().flatten()?;
+        let body = redactor.cleaned(&String::from_utf8_lossy(read.entry.body()));
+        let drift = drift(meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor);
+        (asked.0.get(&meta.id) != Some(&hash(&drift))).then_some(drift)
     };
-    let changed = near.iter_mut().filter(is_changed).filter(is_new);
-    changed.take(CHANGED).for_each(|note| note.is_changed = true);
+    let mut left = CHANGED;
+    for note in near.iter_mut().filter(is_changed) {
+        if left == 0 {
+            break;
+        }
+        note.drift = news(&note.meta);
+        left -= usize::from(note.drift.is_some());
+    }
     // A program that is not installed where the session ran may be in hundreds of notes.
     near.iter_mut()
         .filter(|note| !note.failures.is_empty())
         .skip(CHANGED)
         .for_each(|note| note.failures.clear());
     near.sort_by(|a, b| {
-        let first =
-            |note: &Candidate| (note.is_wanted, note.is_own, note.is_changed || !note.failures.is_empty());
+        let first = |note: &Candidate| {
+            (note.is_wanted, note.is_own, note.drift.is_some() || !note.failures.is_empty())
+        };
         first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
     });
 
@@ -303,8 +307,8 @@ pub fn related<P: Persistence>(
     let mut whole = limits.whole;
     let mut listed = 0;
     let mut shown = Vec::new();
-    for Candidate { meta, length, is_wanted, is_own, is_changed, failures, .. } in near {
-        let is_due = is_wanted || is_own || is_changed || !failures.is_empty();
+    for Candidate { meta, length, is_wanted, is_own, drift, failures, .. } in near {
+        let is_due = is_wanted || is_own || drift.is_some() || !failures.is_empty();
         if !is_due && listed >= BRIEF {
             break;
         }
@@ -332,7 +336,6 @@ pub fn related<P: Persistence>(
         let read = if is_worth_reading { notes.own(&meta.id)? } else { None };
         if let Some(read) = read {
             let body = clean(&String::from_utf8_lossy(read.entry.body()));
-            let drift = is_changed.then(|| drift(&meta, &body));
             let failures = Some(failures).filter(|text| !text.is_empty());
             let more = [&drift, &failures].into_iter().flatten().map(String::len).sum::<usize>();
             if head + body.len() + more <= room && (body.len() <= whole || is_due) {
@@ -385,8 +388,8 @@ fn candidates<P: Persistence>(
             let body = note.entry.body();
             let counts = stretches.count(meta, &String::from_utf8_lossy(body));
             let (length, is_own, failures) = (body.len(), is_own(meta), runs.against(&note.entry));
-            let (meta, is_changed, score) = (meta.clone(), false, 0.0);
-            (counts, Candidate { meta, length, is_wanted, is_own, is_changed, failures, score })
+            let (meta, drift, score) = (meta.clone(), None, 0.0);
+            (counts, Candidate { meta, length, is_wanted, is_own, drift, failures, score })
         })
     })?;
     let mut found: Vec<_> = scan.found.into_iter().flatten().collect();
