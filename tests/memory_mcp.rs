@@ -36,7 +36,8 @@ fn sent(command: &mut Command, lines: Vec<u8>) -> Output {
     let mut stdin = child.stdin.take().unwrap();
     let writer = std::thread::spawn(move || stdin.write_all(&lines));
     let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
+    // It may have ended without reading, as a hook does that yields; its output tells.
+    let _ = writer.join().unwrap();
     output
 }
 

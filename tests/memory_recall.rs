@@ -422,7 +422,8 @@ fn a_hook_does_not_wait() {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // It stays open.
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"{\"hook_event_name\": ").unwrap();
+    // On a busy machine it may be over already.
+    let _ = stdin.write_all(b"{\"hook_event_name\": ");
     let began = Instant::now();
     let output = child.wait_with_output().unwrap();
     assert!(began.elapsed() < LONG, "it ended by itself: stdin is still open");

@@ -121,7 +121,8 @@ fn a_stdin_that_does_not_end_is_left_at_the_deadline() {
         let sandbox = echoing();
         let started = Instant::now();
         let mut running = Running::start(program(&sandbox, &["--timeout", "1"]));
-        running.stdin().write_all(piped.as_bytes()).unwrap();
+        // On a busy machine it may be over already.
+        let _ = running.stdin().write_all(piped.as_bytes());
         let output = running.finish();
         let took = started.elapsed();
         assert!((Duration::from_secs(1)..LONG).contains(&took), "{took:?}");
