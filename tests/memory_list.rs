@@ -4,6 +4,7 @@ use crate::support::Said;
 use crate::support::store::{Store, note};
 use crate::support::terminal::Terminal;
 use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 /// Five notes that the filters tell apart, one of them archived.
@@ -290,28 +291,24 @@ fn a_cache_changes_no_answer_and_a_killed_writer_none_either() {
     assert!(!store.run("memory-list", &["--query", "\"note 177\""]).1.contains("Note 177 of"));
     std::fs::remove_file(&cache).unwrap();
     assert!(answers() == changed && cache.exists());
-    // Killed while it is written, sooner and later.
-    let is_begun = || {
-        let files = std::fs::read_dir(cache.parent().unwrap()).unwrap();
-        files.into_iter().any(|file| file.unwrap().file_name().to_str().unwrap().starts_with(".notes.cache."))
-    };
-    let mut begun = 0;
-    for wait in 0..12 {
+    // Killed while it is written: by its own size, so that each kill is at another byte.
+    let mut killed = 0;
+    for blocks in (0..).map(|n| 1 << n) {
         std::fs::remove_file(&cache).unwrap_or_default();
-        let mut command = store.sandbox.std_command("memory-list");
-        let mut child = command.args(asked[0]).stdout(std::process::Stdio::null()).spawn().unwrap();
-        while !is_begun() && child.try_wait().unwrap().is_none() {}
-        begun += usize::from(is_begun());
-        std::thread::sleep(std::time::Duration::from_micros(wait * 500));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(
-            store.out("memory-list", asked[0]),
-            changed[0],
-            "killed {wait} half ms after the beginning"
-        );
+        let like = store.sandbox.std_command("memory-list");
+        let mut limited = Command::new("sh");
+        limited.args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")]).arg(like.get_program());
+        limited.args(asked[0]).current_dir(store.sandbox.work()).env_clear();
+        limited.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = limited.output().unwrap();
+        if output.status.success() {
+            break;
+        }
+        assert!(output.status.signal().is_some() && !cache.exists(), "{blocks} blocks: {}", output.err());
+        killed += 1;
+        assert_eq!(store.out("memory-list", asked[0]), changed[0], "killed at {blocks} blocks");
     }
-    assert!(begun > 0);
+    assert!(killed > 3, "the cache is {killed} kills large");
     assert!(answers() == changed);
 }
 

@@ -1,8 +1,8 @@
 //! From lines to answers: who reads, asks and writes, and when it ends.
 //!
-//! One thread reads, some ask, and the main thread writes and hands out the lines. It hands out a line only when an answer
-//! was written, so there are never more unwritten lines at the service than jobs. The reader stops when [`WINDOW`] lines for
-//! each job are in memory, so a slow reader of the output slows down everything, and memory stays the same.
+//! One thread reads, some ask, and the main thread writes and hands out the lines. It hands out a line only when an answer has
+//! come, so there are never more lines at the service than jobs. The reader stops when [`WINDOW`] lines for each job are in
+//! memory, asked or answered, so a slow reader of the output slows down everything, and memory stays the same.
 
 use crate::agent::stats::Cost;
 use crate::base::cli::{Progress, Stdout};
