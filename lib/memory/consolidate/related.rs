@@ -279,14 +279,9 @@ pub fn related<P: Persistence>(
         let drift = drift(meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor);
         (asked.0.get(&meta.id) != Some(&hash(&drift))).then_some(drift)
     };
-    let mut left = CHANGED;
-    for note in near.iter_mut().filter(is_changed) {
-        if left == 0 {
-            break;
-        }
-        note.drift = news(&note.meta);
-        left -= usize::from(note.drift.is_some());
-    }
+    let changed = near.iter_mut().filter(is_changed);
+    let told = changed.filter_map(|note| news(&note.meta).map(|drift| (note, drift)));
+    told.take(CHANGED).for_each(|(note, drift)| note.drift = Some(drift));
     // A program that is not installed where the session ran may be in hundreds of notes.
     near.iter_mut()
         .filter(|note| !note.failures.is_empty())
