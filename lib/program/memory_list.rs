@@ -100,7 +100,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
     let shared = if place == Place::Topics { Some(store.shared(cx)?) } else { None };
     let mut rows = match query {
-        // In another order than that of the best, any of them may be the first.
+        // Unless the best come first, any of them may be the first.
         Some(query) => {
             let most = if sort.is_none() { limit } else { usize::MAX };
             ordered(found(query, &view, &store.service, place, most, cx)?, sort, limit)

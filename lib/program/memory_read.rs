@@ -69,7 +69,7 @@ fn text_of(note: &Note) -> Cow<'_, [u8]> {
     }
 }
 
-/// The text of a note with its headings set off, and its front matter in the background. No byte of the text is another.
+/// The text of a note with its headings set off, and its front matter in the background. The text keeps each of its bytes.
 fn rendered(text: &str, paint: Paint) -> String {
     let (mut open, mut in_front, mut all): (Option<Fence>, bool, String) = (None, false, String::new());
     for (number, line) in text.split_inclusive('\n').enumerate() {

@@ -82,8 +82,7 @@ mod tests {
 
     #[test]
     fn the_manual_lists_every_act() {
-        let page =
-            include_str!("../../man/axe-security.7.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let page = crate::base::text::collapsed(include_str!("../../man/axe-security.7.md"));
         let listed =
             page.split("Only a person may ").nth(1).and_then(|rest| rest.split(". ").next()).unwrap();
         let listed: Vec<&str> = listed.split(", ").map(|act| act.trim_start_matches("and ")).collect();
