@@ -71,6 +71,8 @@ mod defrag_notes;
 mod defrag_replies;
 mod defrag_undo;
 mod doctor_cache;
+#[cfg(target_os = "linux")]
+mod doctor_history;
 mod doctor_queue;
 mod dry_run;
 mod every_program;
