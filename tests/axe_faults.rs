@@ -3,7 +3,7 @@
 use crate::streams::{begun, chunked, content_type, ended, events};
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi, ask, to};
 use crate::support::server::{Answer, Server, http, json};
-use crate::support::{Said, Sandbox, said};
+use crate::support::{Said, Sandbox, present, said};
 use serde_json::{Value, json};
 use std::process::Output;
 
@@ -378,7 +378,7 @@ fn a_tool_that_is_to_be_confirmed_asks_on_the_terminal_and_is_refused_without_on
         let server = Server::playing([calls, OpenAi.says("done")]);
         let asking = sandbox.asking("a", &server.url());
         let mut command = std::process::Command::new("setsid");
-        command.env_clear().envs(asking.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.env_clear().envs(present(asking.get_envs()));
         command.current_dir(sandbox.work());
         command.args(if typed.is_some() { &["-w", "-c"][..] } else { &["-w"] });
         command.arg(crate::support::binary("axe-run")).args(["a", "--no-stdin"]);
@@ -503,7 +503,7 @@ fn an_answer_cannot_command_a_terminal() {
         let server = Server::playing([answer]);
         let asking = sandbox.asking("a", &server.url());
         let mut command = sandbox.std_command("axe-run");
-        command.envs(asking.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.envs(present(asking.get_envs()));
         let terminal = Terminal::open();
         command.args(["a", "--no-stdin"]).args(args).stdout(terminal.stdio());
         assert!(command.output().unwrap().status.success());

@@ -1,6 +1,6 @@
 //! `axe-run` on its main way: prompt in, answer out, an entry in the log; and what its flags change.
 
-use crate::support::{NOW, Sandbox, binary, mode, said, set_mode, symlink, tools};
+use crate::support::{NOW, Sandbox, binary, mode, present, said, set_mode, symlink, tools};
 use std::fs;
 use std::path::Path;
 
@@ -51,7 +51,7 @@ fn stdin_that_is_closed_or_the_null_device_is_none() {
     for redirect in ["</dev/null", "<&-"] {
         let run = sandbox.std_command("axe-run");
         let mut sh = std::process::Command::new("/bin/sh");
-        sh.envs(run.get_envs().filter_map(|(k, v)| Some((k, v?)))).current_dir(sandbox.work());
+        sh.envs(present(run.get_envs())).current_dir(sandbox.work());
         sh.args(["-c", &format!("\"$0\" a {redirect}")]).arg(run.get_program());
         let (code, out, err) = said(&mut assert_cmd::Command::from_std(sh));
         assert_eq!((code, err.as_str()), (Some(0), ""), "{redirect}");

@@ -4,7 +4,7 @@ use crate::support::api::{Anthropic, KEY, KINDS, OpenAi, to};
 use crate::support::processes::Running;
 use crate::support::server::{Server, json};
 use crate::support::terminal::Terminal;
-use crate::support::{NOW, Said, Sandbox, full_disk, is_root, mode, said, set_mode};
+use crate::support::{NOW, Said, Sandbox, full_disk, is_root, mode, present, said, set_mode};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -457,7 +457,7 @@ fn a_long_ledger_is_read_in_constant_memory() {
     for args in ["--by day", "--limit 3", "--failed", "20260228T100000Z-4"] {
         let mut command = std::process::Command::new("/bin/sh");
         let like = sandbox.std_command("axe-runs");
-        command.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_clear().envs(present(like.get_envs()));
         // 16 MiB of data; the ledger has four times as much.
         command.arg("-c").arg(format!("ulimit -d 16384 && exec {} {args}", program.display()));
         let output = command.output().unwrap();

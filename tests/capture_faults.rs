@@ -3,7 +3,7 @@
 use crate::support::disk::{Disk, powerless};
 use crate::support::queue::{BOTH, entry_at, hook, out};
 use crate::support::store::names;
-use crate::support::{NOW, Said, Sandbox, binary, closed_pipe, full_disk, said, set_mode};
+use crate::support::{NOW, Said, Sandbox, binary, closed_pipe, full_disk, present, said, set_mode};
 use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn a_look_at_the_disk_that_fails_queues_no_session_twice() {
         traced.args(["-f", "-qq", "-o"]).arg(&trace).arg("--trace=statx");
         traced.arg(format!("--inject=statx:error=EIO:when={n}"));
         traced.arg(like.get_program()).args(["--harness", "claude-code"]).current_dir(sandbox.work());
-        traced.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        traced.env_clear().envs(present(like.get_envs()));
         let mut child = traced.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), hook.as_bytes());
         let output = child.wait_with_output().unwrap();
@@ -61,7 +61,7 @@ fn a_key_of_megabytes_costs_little_memory() {
     let mut shell = std::process::Command::new("/bin/sh");
     // The limit is half a gigabyte of address space.
     shell.args(["-c", "ulimit -v 500000; exec \"$0\" --entry < entry"]).arg(binary("memory-capture"));
-    shell.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell.env_clear().envs(present(like.get_envs()));
     let output = shell.current_dir(sandbox.work()).output().unwrap();
     assert_eq!(output.code(), Some(1), "{}", output.err());
     assert!(output.err().contains("kkk...: unknown key"), "{}", output.err());

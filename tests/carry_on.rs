@@ -4,7 +4,7 @@ use crate::streams::{begun, chunked};
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi, to};
 use crate::support::processes::{Running, mark};
 use crate::support::server::{Answer, Server, http, json, raw};
-use crate::support::{Said, Sandbox, binary, mode};
+use crate::support::{Said, Sandbox, binary, mode, present};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -196,7 +196,7 @@ fn a_tool_that_ran_when_the_run_was_killed_is_not_run_again() {
         let server = Server::playing([calls(OpenAi, &["a", "hang", "c"])]);
         let asking = sandbox.asking("a", &server.url());
         let mut command = sandbox.std_command("axe-run");
-        command.envs(asking.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.envs(present(asking.get_envs()));
         command.args(["a", "--no-stdin"]);
         let running = Running::start(command);
         sandbox.await_file("ready");
@@ -456,7 +456,7 @@ fn the_patient_script_waits_for_a_service_and_goes_on() {
         let server = Server::playing(answers);
         let asking = sandbox.asking("a", &server.url());
         let mut command = std::process::Command::new("sh");
-        command.env_clear().envs(asking.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.env_clear().envs(present(asking.get_envs()));
         let path = format!("{}:{}", binary("axe").parent().unwrap().display(), crate::support::tools());
         command
             .env("PATH", path)

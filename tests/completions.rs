@@ -3,7 +3,7 @@
 use crate::memory_review::propose;
 use crate::support::store::{Store, name, note};
 use crate::support::terminal::Terminal;
-use crate::support::{Said, binary, eventually, say, tools};
+use crate::support::{Said, binary, eventually, present, say, tools};
 use serde_json::json;
 use std::io::Write;
 use std::process::Command;
@@ -39,7 +39,7 @@ fn shell(store: &Store, shell: &str, args: &[&str]) -> Option<Command> {
         return None;
     }
     let mut command = Command::new(shell);
-    command.args(args).env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.args(args).env_clear().envs(present(plain.get_envs()));
     let path = format!("{}:{}", binary("memory").parent().unwrap().display(), tools());
     command.current_dir(plain.get_current_dir().unwrap()).env("PATH", path).env("TERM", "dumb");
     Some(command)
@@ -181,7 +181,7 @@ fn typed(store: &Store, shell_name: &str, args: &[&str], ready: &str, keys: &[(&
     terminal.resize(50, 200);
     let mut command = Command::new("setsid");
     command.args(["--ctty", "--wait"]).arg(plain.get_program()).args(args).env_clear();
-    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("PS1", "$ ");
+    command.envs(present(plain.get_envs())).env("PS1", "$ ");
     command.current_dir(plain.get_current_dir().unwrap());
     command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio());
     let Ok(mut child) = command.spawn() else {

@@ -2,7 +2,7 @@
 
 use crate::support::llm::{NOTE_EACH, without_earlier};
 use crate::support::processes::{Running, mark};
-use crate::support::{Said, Sandbox, binary, eventually, said};
+use crate::support::{Said, Sandbox, binary, eventually, present, said};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -21,7 +21,7 @@ fn pipe(sandbox: &Sandbox, llm: &str) -> Command {
     shell
         .args(["-c", &format!("{program} --prompt | {llm} | {program} --apply -")])
         .env_clear()
-        .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(present(like.get_envs()))
         .current_dir(sandbox.work());
     shell
 }

@@ -2,7 +2,7 @@
 
 use crate::support::eventually;
 use crate::support::llm::NOTE_EACH;
-use crate::support::{Sandbox, said};
+use crate::support::{Sandbox, present, said};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -228,7 +228,7 @@ fn a_reply_that_is_there_survives_a_disk_that_is_full_when_the_run_is_taken_up()
     let run = sandbox.std_command("memory-consolidate");
     let mut limited = std::process::Command::new("/bin/sh");
     limited.arg("-c").arg(format!("ulimit -f 16; trap '' XFSZ; exec {:?}", run.get_program()));
-    limited.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(sandbox.work());
+    limited.envs(present(run.get_envs())).current_dir(sandbox.work());
     assert_ne!(limited.output().unwrap().status.code(), Some(0));
     let (code, out, err) = sandbox.consolidated(&[]);
     assert_eq!((code, out.as_str()), (Some(0), "1 entry processed, 1 kb entries written\n"), "{err}");

@@ -3,7 +3,7 @@
 
 use crate::support::llm::NOTE_EACH;
 use crate::support::store::{Store, name, note};
-use crate::support::{Said, binary, symlink};
+use crate::support::{Said, binary, present, symlink};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -62,7 +62,7 @@ impl DeadMount {
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/dead_mount.py"),
         ]);
         command.arg(&self.dir).args(how).arg("--").arg(binary(program)).args(args);
-        command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(present(like.get_envs()));
         let path = [std::env::var("PATH").unwrap_or_default(), crate::support::tools()].join(":");
         command.env("PATH", path).current_dir(self.store.sandbox.work());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -3,7 +3,7 @@
 use crate::support::defrag::{MERGE_TWO, NOTHING, ONE_MERGED};
 use crate::support::processes::{Running, mark};
 use crate::support::store::Store;
-use crate::support::{Said, binary, eventually};
+use crate::support::{Said, binary, eventually, present};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -115,7 +115,7 @@ fn the_pipe_needs_no_configuration() {
     shell
         .args(["-c", &format!("{program} --prompt | {llm} | {program} --apply -")])
         .env_clear()
-        .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(present(like.get_envs()))
         .current_dir(store.sandbox.work());
     let output = shell.output().unwrap();
     assert_eq!((output.code(), output.out().as_str(), output.err().as_str()), (Some(0), ONE_MERGED, ""));

@@ -1,6 +1,6 @@
 //! `memory-install-hooks` and `memory-uninstall-hooks`: what they change in other programs' settings, and what not.
 
-use crate::support::{Sandbox, binary, mode, said, set_mode, symlink};
+use crate::support::{Sandbox, binary, mode, present, said, set_mode, symlink};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -539,7 +539,7 @@ fn whatever_sync_fails_while_hooks_are_installed_uninstall_leaves_nothing_of_our
         let mut traced = std::process::Command::new("strace");
         traced.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e"]);
         traced.arg(format!("inject=fsync:error=EIO:when={number}")).arg(run.get_program());
-        traced.env_clear().envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        traced.env_clear().envs(present(run.get_envs()));
         traced.current_dir(sandbox.work()).output().unwrap();
         let (code, _, err) = uninstall(&sandbox, &[]);
         assert_eq!((code, tree(&sandbox) == before), (Some(0), true), "sync {number}: {err}");

@@ -4,7 +4,7 @@ use crate::support::api::Anthropic;
 use crate::support::llm::python;
 use crate::support::processes::LONG;
 use crate::support::server::{Request, Server};
-use crate::support::{Said, Sandbox, eventually, is_running, root, said};
+use crate::support::{Said, Sandbox, eventually, is_running, present, root, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::{Output, Stdio};
@@ -429,7 +429,7 @@ fn a_call_that_must_be_confirmed_is_not_made_without_a_terminal() {
         let plain = sandbox.asking("a", &server.url());
         let mut command = assert_cmd::Command::new("setsid");
         command.arg("--wait").arg(plain.get_program()).args(["a", "--no-stdin"]).env_clear();
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(present(plain.get_envs()));
         command.current_dir(sandbox.work());
         assert_eq!(said(&mut command).0, Some(0));
         confirmed.push(server.requests()[1].results().remove(0));
@@ -477,7 +477,7 @@ fn a_server_ends_with_the_run_however_that_ends() {
         let plain = sandbox.asking("a", &model.url());
         let mut command = std::process::Command::new(plain.get_program());
         command.args(["a", "--no-stdin"]).env_clear().current_dir(sandbox.work());
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(present(plain.get_envs()));
         command.args(if signal == "deadline" { &["--timeout", "2"][..] } else { &[] });
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let asked = model.requests().len();
@@ -503,7 +503,7 @@ fn a_server_that_reads_its_stdin_ends_when_the_run_is_killed() {
     let plain = sandbox.asking("a", &model.url());
     let mut command = std::process::Command::new(plain.get_program());
     command.args(["a", "--no-stdin"]).env_clear().current_dir(sandbox.work());
-    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.envs(present(plain.get_envs()));
     let mut child = command.spawn().unwrap();
     eventually("a request", || !model.requests().is_empty());
     child.kill().unwrap();

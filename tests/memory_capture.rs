@@ -4,7 +4,7 @@ use crate::support::processes::Running;
 use crate::support::queue::{BOTH, entry_at, hook, out};
 use crate::support::store::names;
 use crate::support::terminal::Terminal;
-use crate::support::{Said, Sandbox, mode, said};
+use crate::support::{Said, Sandbox, mode, present, said};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -452,7 +452,7 @@ fn it_needs_no_other_program_and_no_current_directory() {
         .args(["-c", line])
         .arg(like.get_program())
         .env_clear()
-        .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(present(like.get_envs()))
         .current_dir(sandbox.work())
         .output()
         .unwrap();

@@ -1,7 +1,7 @@
 //! The notes' git history: what is committed and where, and failures of git.
 
 use crate::support::store::{Store, note, value};
-use crate::support::{Said, binary, set_mode, tools};
+use crate::support::{Said, binary, present, set_mode, tools};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -402,7 +402,7 @@ fn notes_are_written_before_git_runs() {
     );
     let mut command = Command::new(binary("memory-update"));
     let plain = store.sandbox.std_command("memory-update");
-    command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env_clear().envs(present(plain.get_envs()));
     let output = command.current_dir(store.sandbox.work()).args(["AAAAAA", "--pin"]).output().unwrap();
     assert_eq!((output.code(), output.err().as_str()), (Some(143), "memory-update: ended by SIGTERM\n"));
     assert_eq!(fs::read_to_string(store.root().join("../found")).unwrap(), "0\n");

@@ -1,8 +1,8 @@
 //! `memory-list`: filters, order, and the forms of its output.
 
-use crate::support::Said;
 use crate::support::store::{Store, note};
 use crate::support::terminal::Terminal;
+use crate::support::{Said, present};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -299,7 +299,7 @@ fn a_cache_changes_no_answer_and_a_killed_writer_none_either() {
         let mut limited = Command::new("sh");
         limited.args(["-c", &format!("ulimit -f {blocks}; exec \"$0\" \"$@\"")]).arg(like.get_program());
         limited.args(asked[0]).current_dir(store.sandbox.work()).env_clear();
-        limited.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        limited.envs(present(like.get_envs()));
         let output = limited.output().unwrap();
         if output.status.success() {
             break;

@@ -3,7 +3,7 @@
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi, ask};
 use crate::support::processes::LONG;
 use crate::support::server::{Server, http, json, raw};
-use crate::support::{Said, Sandbox, binary, said};
+use crate::support::{Said, Sandbox, binary, present, said};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use std::time::Instant;
 fn shell(sandbox: &Sandbox, program: &str, line: &str) -> std::process::Output {
     let run = sandbox.std_command(program);
     let mut sh = Command::new("/bin/sh");
-    sh.env_clear().envs(run.get_envs().filter_map(|(k, v)| Some((k, v?)))).current_dir(sandbox.work());
+    sh.env_clear().envs(present(run.get_envs())).current_dir(sandbox.work());
     sh.args(["-c", line]).arg(binary(program));
     sh.output().unwrap()
 }

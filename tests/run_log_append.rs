@@ -1,6 +1,6 @@
 //! The entry that a run leaves (M6 3.3, 4.3, 5.3, 5.4): its form, its cuts, its file, and when there is none.
 
-use crate::support::{NOW, Said, Sandbox, closed_pipe, entries, full_disk, mode, said, symlink};
+use crate::support::{NOW, Said, Sandbox, closed_pipe, entries, full_disk, mode, present, said, symlink};
 use std::fs;
 
 const ON: &str = "[memory]\nenabled = true\n";
@@ -134,7 +134,7 @@ fn a_new_log_is_0644_in_folders_of_0755_and_an_old_one_keeps_its_mode() {
             let program = shell.get_program().to_owned();
             shell = {
                 let mut sh = std::process::Command::new("/bin/sh");
-                sh.envs(shell.get_envs().filter_map(|(k, v)| Some((k, v?)))).current_dir(sandbox.work());
+                sh.envs(present(shell.get_envs())).current_dir(sandbox.work());
                 sh.args(["-c", &format!("umask {umask}; exec \"$0\" --no-stdin a")]).arg(program);
                 sh
             };

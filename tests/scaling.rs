@@ -2,6 +2,7 @@
 //! seconds: a busy machine changes nothing.
 
 use crate::memory_review::propose;
+use crate::support::present;
 use crate::support::programs;
 use crate::support::store::Store;
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ fn calls(store: &Store, program: &str, args: &[&str], input: &str) -> String {
         .env("EDITOR", "true")
         // What a hook opens is counted, and not how far it comes in its time on a busy machine.
         .env("AGENT_MEMORY_RECALL_MS", "60000")
-        .envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        .envs(present(run.get_envs()));
     traced
         .current_dir(store.sandbox.work())
         .stdin(Stdio::piped())

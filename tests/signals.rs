@@ -1,7 +1,7 @@
 //! Signals to `axe-run`: it leaves at once with 128+N, and takes along what it started.
 
 use crate::support::processes::{LONG, Running, at_once, expect_gone, mark, ours};
-use crate::support::{Said, Sandbox, binary, eventually, set_mode};
+use crate::support::{Said, Sandbox, binary, eventually, present, set_mode};
 use rustix::process::Signal;
 use std::fs;
 use std::io::Write;
@@ -22,7 +22,7 @@ fn through_shell(sandbox: &Sandbox, before: &str, redirected: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!("{before}; exec \"$0\" \"$@\" {redirected}"));
     command.arg(binary("axe-run")).arg("a").env_clear().current_dir(sandbox.work());
-    command.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.envs(present(like.get_envs()));
     command
 }
 

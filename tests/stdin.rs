@@ -2,7 +2,7 @@
 
 use crate::support::processes::{LONG, Running, at_once, expect_gone, mark};
 use crate::support::terminal::Terminal;
-use crate::support::{NOW, Said, Sandbox, eventually};
+use crate::support::{NOW, Said, Sandbox, eventually, present};
 use rustix::process::Signal;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -53,7 +53,7 @@ fn through_shell(sandbox: &Sandbox, row: &str) -> Output {
         .args(["-c", &line])
         .arg(like.get_program())
         .env_clear()
-        .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(present(like.get_envs()))
         .current_dir(sandbox.work())
         .stdin(Stdio::null())
         .output()

@@ -3,7 +3,7 @@
 
 use crate::support::api::{Anthropic, KINDS, Kind, Ollama, OpenAi, to};
 use crate::support::server::{Answer, Request, Server, http, json, raw};
-use crate::support::{Said, Sandbox, eventually, full_disk};
+use crate::support::{Said, Sandbox, eventually, full_disk, present};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::Stdio;
@@ -125,7 +125,7 @@ fn text_appears_before_the_answer_is_whole_and_a_stall_ends_at_the_deadline() {
         let server = Server::answering(move |_| chunked(kind, &begun(kind, &["first "]), "").stall());
         let run = sandbox.asking("a", &server.url());
         let mut command = sandbox.std_command("axe-run");
-        command.envs(run.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        command.envs(present(run.get_envs()));
         command.args(["a", "--stream", "--no-stdin"]).stdout(Stdio::piped()).stderr(Stdio::piped());
         // The answer never becomes whole, and no deadline is near.
         let mut child = command.spawn().unwrap();
@@ -265,7 +265,7 @@ fn a_stdout_that_fails_does_not_cost_the_answer() {
     let server = Server::playing([says(Anthropic, &["on", "e"])]);
     let run = sandbox.asking("a", &server.url());
     let mut command = sandbox.std_command("axe-run");
-    command.envs(run.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    command.envs(present(run.get_envs()));
     let output = command.args(["a", "--stream", "--no-stdin"]).stdout(full_disk()).output().unwrap();
     assert_eq!(output.code(), Some(1), "{}", output.err());
     assert!(output.err().contains("cannot write to stdout"), "{}", output.err());

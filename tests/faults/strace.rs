@@ -1,7 +1,7 @@
 //! Disturbs a run at one of its system calls, by strace: it is killed there, or the call fails.
 
 use crate::support::world::World;
-use crate::support::{eventually, is_running, tools};
+use crate::support::{eventually, is_running, present, tools};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -97,7 +97,7 @@ impl World {
     fn under_strace(&self, threads: bool, options: &[String]) -> Command {
         let plain = self.command(self.program, &self.arguments);
         let mut command = Command::new(strace());
-        command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_clear().envs(present(plain.get_envs()));
         command.current_dir(plain.get_current_dir().unwrap());
         command.arg("-o").arg(self.beside("trace"));
         if threads {

@@ -20,10 +20,11 @@ pub(crate) mod timers;
 pub(crate) mod world;
 
 use assert_cmd::Command;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{CommandEnvs, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -260,6 +261,11 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Writes to the real stderr, which is shown even if the test passes.
+/// The variables that are set for a command, for another command that starts it.
+pub(crate) fn present(variables: CommandEnvs<'_>) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    variables.filter_map(|(name, value)| Some((name, value?)))
+}
+
 pub(crate) fn say(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

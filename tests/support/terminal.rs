@@ -1,6 +1,6 @@
 //! A pseudo-terminal.
 
-use crate::support::{Sandbox, eventually, say};
+use crate::support::{Sandbox, eventually, present, say};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::Winsize;
@@ -86,7 +86,7 @@ impl Sandbox {
         // It makes its stdin the terminal of a session of its own.
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait"]).arg(plain.get_program()).args(args).env_clear();
-        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(present(plain.get_envs()));
         command.current_dir(plain.get_current_dir().unwrap()).envs(vars.iter().copied());
         let Ok(mut child) =
             command.stdin(terminal.stdio()).stdout(terminal.stdio()).stderr(terminal.stdio()).spawn()
