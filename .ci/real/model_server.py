@@ -5,6 +5,7 @@ turn of a coding agent, and keeps the body of each request. `answer` changes wha
 and `status` makes every call fail.
 """
 
+import itertools
 import json
 import sys
 import threading
@@ -27,6 +28,7 @@ class ModelServer(ThreadingHTTPServer):
         self.answer = lambda body: SAID
         self.hands = None  # a function from a request's body to tool calls: (name, arguments)
         self.status = 200
+        self.numbers = itertools.count(1)  # of the tool calls: a program may ignore a call whose id it has seen
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
@@ -120,8 +122,8 @@ class Handler(BaseHTTPRequestHandler):
     def message(self, body):
         """Anthropic Messages."""
         parts = [
-            {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
-            for number, (name, arguments) in enumerate(self.server.calls(body))
+            {"type": "tool_use", "id": f"toolu_{next(self.server.numbers)}", "name": name, "input": arguments}
+            for name, arguments in self.server.calls(body)
         ]
         end = "tool_use" if parts else "end_turn"
         message = {
@@ -157,7 +159,8 @@ class Handler(BaseHTTPRequestHandler):
         response = {"id": "resp_1", "object": "response", "created_at": 0, "model": "m", "output": []}
         events = [{"type": "response.created", "response": {**response, "status": "in_progress"}}]
         items = []
-        for number, (name, arguments) in enumerate(self.server.calls(body)):
+        for name, arguments in self.server.calls(body):
+            number = next(self.server.numbers)
             call = {"id": f"fc_{number}", "call_id": f"call_{number}", "name": name, "status": "completed"}
             if "/" in name:
                 call["namespace"], call["name"] = name.split("/")
@@ -194,10 +197,10 @@ class Handler(BaseHTTPRequestHandler):
         base = {"id": "c1", "created": 0, "model": body.get("model", "m")}
         calls = [
             {
-                "index": number, "id": f"call_{number}", "type": "function",
+                "index": index, "id": f"call_{next(self.server.numbers)}", "type": "function",
                 "function": {"name": name, "arguments": json.dumps(arguments)},
             }
-            for number, (name, arguments) in enumerate(self.server.calls(body))
+            for index, (name, arguments) in enumerate(self.server.calls(body))
         ]
         said = {"content": None, "tool_calls": calls} if calls else {"content": self.server.answer(body)}
         message, end = {"role": "assistant", **said}, "tool_calls" if calls else "stop"
