@@ -4,7 +4,7 @@ use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
 use crate::base::cli::{
-    self, About, Args, Column, Completes, Context, ExitCode, Meaning, Reporter, Rule, Table, Words, flag,
+    self, About, Args, Column, Completes, Context, ExitCode, Meaning, Reporter, FlagRule, Table, Words, flag,
     path,
 };
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
@@ -48,7 +48,7 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Command(usize::MAX),
     completes: Completes::Values("agents"),
-    rules: &[Rule::Needs(
+    rules: &[FlagRule::Needs(
         &["--json"],
         &["list", "show", "check"],
         "only works with list, show and check",

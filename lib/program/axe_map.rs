@@ -11,13 +11,13 @@ use crate::agent::log::AgentLog;
 use crate::agent::record::{Recorder, begun};
 use crate::agent::tree::{Providers, Scope, TokenLimit};
 use crate::base::cli::{
-    self, About, Args, Completes, Context, Rule, Stdout, Words, count, flag, path, seconds, value,
+    self, About, Args, Completes, Context, FlagRule, Stdout, Words, count, flag, path, seconds, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::config::agent::{AgentName, Memory, with_agents_dir};
 use crate::program::axe_map::flow::{Flow, Sink};
-use crate::program::axe_map::line::Lines;
+use crate::program::axe_map::line::LineReader;
 use crate::program::axe_map::work::Task;
 use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, load};
 use crate::store::answers::{Answers, Found, Known};
@@ -48,7 +48,7 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Needed(1, "agent name is required", "see them with: axe agents list"),
     completes: Completes::Values("agents"),
-    rules: &[Rule::Needs(
+    rules: &[FlagRule::Needs(
         &["--keep-errors"],
         &["--resume"],
         "needs --resume",
@@ -138,7 +138,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 /// What the whole input would take, with one call a line.
 fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
     let (mut lines, mut answered, mut input, mut output) = (0_u64, 0_u64, 0_u64, 0_u64);
-    for line in Lines::new(std::io::stdin().lock()) {
+    for line in LineReader::new(std::io::stdin().lock()) {
         let line = line?;
         match found.knows(&line.id, &line.input) {
             Known::Yes => answered += 1,
@@ -149,7 +149,7 @@ fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
             }
         }
     }
-    stdout.line(&format!("Lines:    {lines}"))?;
+    stdout.line(&format!("LineReader:    {lines}"))?;
     if answered > 0 {
         stdout.line(&format!("Answered: {answered} more, which are not asked again"))?;
     }

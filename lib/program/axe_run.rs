@@ -14,7 +14,7 @@ use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
 use crate::agent::turn_file::{Continued, RunStart, TurnFile};
 use crate::base::cli::{
-    self, About, Args, Completes, Context, Flag, Progress, Reporter, Rule, Stdout, Words, count, flag, path,
+    self, About, Args, Completes, Context, Flag, Progress, Reporter, FlagRule, Stdout, Words, count, flag, path,
     seconds, value,
 };
 use crate::base::deadline::Deadline;
@@ -82,9 +82,9 @@ pub(super) const ABOUT: About = About {
     words: Words::AtMost(usize::MAX),
     completes: Completes::Values("agents"),
     rules: &[
-        Rule::Apart("--skip-empty", &["--no-stdin"], ""),
-        Rule::Apart("--continue", CONTINUED_AS_IT_WAS, "the run goes on as it began"),
-        Rule::Apart("--code", &["--stream", "--json", "--schema"], ""),
+        FlagRule::Apart("--skip-empty", &["--no-stdin"], ""),
+        FlagRule::Apart("--continue", CONTINUED_AS_IT_WAS, "the run goes on as it began"),
+        FlagRule::Apart("--code", &["--stream", "--json", "--schema"], ""),
     ],
     text: include_str!("axe_run.md"),
     ..About::BLANK
@@ -278,7 +278,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let start = Arc::new(start);
     let turns = TurnFile::new(RunId::parse(&begun.id)?, Arc::clone(&start), env, *reporter);
-    let task = Task { args, scope, started, prepared, log, conversation, start };
+    let task = AgentRun { args, scope, started, prepared, log, conversation, start };
     task.recorded(&global, turns, 0, begun, request, stdout)
 }
 
@@ -344,12 +344,12 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
     let conversation = start.conversation.as_deref().map(open).transpose()?;
     prepared.start_servers(scope)?;
     let log = AgentLog::load(&prepared.name, &prepared.agent.memory, scope);
-    let task = Task { args, scope, started, prepared, log, conversation, start };
+    let task = AgentRun { args, scope, started, prepared, log, conversation, start };
     task.recorded(&global, turns, used, begun, request, stdout)
 }
 
 /// A run whose prompt is complete.
-struct Task<'a> {
+struct AgentRun<'a> {
     args: &'a Args,
     scope: Scope<'a>,
     started: Instant,
@@ -359,7 +359,7 @@ struct Task<'a> {
     start: Arc<RunStart>,
 }
 
-impl Task<'_> {
+impl AgentRun<'_> {
     /// The run, and its line in the ledger. `used` are the tokens that it took before it was continued.
     fn recorded(
         &self,
@@ -370,7 +370,7 @@ impl Task<'_> {
         request: Request,
         stdout: &mut Stdout,
     ) -> Result<()> {
-        let Task { args, scope: Scope { env, reporter, .. }, prepared, start, .. } = self;
+        let AgentRun { args, scope: Scope { env, reporter, .. }, prepared, start, .. } = self;
         let typed = args.number("max-tokens-total");
         let max_tokens = typed.or(start.max_tokens).or(prepared.max_tokens_total(global));
         let budget = RunBudget::new(global.max_calls(), max_tokens);
@@ -387,7 +387,7 @@ impl Task<'_> {
 
     /// Asks, prints the answer, and keeps it.
     fn carry_out(&self, run: &RunContext, request: Request, stdout: &mut Stdout) -> Result<()> {
-        let Task { args, scope, prepared, .. } = self;
+        let AgentRun { args, scope, prepared, .. } = self;
         let reporter = &scope.reporter;
         // JSON, and an answer that must match a schema, are printed only when they are whole.
         let is_live = args.has("stream") && !args.has("json") && prepared.schema.is_none();
@@ -545,7 +545,7 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    fn of(task: &'a Task, reply: &'a Reply, stats: &'a RunStats) -> Envelope<'a> {
+    fn of(task: &'a AgentRun, reply: &'a Reply, stats: &'a RunStats) -> Envelope<'a> {
         Envelope {
             model: &reply.model,
             content: &reply.text,

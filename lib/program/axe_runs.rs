@@ -3,7 +3,7 @@
 pub mod html;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Table, Words, count, flag, one_of,
+    self, About, Args, Cell, Column, Context, ExitCode, Meaning, FlagRule, Table, Words, count, flag, one_of,
     path, value,
 };
 use crate::base::error::{Error, Result};
@@ -41,10 +41,10 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(1),
     rules: &[
-        Rule::Apart("--by", &["--limit"], ""),
-        Rule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"], ""),
-        Rule::Apart("--html", &["--by", "--json"], ""),
-        Rule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
+        FlagRule::Apart("--by", &["--limit"], ""),
+        FlagRule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"], ""),
+        FlagRule::Apart("--html", &["--by", "--json"], ""),
+        FlagRule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
     ],
     text: include_str!("axe_runs.md"),
     ..About::BLANK

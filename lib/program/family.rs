@@ -7,7 +7,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::{self, is_program, on_path};
 use crate::base::text::did_you_mean;
-use crate::program::values::{self, ValueKind};
+use crate::program::values::{self, CompletionKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -22,7 +22,7 @@ pub struct Family {
     /// The pages of the other family; `help` finds them too.
     pub(super) other_manuals: &'static [Manual],
     /// What `completions` prints for a shell's completion, besides the scripts.
-    pub(super) values: &'static [ValueKind],
+    pub(super) values: &'static [CompletionKind],
 }
 
 /// The commands that are not separate programs.

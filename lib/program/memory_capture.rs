@@ -6,7 +6,7 @@
 mod forms;
 mod past;
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
@@ -65,23 +65,23 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(1),
     rules: &[
-        Rule::Apart(
+        FlagRule::Apart(
             "--past",
             &["--title", "--body", "--tags", "--scope", "--direct", "--entry", "--thread-id"],
             "--past finds sessions by itself",
         ),
-        Rule::Needs(
+        FlagRule::Needs(
             &["--dry-run", "--yes"],
             &["--past"],
             "is only for --past",
             "add --past PERIOD, or leave it out",
         ),
-        Rule::Apart(
+        FlagRule::Apart(
             "--entry",
             &["--title", "--body", "--tags", "--scope", "--direct", "--harness", "--thread-id"],
             "the entry contains all of that; leave one of them out",
         ),
-        Rule::Needs(
+        FlagRule::Needs(
             &["--tags", "--scope", "--direct"],
             &["--title", "--body"],
             "is only for notes",

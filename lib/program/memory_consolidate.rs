@@ -1,6 +1,6 @@
 //! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, count, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
@@ -46,10 +46,10 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Stdin,
     rules: &[
-        Rule::AtMostOne(&["--dry-run", "--prompt", "--apply"]),
-        Rule::Apart("--dry-run", &["--retry-failed"], "a dry run changes nothing"),
-        Rule::Apart("--apply", &["-"], "a reply says itself which entries it is about"),
-        Rule::Apart("--apply", &["--limit"], "a reply is carried out as a whole"),
+        FlagRule::AtMostOne(&["--dry-run", "--prompt", "--apply"]),
+        FlagRule::Apart("--dry-run", &["--retry-failed"], "a dry run changes nothing"),
+        FlagRule::Apart("--apply", &["-"], "a reply says itself which entries it is about"),
+        FlagRule::Apart("--apply", &["--limit"], "a reply is carried out as a whole"),
     ],
     text: include_str!("memory_consolidate.md"),
     ..About::BLANK

@@ -1,6 +1,6 @@
 //! `memory-defrag`: notes are put in order, through the LLM command; then AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
@@ -39,11 +39,11 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     rules: &[
-        Rule::AtMostOne(&["--dry-run", "--prompt", "--apply", "--undo"]),
-        Rule::Apart("--apply", &["--force"], ""),
-        Rule::Apart("--undo", &["--force"], ""),
-        Rule::Apart("--prompt", &["--allow-loss"], "it belongs to --apply"),
-        Rule::Apart("--undo", &["--allow-loss"], "it belongs to --apply"),
+        FlagRule::AtMostOne(&["--dry-run", "--prompt", "--apply", "--undo"]),
+        FlagRule::Apart("--apply", &["--force"], ""),
+        FlagRule::Apart("--undo", &["--force"], ""),
+        FlagRule::Apart("--prompt", &["--allow-loss"], "it belongs to --apply"),
+        FlagRule::Apart("--undo", &["--allow-loss"], "it belongs to --apply"),
     ],
     text: include_str!("memory_defrag.md"),
     ..About::BLANK

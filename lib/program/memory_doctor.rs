@@ -2,7 +2,7 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Rule, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, FlagRule, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
@@ -28,7 +28,7 @@ pub(super) const ABOUT: About = About {
         flag("json", "print all findings as one JSON object"),
         CONFIG,
     ],
-    rules: &[Rule::Apart("--shared", &["--fix"], "these files are changed with git")],
+    rules: &[FlagRule::Apart("--shared", &["--fix"], "these files are changed with git")],
     text: include_str!("memory_doctor.md"),
     ..About::BLANK
 };

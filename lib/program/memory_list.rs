@@ -3,7 +3,7 @@
 mod dot;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Search, Table, Words, count, flag,
+    self, About, Args, Cell, Column, Context, ExitCode, Meaning, FlagRule, Search, Table, Words, count, flag,
     one_of, value,
 };
 use crate::base::error::{Error, Result};
@@ -47,9 +47,9 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(usize::MAX),
     rules: &[
-        Rule::Apart("--query", &["WORDS"], "give one of them"),
-        Rule::Apart("--links", &["--json"], ""),
-        Rule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository"),
+        FlagRule::Apart("--query", &["WORDS"], "give one of them"),
+        FlagRule::Apart("--links", &["--json"], ""),
+        FlagRule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository"),
     ],
     text: include_str!("memory_list.md"),
     ..About::BLANK

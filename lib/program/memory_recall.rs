@@ -3,7 +3,7 @@
 //! By hand it prints the section for this place, or the notes that answer some words. As a hook it must never stand in
 //! the way: it answers in time or not at all, and it does not fail.
 
-use crate::base::cli::{self, About, Args, Context, Reporter, Rule, Words, count, flag, value};
+use crate::base::cli::{self, About, Args, Context, Reporter, FlagRule, Words, count, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -42,12 +42,12 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(usize::MAX),
     rules: &[
-        Rule::Apart(
+        FlagRule::Apart(
             "--harness",
             &["WORDS", "--repo", "--limit", "--tokens", "--json"],
             "the hook's JSON says what is asked for",
         ),
-        Rule::Needs(&["--limit"], &["WORDS"], "needs words to search for", "--tokens limits the section"),
+        FlagRule::Needs(&["--limit"], &["WORDS"], "needs words to search for", "--tokens limits the section"),
     ],
     text: include_str!("memory_recall.md"),
     ..About::BLANK

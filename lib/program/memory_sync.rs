@@ -1,6 +1,6 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Rule, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, FlagRule, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
@@ -46,7 +46,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),
-    rules: &[Rule::Apart("--leave", &["--remote", "--trust", "--missing", "--dry-run", "--strict"], "")],
+    rules: &[FlagRule::Apart("--leave", &["--remote", "--trust", "--missing", "--dry-run", "--strict"], "")],
     text: include_str!("memory_sync.md"),
     ..About::BLANK
 };

@@ -23,25 +23,25 @@ const WIDTH: usize = 60;
 type Values = BTreeMap<String, String>;
 
 /// One kind of values; flags and words name it in [`Completes::Values`](crate::base::cli::Completes).
-pub(super) struct ValueKind {
+pub(super) struct CompletionKind {
     pub(super) name: &'static str,
     list: fn(&Context) -> Result<Values>,
 }
 
-pub(super) const AXE: &[ValueKind] =
-    &[ValueKind { name: "agents", list: agents }, ValueKind { name: "models", list: models }];
+pub(super) const AXE: &[CompletionKind] =
+    &[CompletionKind { name: "agents", list: agents }, CompletionKind { name: "models", list: models }];
 
-pub(super) const MEMORY: &[ValueKind] = &[
-    ValueKind { name: "notes", list: notes },
-    ValueKind { name: "tags", list: tags },
-    ValueKind { name: "tag-changes", list: tag_changes },
-    ValueKind { name: "changes", list: changes },
-    ValueKind { name: "harnesses", list: harnesses },
-    ValueKind { name: "repositories", list: repositories },
+pub(super) const MEMORY: &[CompletionKind] = &[
+    CompletionKind { name: "notes", list: notes },
+    CompletionKind { name: "tags", list: tags },
+    CompletionKind { name: "tag-changes", list: tag_changes },
+    CompletionKind { name: "changes", list: changes },
+    CompletionKind { name: "harnesses", list: harnesses },
+    CompletionKind { name: "repositories", list: repositories },
 ];
 
 /// Prints the values of a kind that begin so.
-pub(super) fn print(kind: &ValueKind, beginning: &str, cx: &mut Context) -> Result<()> {
+pub(super) fn print(kind: &CompletionKind, beginning: &str, cx: &mut Context) -> Result<()> {
     for (value, known_by) in (kind.list)(cx)? {
         if value.starts_with(beginning) && is_plain(&value) {
             let known_by = in_line(&one_line(&known_by, WIDTH));

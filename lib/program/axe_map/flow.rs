@@ -10,8 +10,8 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::sync::{lock, spawn};
 use crate::base::{exec, signal};
-use crate::program::axe_map::line::{Line, Lines, Record};
-use crate::program::axe_map::work::{Outcome, Task};
+use crate::program::axe_map::line::{Line, LineReader, OutputLine};
+use crate::program::axe_map::work::{LineOutcome, Task};
 use crate::store::answers::{Answers, Known};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -40,11 +40,11 @@ struct Totals {
     cost: Cost,
 }
 
-enum Event {
+enum FlowEvent {
     Line(Line),
     /// The end of the input.
     Ended(Result<()>),
-    Done(u64, Box<Outcome>),
+    Done(u64, Box<LineOutcome>),
     Signal,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Flow<'a> {
     /// Lines that have failed since the last one that has not.
     in_a_row: u64,
     /// Outcomes that wait for earlier lines, and the number of the one that is written next.
-    early: BTreeMap<u64, Option<Record>>,
+    early: BTreeMap<u64, Option<OutputLine>>,
     next: u64,
     /// Why no more lines are asked.
     stopped: Option<Result<()>>,
@@ -119,7 +119,7 @@ impl<'a> Flow<'a> {
         let (finished, ended) = channel::<()>();
         let to_main = events.clone();
         signal::before_end(move |ending| {
-            let _ = to_main.send(Event::Signal);
+            let _ = to_main.send(FlowEvent::Signal);
             let grace = Deadline::after(GRACE);
             let wait = Duration::from_millis(20);
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
@@ -160,7 +160,7 @@ impl<'a> Flow<'a> {
             };
             match event {
                 None => break,
-                Some(Event::Line(line)) => {
+                Some(FlowEvent::Line(line)) => {
                     lock(&self.totals).read += 1;
                     if self.is_wanted(&line) {
                         waiting.push_back(line);
@@ -168,13 +168,13 @@ impl<'a> Flow<'a> {
                         self.free();
                     }
                 }
-                Some(Event::Ended(end)) => {
+                Some(FlowEvent::Ended(end)) => {
                     has_ended = true;
                     if end.is_err() {
                         self.stop(end);
                     }
                 }
-                Some(Event::Done(at, outcome)) => {
+                Some(FlowEvent::Done(at, outcome)) => {
                     asked -= 1;
                     let record = self.counted(*outcome);
                     self.place(at, record)?;
@@ -184,7 +184,7 @@ impl<'a> Flow<'a> {
                         return Ok(());
                     }
                 }
-                Some(Event::Signal) => {
+                Some(FlowEvent::Signal) => {
                     is_signalled = true;
                     self.stop(Ok(()));
                     // Answers that wait for a line that may never come are written now.
@@ -220,8 +220,8 @@ impl<'a> Flow<'a> {
     }
 
     /// Counts an outcome, and decides whether it is the last.
-    fn counted(&mut self, outcome: Outcome) -> Option<Record> {
-        let Outcome { record, error, is_last, was_asked, stats } = outcome;
+    fn counted(&mut self, outcome: LineOutcome) -> Option<OutputLine> {
+        let LineOutcome { record, error, is_last, was_asked, stats } = outcome;
         let mut totals = lock(&self.totals);
         totals.tokens.0 += stats.tokens.input;
         totals.tokens.1 += stats.tokens.output;
@@ -249,7 +249,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Writes an outcome when its turn comes.
-    fn place(&mut self, at: u64, record: Option<Record>) -> Result<()> {
+    fn place(&mut self, at: u64, record: Option<OutputLine>) -> Result<()> {
         if !self.is_ordered {
             return record.map_or(Ok(()), |record| self.write(&record));
         }
@@ -263,7 +263,7 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    fn write(&mut self, record: &Record) -> Result<()> {
+    fn write(&mut self, record: &OutputLine) -> Result<()> {
         self.free();
         match &mut self.sink {
             Sink::Stdout(stdout) => {
@@ -309,15 +309,15 @@ impl Totals {
 }
 
 /// Reads lines, each when there is a place for it.
-fn read(places: &SyncSender<()>, events: &Sender<Event>) {
-    let mut lines = Lines::new(io::stdin().lock());
+fn read(places: &SyncSender<()>, events: &Sender<FlowEvent>) {
+    let mut lines = LineReader::new(io::stdin().lock());
     while places.send(()).is_ok() {
         let event = match lines.next() {
-            Some(Ok(line)) => Event::Line(line),
-            Some(Err(error)) => Event::Ended(Err(error)),
-            None => Event::Ended(Ok(())),
+            Some(Ok(line)) => FlowEvent::Line(line),
+            Some(Err(error)) => FlowEvent::Ended(Err(error)),
+            None => FlowEvent::Ended(Ok(())),
         };
-        let is_end = matches!(event, Event::Ended(_));
+        let is_end = matches!(event, FlowEvent::Ended(_));
         if events.send(event).is_err() || is_end {
             return;
         }
@@ -325,11 +325,11 @@ fn read(places: &SyncSender<()>, events: &Sender<Event>) {
 }
 
 /// Asks for one line after another.
-fn work(task: &Task, lines: &Mutex<Receiver<(u64, Line)>>, events: &Sender<Event>) {
+fn work(task: &Task, lines: &Mutex<Receiver<(u64, Line)>>, events: &Sender<FlowEvent>) {
     loop {
         let next = lock(lines).recv();
         let Ok((at, line)) = next else { return };
-        if events.send(Event::Done(at, Box::new(task.ask(line)))).is_err() {
+        if events.send(FlowEvent::Done(at, Box::new(task.ask(line)))).is_err() {
             return;
         }
     }

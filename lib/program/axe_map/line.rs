@@ -80,18 +80,18 @@ fn raw_of(value: &impl Serialize) -> Box<RawValue> {
 }
 
 /// The lines of an input that are not blank.
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     from: R,
     number: u64,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(from: R) -> Lines<R> {
-        Lines { from, number: 0 }
+impl<R: BufRead> LineReader<R> {
+    pub(super) fn new(from: R) -> LineReader<R> {
+        LineReader { from, number: 0 }
     }
 }
 
-impl<R: BufRead> Iterator for Lines<R> {
+impl<R: BufRead> Iterator for LineReader<R> {
     type Item = Result<Line>;
 
     fn next(&mut self) -> Option<Result<Line>> {
@@ -112,7 +112,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 /// A line of the output.
 #[derive(Debug, Serialize)]
-pub(super) struct Record {
+pub(super) struct OutputLine {
     id: Box<RawValue>,
     input: Box<RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ struct Usage {
     cost: Option<f64>,
 }
 
-impl Record {
+impl OutputLine {
     /// `is_json`: the answer is a JSON document, which may have several lines.
     pub(super) fn answer(
         line: Line,
@@ -149,24 +149,24 @@ impl Record {
         is_json: bool,
         warnings: Vec<String>,
         stats: &RunStats,
-    ) -> Record {
+    ) -> OutputLine {
         let document = if is_json { RawValue::from_string(on_one_line(text)).ok() } else { None };
         let result = Some(document.unwrap_or_else(|| raw_of(&text)));
-        Record { result, error: None, warnings, ..Record::blank(line, stats) }
+        OutputLine { result, error: None, warnings, ..OutputLine::blank(line, stats) }
     }
 
-    pub(super) fn error(line: Line, error: &Error, said: String, stats: &RunStats) -> Record {
+    pub(super) fn error(line: Line, error: &Error, said: String, stats: &RunStats) -> OutputLine {
         let error = LineError { kind: error.kind(), message: error.message().to_owned(), said };
-        Record { error: Some(error), ..Record::blank(line, stats) }
+        OutputLine { error: Some(error), ..OutputLine::blank(line, stats) }
     }
 
-    fn blank(line: Line, stats: &RunStats) -> Record {
+    fn blank(line: Line, stats: &RunStats) -> OutputLine {
         let usage = Usage {
             input_tokens: stats.tokens.input,
             output_tokens: stats.tokens.output,
             cost: stats.cost.amount().filter(|_| stats.tokens.input + stats.tokens.output > 0),
         };
-        Record { id: line.id, input: line.input, result: None, error: None, usage, warnings: Vec::new() }
+        OutputLine { id: line.id, input: line.input, result: None, error: None, usage, warnings: Vec::new() }
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
             let line = line.unwrap();
             (line.number, line.id.to_string(), line.input.to_string(), line.text)
         };
-        Lines::new(input.as_bytes()).map(shown).collect()
+        LineReader::new(input.as_bytes()).map(shown).collect()
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_line_of_any_length_is_read_and_one_that_is_too_long_is_told() {
         let input = format!("{}\nb\n", "x".repeat(LINE_CAP + 1));
-        let all: Vec<_> = Lines::new(input.as_bytes()).map(Result::unwrap).collect();
+        let all: Vec<_> = LineReader::new(input.as_bytes()).map(Result::unwrap).collect();
         assert_eq!((all.len(), all[0].is_too_long, all[0].input.get()), (2, true, "null"));
         assert_eq!((all[1].is_too_long, all[1].text.as_str()), (false, "b"));
     }

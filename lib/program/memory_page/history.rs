@@ -2,7 +2,7 @@
 
 use crate::base::cli::Context;
 use crate::base::error::Result;
-use crate::program::page::Shown;
+use crate::program::page::PageText;
 use crate::store::entry::EntryId;
 use crate::store::git::Git;
 use crate::store::place::Root;
@@ -16,7 +16,7 @@ const LOG: [&str; 10] = [
 ];
 
 /// For each note the commits that changed it: when, and their subjects.
-pub type Changes = BTreeMap<EntryId, Vec<(Timestamp, Shown)>>;
+pub type Changes = BTreeMap<EntryId, Vec<(Timestamp, PageText)>>;
 
 /// None if the store has no history. If it cannot be read, there is a warning.
 pub fn changes(root: &Root, cx: &Context) -> Changes {
@@ -50,7 +50,7 @@ fn parse(log: &str) -> Changes {
         // A note that was archived has two paths.
         let ids: BTreeSet<EntryId> = names.filter_map(EntryId::at_end_of).collect();
         for id in ids {
-            changes.entry(id).or_default().push((time, Shown::line(subject)));
+            changes.entry(id).or_default().push((time, PageText::line(subject)));
         }
     }
     changes

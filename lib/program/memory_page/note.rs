@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::text::one_line;
-use crate::program::page::{Item, Related, Shown, facts};
+use crate::program::page::{Item, Related, PageText, facts};
 use crate::store::entry::{EntryId, Meta, Scope, Source, links, repos};
 use crate::store::persistence::{Note, Place};
 use jiff::civil::Date;
@@ -25,7 +25,7 @@ const APART: &[&str] =
 
 /// A note without what the page does not show.
 #[derive(Debug)]
-pub struct KnownNote {
+pub struct PageNote {
     pub meta: Meta,
     pub place: Place,
     path: PathBuf,
@@ -33,14 +33,14 @@ pub struct KnownNote {
 }
 
 /// What the notes have to do with each other: links, and what an archived one was replaced by.
-pub fn related(notes: &[KnownNote]) -> BTreeMap<EntryId, Related> {
+pub fn related(notes: &[PageNote]) -> BTreeMap<EntryId, Related> {
     let aliases = notes.iter().flat_map(|note| note.meta.aliases.iter().map(|alias| (alias, &note.meta.id)));
     let aliases: BTreeMap<&EntryId, &EntryId> = aliases.collect();
     let mut related: BTreeMap<EntryId, Related> = BTreeMap::new();
     let mut add = |of: &EntryId, what: &'static str, other: &EntryId| {
         related.entry(of.clone()).or_default().entry(what).or_default().insert(other.to_string().into());
     };
-    for KnownNote { meta, body, .. } in notes {
+    for PageNote { meta, body, .. } in notes {
         for link in links(body) {
             let link = aliases.get(&link).copied().unwrap_or(&link);
             add(&meta.id, "Links to", link);
@@ -54,10 +54,10 @@ pub fn related(notes: &[KnownNote]) -> BTreeMap<EntryId, Related> {
     related
 }
 
-impl KnownNote {
-    pub fn of(note: Note) -> KnownNote {
+impl PageNote {
+    pub fn of(note: Note) -> PageNote {
         let body = String::from_utf8_lossy(note.entry.body()).into_owned();
-        KnownNote { place: note.place, path: note.path, body, meta: note.entry.into_meta() }
+        PageNote { place: note.place, path: note.path, body, meta: note.entry.into_meta() }
     }
 
     /// When somebody last said, changed or read it.
@@ -81,31 +81,31 @@ impl KnownNote {
     pub fn item(
         &self,
         related: Related,
-        commits: &[(Timestamp, Shown)],
+        commits: &[(Timestamp, PageText)],
         now: Timestamp,
         today: Date,
     ) -> Result<Item> {
         let Meta { id, title, tags, tier, scope, by, sources, .. } = &self.meta;
         let repositories = match scope {
             Scope::Global => vec!["all repositories".into()],
-            Scope::Repo => repos(sources).into_iter().map(Shown::line).collect(),
+            Scope::Repo => repos(sources).into_iter().map(PageText::line).collect(),
         };
         let mut facts = facts(&self.meta, APART)?;
-        facts.push(("file".to_owned(), Shown::line(&self.path.to_string_lossy())));
+        facts.push(("file".to_owned(), PageText::line(&self.path.to_string_lossy())));
         let command = format!("memory-read {id}");
         Ok(Item {
             id: id.to_string().into(),
             aliases: self.meta.aliases.iter().map(|alias| alias.to_string().into()).collect(),
-            title: Shown::line(title),
+            title: PageText::line(title),
             values: vec![
                 repositories,
-                tags.iter().map(|tag| Shown::line(tag)).collect(),
+                tags.iter().map(|tag| PageText::line(tag)).collect(),
                 vec![tier.as_str().into()],
                 vec![by.map_or("unknown", |by| by.as_str()).into()],
-                self.states(now, today).into_iter().map(Shown::from).collect(),
+                self.states(now, today).into_iter().map(PageText::from).collect(),
             ],
             facts,
-            text: Shown::start(&self.body, &command),
+            text: PageText::start(&self.body, &command),
             related,
             events: self.events(commits),
             command: command.into(),
@@ -113,10 +113,10 @@ impl KnownNote {
     }
 
     /// Who said it and when it was changed, the oldest first.
-    fn events(&self, commits: &[(Timestamp, Shown)]) -> Vec<(Shown, Shown)> {
+    fn events(&self, commits: &[(Timestamp, PageText)]) -> Vec<(PageText, PageText)> {
         let said = self.meta.sources.iter().map(|source| {
             let time = source.at.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
-            (time, Shown::line(&told(source)))
+            (time, PageText::line(&told(source)))
         });
         let changed =
             commits.iter().map(|(time, what)| (Some(*time), format!("commit: {}", what.as_str()).into()));
@@ -126,7 +126,7 @@ impl KnownNote {
         // A commit has no fractions of seconds. In the same second, this is the order.
         let mut events: Vec<_> = created.chain(said).chain(changed).collect();
         events.sort_by_key(|(time, _)| time.map(Timestamp::as_second));
-        let time = |time: Option<Timestamp>| time.map_or_else(|| "at an unknown time".into(), Shown::time);
+        let time = |time: Option<Timestamp>| time.map_or_else(|| "at an unknown time".into(), PageText::time);
         events.into_iter().map(|(at, what)| (time(at), what)).collect()
     }
 }

@@ -27,34 +27,34 @@ const LONG: usize = 64 << 10;
 
 /// Text in which nothing is hidden or live: control characters and those that change the order of others are named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Shown(String);
+pub struct PageText(String);
 
-impl<T: AsRef<str>> From<T> for Shown {
-    fn from(text: T) -> Shown {
-        Shown(disarmed(text.as_ref()).into_owned())
+impl<T: AsRef<str>> From<T> for PageText {
+    fn from(text: T) -> PageText {
+        PageText(disarmed(text.as_ref()).into_owned())
     }
 }
 
-impl Shown {
+impl PageText {
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub fn line(text: &str) -> Shown {
+    pub fn line(text: &str) -> PageText {
         one_line(text, usize::MAX).into()
     }
 
     /// The beginning of a text, and the command that shows the rest if there is more.
-    pub fn start(text: &str, command: &str) -> Shown {
-        let text = Shown::from(text);
+    pub fn start(text: &str, command: &str) -> PageText {
+        let text = PageText::from(text);
         match text.0.get(..border(&text.0, LONG)) {
-            Some(start) if start.len() < text.0.len() => Shown(format!("{start}\n… the rest: {command}")),
+            Some(start) if start.len() < text.0.len() => PageText(format!("{start}\n… the rest: {command}")),
             _ => text,
         }
     }
 
-    pub fn time(time: Timestamp) -> Shown {
-        Shown(time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC").to_string())
+    pub fn time(time: Timestamp) -> PageText {
+        PageText(time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC").to_string())
     }
 }
 
@@ -63,7 +63,7 @@ impl Shown {
 pub struct Page {
     pub title: &'static str,
     /// When it was made, and from what.
-    pub made: Shown,
+    pub made: PageText,
     /// What an item is called: one, many.
     pub things: [&'static str; 2],
     /// What the events of an item are called.
@@ -87,24 +87,24 @@ pub struct Warning {
 /// One row of the list, and what is shown when it is opened.
 #[derive(Debug, Default, Serialize)]
 pub struct Item {
-    pub id: Shown,
+    pub id: PageText,
     /// Other ids that lead to it.
-    pub aliases: Vec<Shown>,
-    pub title: Shown,
+    pub aliases: Vec<PageText>,
+    pub title: PageText,
     /// For each filter the values that the item has.
-    pub values: Vec<Vec<Shown>>,
-    pub facts: Vec<(String, Shown)>,
+    pub values: Vec<Vec<PageText>>,
+    pub facts: Vec<(String, PageText)>,
     /// Markdown.
-    pub text: Shown,
+    pub text: PageText,
     /// Other items, by their ids.
     pub related: Related,
     /// When, and what.
-    pub events: Vec<(Shown, Shown)>,
-    pub command: Shown,
+    pub events: Vec<(PageText, PageText)>,
+    pub command: PageText,
 }
 
 /// Ids under what they have to do with an item.
-pub type Related = BTreeMap<&'static str, BTreeSet<Shown>>;
+pub type Related = BTreeMap<&'static str, BTreeSet<PageText>>;
 
 /// A part of the page beside the list.
 #[derive(Debug, Default, Serialize)]
@@ -118,9 +118,9 @@ pub struct Panel {
 /// A text under a title, and the commands that go with it.
 #[derive(Debug, Default, Serialize)]
 pub struct PanelEntry {
-    pub title: Shown,
-    pub text: Shown,
-    pub commands: Vec<Shown>,
+    pub title: PageText,
+    pub text: PageText,
+    pub commands: Vec<PageText>,
     /// Lines with `+` and `-` are shown as new and gone.
     pub is_diff: bool,
 }
@@ -129,7 +129,7 @@ pub struct PanelEntry {
 ///
 /// # Errors
 /// It cannot be written as JSON.
-pub fn facts(value: &impl Serialize, shown: &[&str]) -> Result<Vec<(String, Shown)>> {
+pub fn facts(value: &impl Serialize, shown: &[&str]) -> Result<Vec<(String, PageText)>> {
     let Value::Object(keys) = serde_json::to_value(value).map_err(unwritable)? else { return Ok(Vec::new()) };
     let keys = keys.into_iter().filter(|(key, _)| !shown.contains(&&**key));
     let text = |value: Value| match value {
@@ -137,7 +137,7 @@ pub fn facts(value: &impl Serialize, shown: &[&str]) -> Result<Vec<(String, Show
         Value::String(text) => text,
         value => value.to_string(),
     };
-    let facts = keys.map(|(key, value)| (key, Shown::line(&text(value))));
+    let facts = keys.map(|(key, value)| (key, PageText::line(&text(value))));
     Ok(facts.filter(|(_, value)| !matches!(value.as_str(), "" | "[]")).collect())
 }
 
@@ -289,9 +289,9 @@ mod tests {
     #[test]
     fn of_a_long_text_the_beginning_is_shown() {
         let text = "\u{e9}".repeat(LONG);
-        let shown = Shown::start(&text, "memory-read id__AAAAAA");
+        let shown = PageText::start(&text, "memory-read id__AAAAAA");
         assert_eq!(shown.as_str(), format!("{}\n… the rest: memory-read id__AAAAAA", &text[..LONG]));
-        assert_eq!(Shown::start(&text[..LONG], "x").as_str(), &text[..LONG]);
+        assert_eq!(PageText::start(&text[..LONG], "x").as_str(), &text[..LONG]);
     }
 
     #[test]
