@@ -19,7 +19,7 @@ use crate::config::agent::{AgentName, Memory, with_agents_dir};
 use crate::program::axe_map::flow::{Flow, Sink};
 use crate::program::axe_map::line::LineReader;
 use crate::program::axe_map::work::Task;
-use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, load};
+use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, given_prompt, load};
 use crate::store::answers::{Answers, Found, Known};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -79,10 +79,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if jobs > MOST_JOBS {
         return Err(Error::usage(format!("the value of \"--jobs\" is more than {MOST_JOBS}: \"{jobs}\"")));
     }
-    let mut prompt = args.text("prompt").map(str::to_owned);
-    if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
-        return Err(Error::empty("--prompt"));
-    }
+    let mut prompt = given_prompt(args)?;
     let name = AgentName::parse(args.words().first().unwrap_or(&""))?;
     let Loaded { global, prepared, timeout, deadline } = load(args, Some(name), &mut prompt, None, cx)?;
     let Context { env, stdout, reporter, .. } = cx;
