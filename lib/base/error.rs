@@ -245,6 +245,11 @@ impl From<std::io::Error> for Error {
     }
 }
 
+/// The error for a value that has no form in JSON.
+pub fn unwritable(error: serde_json::Error) -> Error {
+    Error::io(format!("cannot write JSON: {error}"))
+}
+
 /// The text for people.
 pub fn told(error: &std::io::Error) -> String {
     let whole = error.to_string();

@@ -6,7 +6,7 @@ use crate::base::cli::{
     self, About, Args, Cell, Column, Context, ExitCode, Meaning, FlagRule, Table, Words, count, flag, one_of,
     path, value,
 };
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::text::{counted, disarmed};
 use crate::config::memory;
 use crate::program::page::PageTarget;
@@ -224,9 +224,7 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     if cx.json {
         return cx.stdout.json(&run);
     }
-    let text =
-        serde_json::to_string_pretty(&run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    cx.stdout.line(&disarmed(&text))
+    cx.stdout.line(&disarmed(&serde_json::to_string_pretty(&run).map_err(unwritable)?))
 }
 
 fn end(table: &Table, cx: &mut Context) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The only writer to stdout: locked, buffered, complete or an error.
 
 use crate::base::cli::paint::{Colors, Paint};
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::text::{escaped_json, narrowed, without_controls};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -68,7 +68,7 @@ impl Stdout {
 
     /// One JSON document on one line. On a terminal nothing in it is live, or hidden.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let text = serde_json::to_string(value).map_err(unwritable)?;
         self.line(&if self.is_terminal() { escaped_json(text) } else { text })
     }
 

@@ -7,8 +7,9 @@
 use crate::agent::stats::Cost;
 use crate::base::cli::{Progress, Stdout};
 use crate::base::deadline::Deadline;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::sync::{lock, spawn};
+use crate::base::text::counted;
 use crate::base::{exec, signal};
 use crate::program::axe_map::line::{Line, LineReader, OutputLine};
 use crate::program::axe_map::work::{LineOutcome, Task};
@@ -116,39 +117,17 @@ impl<'a> Flow<'a> {
         self.places = Some(taken);
         let to_main = events.clone();
         spawn(move || read(&places, &to_main))?;
-        let (finished, ended) = channel::<()>();
-        let to_main = events.clone();
-        signal::before_end(move |ending| {
-            let _ = to_main.send(FlowEvent::Signal);
-            let grace = Deadline::after(GRACE);
-            let wait = Duration::from_millis(20);
-            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
-                && !grace.passed()
-                && !ending.is_repeated()
-            {}
-        });
-        let (lines, to_ask) = channel();
-        let to_ask = Arc::new(Mutex::new(to_ask));
-        let (mut waiting, mut count, mut asked, mut workers) = (VecDeque::new(), 0, 0, 0);
-        let (mut has_ended, mut is_signalled) = (false, false);
+        let finished = wait_at_signal(events.clone());
+        let mut pool = Pool::new(Arc::clone(&self.task), self.jobs, events);
+        let (mut waiting, mut has_ended, mut is_signalled) = (VecDeque::new(), false, false);
         loop {
             while self.stopped.is_none()
-                && asked < self.jobs
+                && pool.asked < pool.jobs
                 && let Some(line) = waiting.pop_front()
             {
-                if asked == workers {
-                    let (task, lines, events) = (Arc::clone(&self.task), Arc::clone(&to_ask), events.clone());
-                    match spawn(move || work(&task, &lines, &events)) {
-                        Ok(()) => workers += 1,
-                        // Fewer do it, too.
-                        Err(_) if workers > 0 => self.jobs = workers,
-                        Err(e) => return Err(Error::io(format!("no thread could be started: {e}"))),
-                    }
-                }
-                let _ = lines.send((count, line));
-                (count, asked) = (count + 1, asked + 1);
+                pool.ask(line)?;
             }
-            if asked == 0 && (self.stopped.is_some() || has_ended && waiting.is_empty()) {
+            if pool.asked == 0 && (self.stopped.is_some() || has_ended && waiting.is_empty()) {
                 break;
             }
             let event = match coming.try_recv() {
@@ -170,17 +149,13 @@ impl<'a> Flow<'a> {
                 }
                 Some(FlowEvent::Ended(end)) => {
                     has_ended = true;
-                    if end.is_err() {
-                        self.stop(end);
-                    }
+                    end.unwrap_or_else(|error| self.stop(Err(error)));
                 }
                 Some(FlowEvent::Done(at, outcome)) => {
-                    asked -= 1;
-                    let record = self.counted(*outcome);
+                    pool.asked -= 1;
+                    let record = self.count(*outcome);
                     self.place(at, record)?;
-                    if let Sink::Stdout(stdout) = &self.sink
-                        && stdout.is_unread()
-                    {
+                    if matches!(&self.sink, Sink::Stdout(stdout) if stdout.is_unread()) {
                         return Ok(());
                     }
                 }
@@ -189,9 +164,8 @@ impl<'a> Flow<'a> {
                     self.stop(Ok(()));
                     // Answers that wait for a line that may never come are written now.
                     self.is_ordered = false;
-                    for record in std::mem::take(&mut self.early).into_values().flatten() {
-                        self.write(&record)?;
-                    }
+                    let mut early = std::mem::take(&mut self.early).into_values().flatten();
+                    early.try_for_each(|record| self.write(&record))?;
                 }
             }
         }
@@ -220,7 +194,7 @@ impl<'a> Flow<'a> {
     }
 
     /// Counts an outcome, and decides whether it is the last.
-    fn counted(&mut self, outcome: LineOutcome) -> Option<OutputLine> {
+    fn count(&mut self, outcome: LineOutcome) -> Option<OutputLine> {
         let LineOutcome { record, error, is_last, was_asked, stats } = outcome;
         let mut totals = lock(&self.totals);
         totals.tokens.0 += stats.tokens.input;
@@ -236,10 +210,7 @@ impl<'a> Flow<'a> {
             if is_last {
                 self.stop(Err(error.context(format!("stopped after {answered} answers"))));
             } else if self.in_a_row >= self.most_errors {
-                let what = match self.in_a_row {
-                    1 => "1 line has failed".to_owned(),
-                    lines => format!("{lines} lines in a row have failed"),
-                };
+                let what = counted(self.in_a_row as usize, "line has failed", "lines in a row have failed");
                 let message = format!("{what}: {}", error.message());
                 let next = error.next_step().unwrap_or("go on with --resume FILE when that is corrected");
                 self.stop(Err(Error::api(message).hint(next)));
@@ -251,14 +222,12 @@ impl<'a> Flow<'a> {
     /// Writes an outcome when its turn comes.
     fn place(&mut self, at: u64, record: Option<OutputLine>) -> Result<()> {
         if !self.is_ordered {
-            return record.map_or(Ok(()), |record| self.write(&record));
+            return record.iter().try_for_each(|record| self.write(record));
         }
         self.early.insert(at, record);
         while let Some(record) = self.early.remove(&self.next) {
             self.next += 1;
-            if let Some(record) = record {
-                self.write(&record)?;
-            }
+            record.iter().try_for_each(|record| self.write(record))?;
         }
         Ok(())
     }
@@ -271,10 +240,8 @@ impl<'a> Flow<'a> {
                 stdout.flush()
             }
             Sink::File(answers) => {
-                let mut line =
-                    serde_json::to_vec(record).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-                line.push(b'\n');
-                answers.append(&line)
+                let line = serde_json::to_string(record).map_err(unwritable)? + "\n";
+                answers.append(line.as_bytes())
             }
         }
     }
@@ -324,7 +291,60 @@ fn read(places: &SyncSender<()>, events: &Sender<FlowEvent>) {
     }
 }
 
-/// Asks for one line after another.
+/// At a signal, tells the main thread, and waits for the answers that are on their way. What is returned is dropped when
+/// everything is written.
+fn wait_at_signal(events: Sender<FlowEvent>) -> Sender<()> {
+    let (finished, ended) = channel();
+    signal::before_end(move |ending| {
+        let _ = events.send(FlowEvent::Signal);
+        let grace = Deadline::after(GRACE);
+        let wait = Duration::from_millis(20);
+        while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
+            && !grace.passed()
+            && !ending.is_repeated()
+        {}
+    });
+    finished
+}
+
+/// The threads that ask, each for one line after another.
+struct Pool {
+    task: Arc<Task>,
+    jobs: usize,
+    events: Sender<FlowEvent>,
+    lines: Sender<(u64, Line)>,
+    to_ask: Arc<Mutex<Receiver<(u64, Line)>>>,
+    workers: usize,
+    /// Lines that have no answer yet, and how many there were in all.
+    asked: usize,
+    count: u64,
+}
+
+impl Pool {
+    fn new(task: Arc<Task>, jobs: usize, events: Sender<FlowEvent>) -> Pool {
+        let (lines, to_ask) = channel();
+        let to_ask = Arc::new(Mutex::new(to_ask));
+        Pool { task, jobs, events, lines, to_ask, workers: 0, asked: 0, count: 0 }
+    }
+
+    /// Starts a thread if all are busy.
+    fn ask(&mut self, line: Line) -> Result<()> {
+        if self.asked == self.workers {
+            let (task, lines, events) =
+                (Arc::clone(&self.task), Arc::clone(&self.to_ask), self.events.clone());
+            match spawn(move || work(&task, &lines, &events)) {
+                Ok(()) => self.workers += 1,
+                // Fewer do it, too.
+                Err(_) if self.workers > 0 => self.jobs = self.workers,
+                Err(e) => return Err(Error::io(format!("no thread could be started: {e}"))),
+            }
+        }
+        let _ = self.lines.send((self.count, line));
+        (self.count, self.asked) = (self.count + 1, self.asked + 1);
+        Ok(())
+    }
+}
+
 fn work(task: &Task, lines: &Mutex<Receiver<(u64, Line)>>, events: &Sender<FlowEvent>) {
     loop {
         let next = lock(lines).recv();

@@ -4,7 +4,7 @@
 //! blocks of JSON, which no browser runs. Its policy allows that one script and that one style sheet, by their hashes, and no
 //! network. The script puts text into the page, and never HTML.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Result, unwritable};
 use crate::base::text::{border, disarmed, one_line};
 use crate::program::page::plot::Plot;
 use base64::Engine as _;
@@ -139,10 +139,6 @@ pub fn facts(value: &impl Serialize, shown: &[&str]) -> Result<Vec<(String, Page
     };
     let facts = keys.map(|(key, value)| (key, PageText::line(&text(value))));
     Ok(facts.filter(|(_, value)| !matches!(value.as_str(), "" | "[]")).collect())
-}
-
-fn unwritable(error: serde_json::Error) -> Error {
-    Error::io(format!("cannot write JSON: {error}"))
 }
 
 impl Page {
