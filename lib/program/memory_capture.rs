@@ -131,24 +131,12 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
         (What::Past(period), _) => {
             return past::queue_past(period, wanted.has_harness.then_some(harness), args, cx);
         }
-        (What::Entry, _) => {
-            let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?;
-            let bytes = bytes.unwrap_or_default();
-            if bytes.trim_ascii().is_empty() {
-                return Err(Error::usage("stdin is empty; a queue entry is expected there")
-                    .hint("its form is in memory(7), under QUEUE ENTRY"));
-            }
-            let mut entry = QueueEntry::parse(&bytes)?;
-            entry.harness = harness_here(entry.harness, &cx.env);
-            expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
-            return queue(entry, false, args, cx);
-        }
+        (What::Entry, _) => return queue(entry_on_stdin(args, cx)?, false, args, cx),
         (What::Note, _) => {
             let entry = note(wanted, args, cx)?;
-            return if args.has("direct") {
-                write_note(entry, args, cx)
-            } else {
-                queue(entry, false, args, cx)
+            return match args.has("direct") {
+                true => write_note(entry, args, cx),
+                false => queue(entry, false, args, cx),
             };
         }
         (What::Session, _) => {
@@ -176,6 +164,18 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
             queue(session(retrieval, harness, cwd, &cx.env), quiet, args, cx)
         }
     }
+}
+
+fn entry_on_stdin(args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?.unwrap_or_default();
+    if bytes.trim_ascii().is_empty() {
+        return Err(Error::usage("stdin is empty; a queue entry is expected there")
+            .hint("its form is in memory(7), under QUEUE ENTRY"));
+    }
+    let mut entry = QueueEntry::parse(&bytes)?;
+    entry.harness = harness_here(entry.harness, &cx.env);
+    expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
+    Ok(entry)
 }
 
 /// A session belongs to where it ran, or else to here.

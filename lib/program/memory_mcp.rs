@@ -28,7 +28,7 @@ use crate::program::notes::{
 };
 use crate::store::entry::Scope;
 use crate::store::journal::Journal;
-use crate::store::persistence::{Persistence, Place, warn_of};
+use crate::store::persistence::{Persistence, Place};
 use serde_json::{Value, json};
 use std::io;
 
@@ -232,11 +232,7 @@ fn recall(store: &Store, given: &Value, cx: &Context) -> Result<String> {
 fn search(store: &Store, given: &Value, cx: &Context) -> Result<String> {
     let most = given["limit"].as_u64().and_then(|most| most.try_into().ok()).unwrap_or(NOTES);
     let (words, repo) = (given["query"].as_str().unwrap_or_default(), repo(given, cx)?);
-    let room = TOKENS * BYTES_A_TOKEN;
-    let mut found = store.service.recall(words, repo.as_deref(), most, room)?;
-    let (more, left) = (most - found.found.len(), room.saturating_sub(found.text.len() + 1));
-    found.add(store.shared(cx)?.recall(words, repo.as_deref(), more, left)?);
-    warn_of(&found.broken, &cx.reporter);
+    let found = store.recall(words, repo.as_deref(), most, TOKENS * BYTES_A_TOKEN, cx)?;
     if found.text.is_empty() { Ok("No note matches.".to_owned()) } else { fenced(&found.text) }
 }
 

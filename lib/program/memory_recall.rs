@@ -17,7 +17,6 @@ use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
 use crate::program::memory_agents_md::print;
 use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, words};
 use crate::store::health::{Health, TroubleKind};
-use crate::store::persistence::warn_of;
 use crate::store::place::Root;
 use jiff::SignedDuration;
 use std::path::Path;
@@ -93,31 +92,16 @@ fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
         repo => repo,
     };
     let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
-    if let Some(words) = words(args, "without them, it prints what a session here should know")? {
-        return search(&words, args, &store, repo.as_deref(), room, cx);
-    }
-    print(repo.as_deref(), &store.section(repo.as_deref(), room, cx)?, cx)
-}
-
-fn search(
-    words: &str,
-    args: &Args,
-    store: &Store,
-    repo: Option<&str>,
-    room: Option<usize>,
-    cx: &mut Context,
-) -> Result<()> {
-    let most = args.number("limit").unwrap_or(NOTES);
-    let room = room.unwrap_or(TOKENS * BYTES_A_TOKEN);
-    let mut recalled = store.service.recall(words, repo, most, room)?;
-    warn_of(&recalled.broken, &cx.reporter);
-    let (more, left) = (most - recalled.found.len(), room.saturating_sub(recalled.text.len() + 1));
-    recalled.add(store.shared(cx)?.recall(words, repo, more, left)?);
+    let repo = repo.as_deref();
+    let Some(words) = words(args, "without them, it prints what a session here should know")? else {
+        return print(repo, &store.section(repo, room, cx)?, cx);
+    };
+    let (most, room) = (args.number("limit").unwrap_or(NOTES), room.unwrap_or(TOKENS * BYTES_A_TOKEN));
+    let recalled = store.recall(&words, repo, most, room, cx)?;
     for found in recalled.found.iter().filter(|_| cx.json) {
         let Some(note) = found.view.note() else { continue };
-        let of_it =
-            recalled.proposals.iter().filter(|there| there.note.as_ref() == Some(&found.view.meta.id));
-        let waiting: Vec<_> = of_it.map(|there| there.id.clone()).collect();
+        let waiting = recalled.proposals.iter().filter(|one| one.note.as_ref() == Some(&found.view.meta.id));
+        let waiting: Vec<_> = waiting.map(|proposal| proposal.id.clone()).collect();
         cx.stdout.json(&Listed {
             change: !waiting.is_empty(),
             score: Some(found.score),

@@ -70,9 +70,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     }
     cx.watch_signals();
     let store = Store::open(args, cx)?;
-    if args.has("leave") {
-        return leave(&store, cx);
+    match args.has("leave") {
+        true => leave(&store, cx)?,
+        false => exchange(&store, missing, args, cx)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn exchange(store: &Store, missing: Option<Missing>, args: &Args, cx: &mut Context) -> Result<()> {
     let redactor = Redactor::of(&store.config.redact)?;
     let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
     let is_new = address.is_some() && address != remote::current(&store.root, &cx.env);
@@ -115,34 +120,31 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
             print(&report, cx)?;
             let is_away =
                 report.last_exchange.is_some_and(|last| is_long_ago(last, cx.env.now())) && can_ask(cx);
-            return ended(&report, args.has("strict") || is_away).map(|()| ExitCode::SUCCESS);
+            return ended(&report, args.has("strict") || is_away);
         }
     };
-    match cx.json {
-        true => cx.stdout.json(&json!({"received": [], "sent": [], "stopped": stopped}))?,
-        false => cx.reporter.warn(&why),
+    if cx.json {
+        return cx.stdout.json(&json!({"received": [], "sent": [], "stopped": stopped}));
     }
-    Ok(ExitCode::SUCCESS)
+    cx.reporter.warn(&why);
+    Ok(())
 }
 
 /// Syncs no more. What the remote has stays there.
-fn leave(store: &Store, cx: &mut Context) -> Result<ExitCode> {
+fn leave(store: &Store, cx: &mut Context) -> Result<()> {
     only_a_person(person::REMOTE, cx)?;
     if let Some(configured) = &store.config.sync.remote {
         return Err(Error::refused(format!("sync.remote is \"{}\" in the configuration", shown(configured)))
             .hint("remove it there first; see: memory-config show"));
     }
-    let Some(address) = remote::leave(&store.root, &cx.env)? else {
-        cx.reporter.warn("there is no remote, so there is nothing to leave");
-        return Ok(ExitCode::SUCCESS);
-    };
-    match cx.json {
-        true => cx.stdout.json(&json!({"left": address}))?,
-        false => cx.stdout.line(&format!(
+    match remote::leave(&store.root, &cx.env)? {
+        None => cx.reporter.warn("there is no remote, so there is nothing to leave"),
+        Some(address) if cx.json => cx.stdout.json(&json!({"left": address}))?,
+        Some(address) => cx.stdout.line(&format!(
             "left \"{address}\": it keeps what it was sent, with its history, and all notes stay here"
         ))?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn missing(text: &str) -> Result<Missing> {

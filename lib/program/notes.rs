@@ -10,6 +10,7 @@ use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
+use crate::memory::recall::Recalled;
 use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService, belongs_to};
 use crate::memory::shared::{SharedNotes, shown};
@@ -92,6 +93,23 @@ impl Store {
         let section = self.service.section_with(&audiences, room, bytes, shared)?;
         warn_of(&section.broken, &cx.reporter);
         Ok(section)
+    }
+
+    /// The notes that answer some words in a repository, `most` at most, in so many bytes. After the person's own come those that
+    /// the repository has as files.
+    pub(super) fn recall(
+        &self,
+        words: &str,
+        repo: Option<&str>,
+        most: usize,
+        room: usize,
+        cx: &Context,
+    ) -> Result<Recalled> {
+        let mut recalled = self.service.recall(words, repo, most, room)?;
+        warn_of(&recalled.broken, &cx.reporter);
+        let (more, left) = (most - recalled.found.len(), room.saturating_sub(recalled.text.len() + 1));
+        recalled.add(self.shared(cx)?.recall(words, repo, more, left)?);
+        Ok(recalled)
     }
 
     /// The repository that `--repo` names; "." is the current one. A name that nothing here has may be misspelled.
