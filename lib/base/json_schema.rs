@@ -48,7 +48,10 @@ const KEYWORDS: &[(Form, &str)] = &[
     (Form::Plain(are_types), "type"),
     (Form::Plain(Value::is_array), "enum"),
     (Form::Plain(are_names), "required"),
-    (Form::Plain(|value| value.as_object().is_some_and(|all| all.values().all(are_names))), "dependentRequired"),
+    (
+        Form::Plain(|value| value.as_object().is_some_and(|all| all.values().all(are_names))),
+        "dependentRequired",
+    ),
     (
         Form::Plain(|value| whole(value).is_some()),
         "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains",

@@ -188,6 +188,11 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// `, 2 failed, 1 waiting`: those that are not none, to follow a text.
+pub fn further(counts: &[(usize, &str)]) -> String {
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect()
+}
+
 /// The candidate most similar to `word`, if it is similar enough to be what the user meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let ours = word.chars().count();

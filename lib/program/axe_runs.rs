@@ -3,7 +3,7 @@
 pub mod html;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, FlagRule, Table, Words, count, flag, one_of,
+    self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Table, Words, count, flag, one_of,
     path, value,
 };
 use crate::base::error::{Error, Result, unwritable};
@@ -42,7 +42,11 @@ pub(super) const ABOUT: About = About {
     words: Words::AtMost(1),
     rules: &[
         FlagRule::Apart("--by", &["--limit"], ""),
-        FlagRule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"], ""),
+        FlagRule::Apart(
+            "--trim",
+            &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"],
+            "",
+        ),
         FlagRule::Apart("--html", &["--by", "--json"], ""),
         FlagRule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
     ],

@@ -57,7 +57,11 @@ pub(super) const ABOUT: About = About {
             &["--target"],
             "to write its notes into another file: --target FILE --repo .",
         ),
-        FlagRule::Apart("--project", &["--repo"], "for another repository's notes: --target AGENTS.md --repo R"),
+        FlagRule::Apart(
+            "--project",
+            &["--repo"],
+            "for another repository's notes: --target AGENTS.md --repo R",
+        ),
         FlagRule::Needs(
             &["--repo"],
             &["--target", "--stdout"],
@@ -191,10 +195,7 @@ fn print_notes(store: &Store, cx: &mut Context) -> Result<()> {
 /// A section, as `memory-recall` prints it, too.
 pub(super) fn print(repo: Option<&str>, section: &Section, cx: &mut Context) -> Result<()> {
     let text = section.text();
-    match cx.json {
-        true => cx.stdout.json(&json(repo, &text, section.counts())),
-        false => cx.stdout.line(&text),
-    }
+    cx.print(&json(repo, &text, section.counts()), &text)
 }
 
 fn json(repo: Option<&str>, section: &str, counts: NoteCounts) -> Value {

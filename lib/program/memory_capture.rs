@@ -232,12 +232,12 @@ fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
 }
 
 fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
+    let path = waiting.path.to_string_lossy();
     if !cx.json {
-        return cx.stdout.line(&waiting.path.to_string_lossy());
+        return cx.stdout.line(&path);
     }
     let mut json = waiting.entry.json();
-    json["id"] = json!(waiting.id);
-    json["path"] = json!(waiting.path.to_string_lossy());
+    (json["id"], json["path"]) = (json!(waiting.id), json!(path));
     cx.stdout.json(&json)
 }
 

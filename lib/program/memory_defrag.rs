@@ -3,7 +3,7 @@
 use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
-use crate::base::text::counted;
+use crate::base::text::{counted, further};
 use crate::memory::defrag::host::DefragHost;
 use crate::memory::defrag::plan::Planned;
 use crate::memory::defrag::show::{Summary, counts, numbers};
@@ -105,10 +105,7 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
         let stopped = ending.failure().filter(|_| !is_unable).map(Failure::to_string);
         cx.stdout.json(&result(done, stopped.as_deref()))?;
     } else if !is_quiet && (!is_unable || !done.made.is_empty()) {
-        let dropped = match done.dropped.len() {
-            0 => String::new(),
-            count => format!(", {count} dropped"),
-        };
+        let dropped = further(&[(done.dropped.len(), "dropped")]);
         cx.stdout.line(&format!("{}{dropped}", counts(&done.made, done.proposals.len())))?;
     }
     match ending.failure() {

@@ -2,7 +2,7 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, FlagRule, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Meaning, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};

@@ -3,7 +3,7 @@
 mod dot;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, FlagRule, Search, Table, Words, count, flag,
+    self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Search, Table, Words, count, flag,
     one_of, value,
 };
 use crate::base::error::{Error, Result};
@@ -73,11 +73,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
-    let tags = args
-        .texts("tag")
-        .into_iter()
-        .map(|tag| wanted_tag("option \"--tag\"", tag))
-        .collect::<Result<_>>()?;
+    let tags = args.texts("tag").into_iter().map(|tag| wanted_tag("option \"--tag\"", tag));
+    let tags = tags.collect::<Result<_>>()?;
     let store = Store::open(args, cx)?;
     let today = cx.env.today();
     let filter = Filter {
@@ -111,10 +108,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let (proposals, _) = store.service.notes().proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
-    for proposal in &proposals {
-        if let Some(note) = &proposal.note {
-            waiting.entry(note).or_default().push(proposal.id.clone());
-        }
+    for (note, id) in proposals.iter().filter_map(|one| Some((one.note.as_ref()?, &one.id))) {
+        waiting.entry(note).or_default().push(id.clone());
     }
     let states = states(Some(&store.root), checkout.as_slice(), rows.iter().map(|row| &row.view.meta));
     let listing = NoteTable { view: &view, waiting, states, has_query: query.is_some(), today };

@@ -6,7 +6,7 @@
 mod history;
 mod note;
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Paint, FlagRule, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Paint, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::Result;
 use crate::base::text::one_line;
@@ -16,7 +16,7 @@ use crate::program::memory_page::history::changes;
 use crate::program::memory_page::note::{EXPIRED, IN_USE, PageNote, UNUSED, related};
 use crate::program::memory_review;
 use crate::program::notes::{CONFIG, Store};
-use crate::program::page::{Page, PageTarget, Panel, PanelEntry, Plot, PageText, Warning};
+use crate::program::page::{Page, PageTarget, PageText, Panel, PanelEntry, Plot, Warning};
 use crate::store::entry::{Scope, repos};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::Proposal;

@@ -3,7 +3,7 @@
 //! By hand it prints the section for this place, or the notes that answer some words. As a hook it must never stand in
 //! the way: it answers in time or not at all, and it does not fail.
 
-use crate::base::cli::{self, About, Args, Context, Reporter, FlagRule, Words, count, flag, value};
+use crate::base::cli::{self, About, Args, Context, FlagRule, Reporter, Words, count, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};

@@ -5,7 +5,7 @@ use crate::base::cli::{
     self, About, Args, Cell, Column, Completes, Context, ExitCode, Meaning, Paint, Table, Words, flag, value,
 };
 use crate::base::error::{Error, Result};
-use crate::base::text::{counted, disarmed, one_line};
+use crate::base::text::{counted, disarmed, further, one_line};
 use crate::harness::shell::AgentShell;
 use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
 use crate::memory::section::{self, Which};
@@ -169,13 +169,7 @@ fn heading(changes: &OfSession) -> String {
 fn summary(changes: &OfSession) -> String {
     let of = |attention| changes.iter().filter(|(there, _)| *there == attention).count();
     let named = [(of(Attention::Dangerous), "dangerous"), (of(Attention::Kept), "of your notes or global")];
-    let named = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
-    format!(
-        "{}: {}{}",
-        heading(changes),
-        counted(changes.len(), "change", "changes"),
-        named.collect::<String>()
-    )
+    format!("{}: {}{}", heading(changes), counted(changes.len(), "change", "changes"), further(&named))
 }
 
 /// The changes that are decided about, one by one.
@@ -266,12 +260,12 @@ impl Review<'_> {
     fn print(&self, proposal: Proposal, decided: Decided, cx: &mut Context) -> Result<()> {
         let id = proposal.id.clone();
         match decided {
-            Decided::Accepted(note) if cx.json => cx.stdout.json(&json!({
-                "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
-            })),
-            Decided::Accepted(note) => cx.stdout.line(&note.path.to_string_lossy()),
-            Decided::Rejected if cx.json => cx.stdout.json(&json!({"proposal": id, "decision": "rejected"})),
-            Decided::Rejected => cx.stdout.line(&id.to_string()),
+            Decided::Accepted(note) => {
+                let (note, path) = (&note.entry.meta().id, &note.path);
+                let decided = json!({"proposal": id, "decision": "accepted", "id": note, "path": path});
+                cx.print(&decided, &path.to_string_lossy())
+            }
+            Decided::Rejected => cx.print(&json!({"proposal": id, "decision": "rejected"}), &id.to_string()),
             Decided::NoteChanged => {
                 print(&self.store.service.pending(proposal)?, cx)?;
                 Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))

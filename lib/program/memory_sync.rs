@@ -1,10 +1,10 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, FlagRule, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Progress, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::{counted, one_line};
+use crate::base::text::{counted, further, one_line};
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::section::Which;
@@ -139,10 +139,12 @@ fn leave(store: &Store, cx: &mut Context) -> Result<()> {
     }
     match remote::leave(&store.root, &cx.env)? {
         None => cx.reporter.warn("there is no remote, so there is nothing to leave"),
-        Some(address) if cx.json => cx.stdout.json(&json!({"left": address}))?,
-        Some(address) => cx.stdout.line(&format!(
-            "left \"{address}\": it keeps what it was sent, with its history, and all notes stay here"
-        ))?,
+        Some(address) => cx.print(
+            &json!({"left": address}),
+            &format!(
+                "left \"{address}\": it keeps what it was sent, with its history, and all notes stay here"
+            ),
+        )?,
     }
     Ok(())
 }
@@ -250,11 +252,8 @@ fn summary(report: &SyncReport) -> String {
     let (received, sent) = (notes(&report.received), notes(&report.sent));
     let would = if report.dry_run { "would be " } else { "" };
     let received = counted(received, "note", "notes");
-    let mut line = format!("{received} {would}received, {sent} {would}sent");
-    if !report.conflicts.is_empty() {
-        line += &format!(", {} to review", report.conflicts.len());
-    }
-    line
+    let conflicts = further(&[(report.conflicts.len(), "to review")]);
+    format!("{received} {would}received, {sent} {would}sent{conflicts}")
 }
 
 /// A note that was renamed has two paths, and one id at their end.

@@ -1,7 +1,7 @@
 //! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
 use crate::base::cli::{
-    self, About, Args, Completes, Context, ExitCode, Reporter, FlagRule, flag, path as file, value,
+    self, About, Args, Completes, Context, ExitCode, FlagRule, Reporter, flag, path as file, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::glob;

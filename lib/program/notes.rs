@@ -217,10 +217,8 @@ impl Store {
 /// Prints a change that waits: the path of its file, or as JSON. On stderr it says that it waits.
 pub(super) fn print_waiting(proposal: &Proposal, root: &Root, cx: &mut Context) -> Result<()> {
     warn_waiting(proposal, cx);
-    match cx.json {
-        true => cx.stdout.json(&json!({"notes": [], "proposals": [proposal]})),
-        false => cx.stdout.line(&root.proposals().join(format!("{}.json", proposal.id)).to_string_lossy()),
-    }
+    let path = root.proposals().join(format!("{}.json", proposal.id));
+    cx.print(&json!({"notes": [], "proposals": [proposal]}), &path.to_string_lossy())
 }
 
 pub(super) fn warn_waiting(proposal: &Proposal, cx: &Context) {
@@ -327,10 +325,7 @@ pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
 }
 
 pub(super) fn print_note(meta: &Meta, path: &PathBuf, cx: &mut Context) -> Result<()> {
-    match cx.json {
-        true => cx.stdout.json(&Listed::of(meta, path)),
-        false => cx.stdout.line(&path.display().to_string()),
-    }
+    cx.print(&Listed::of(meta, path), &path.display().to_string())
 }
 
 /// What is said where an id is missing, and the next step.

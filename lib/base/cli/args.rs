@@ -1,7 +1,7 @@
 //! The command line, read by the table of which help is made.
 
 use crate::base::cli::about::About;
-use crate::base::cli::flag::{Flag, FlagValue, FlagRule, Words};
+use crate::base::cli::flag::{Flag, FlagRule, FlagValue, Words};
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::error::{Error, Result};
 use crate::base::text::nearest;

@@ -188,8 +188,7 @@ fn refused_unknown_and_not_tls_are_told_apart() {
 fn a_header_cannot_be_broken_out_of() {
     let url = Url::parse("h").unwrap();
     let headers = [("x-api-key", "secret\r\nx: y".to_owned())];
-    let error =
-        Route::Direct.post(&url, &headers, Vec::new(), Deadline::after_seconds(1), None).unwrap_err();
+    let error = Route::Direct.post(&url, &headers, Vec::new(), Deadline::after_seconds(1), None).unwrap_err();
     assert_eq!(error.kind, HttpErrorKind::Other);
     assert!(error.message.contains("x-api-key") && !error.message.contains("secret"));
 }

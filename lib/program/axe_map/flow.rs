@@ -9,7 +9,7 @@ use crate::base::cli::{Progress, Stdout};
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result, unwritable};
 use crate::base::sync::{lock, spawn};
-use crate::base::text::counted;
+use crate::base::text::{counted, further};
 use crate::base::{exec, signal};
 use crate::program::axe_map::line::{Line, LineReader, OutputLine};
 use crate::program::axe_map::work::{LineOutcome, Task};
@@ -60,7 +60,7 @@ pub(super) struct Flow<'a> {
     in_a_row: u64,
     /// Outcomes that wait for earlier lines, and the number of the one that is written next.
     early: BTreeMap<u64, Option<OutputLine>>,
-    next: u64,
+    turn: u64,
     /// Why no more lines are asked.
     stopped: Option<Result<()>>,
     /// One for each line in memory.
@@ -84,7 +84,7 @@ impl<'a> Flow<'a> {
             totals: Arc::default(),
             in_a_row: 0,
             early: BTreeMap::new(),
-            next: 0,
+            turn: 0,
             stopped: None,
             places: None,
         }
@@ -118,7 +118,7 @@ impl<'a> Flow<'a> {
         let to_main = events.clone();
         spawn(move || read(&places, &to_main))?;
         let finished = wait_at_signal(events.clone());
-        let mut pool = Pool::new(Arc::clone(&self.task), self.jobs, events);
+        let mut pool = WorkerPool::new(Arc::clone(&self.task), self.jobs, events);
         let (mut waiting, mut has_ended, mut is_signalled) = (VecDeque::new(), false, false);
         loop {
             while self.stopped.is_none()
@@ -130,14 +130,7 @@ impl<'a> Flow<'a> {
             if pool.asked == 0 && (self.stopped.is_some() || has_ended && waiting.is_empty()) {
                 break;
             }
-            let event = match coming.try_recv() {
-                Err(TryRecvError::Empty) => {
-                    self.sync()?;
-                    coming.recv().ok()
-                }
-                event => event.ok(),
-            };
-            match event {
+            match self.next(&coming)? {
                 None => break,
                 Some(FlowEvent::Line(line)) => {
                     lock(&self.totals).read += 1;
@@ -178,6 +171,17 @@ impl<'a> Flow<'a> {
         self.stopped.take().unwrap_or(Ok(()))
     }
 
+    /// The next event. Before it waits, what is written is synced.
+    fn next(&mut self, coming: &Receiver<FlowEvent>) -> Result<Option<FlowEvent>> {
+        match coming.try_recv() {
+            Err(TryRecvError::Empty) => {
+                self.sync()?;
+                Ok(coming.recv().ok())
+            }
+            event => Ok(event.ok()),
+        }
+    }
+
     fn stop(&mut self, why: Result<()>) {
         self.stopped.get_or_insert(why);
     }
@@ -212,8 +216,8 @@ impl<'a> Flow<'a> {
             } else if self.in_a_row >= self.most_errors {
                 let what = counted(self.in_a_row as usize, "line has failed", "lines in a row have failed");
                 let message = format!("{what}: {}", error.message());
-                let next = error.next_step().unwrap_or("go on with --resume FILE when that is corrected");
-                self.stop(Err(Error::api(message).hint(next)));
+                let hint = error.next_step().unwrap_or("go on with --resume FILE when that is corrected");
+                self.stop(Err(Error::api(message).hint(hint)));
             }
         }
         record
@@ -225,8 +229,8 @@ impl<'a> Flow<'a> {
             return record.iter().try_for_each(|record| self.write(record));
         }
         self.early.insert(at, record);
-        while let Some(record) = self.early.remove(&self.next) {
-            self.next += 1;
+        while let Some(record) = self.early.remove(&self.turn) {
+            self.turn += 1;
             record.iter().try_for_each(|record| self.write(record))?;
         }
         Ok(())
@@ -263,15 +267,15 @@ impl Totals {
     /// `12 of 40 lines, 1 failed, 3400 tokens, cost 0.12, 2.1/s`
     fn line(&self, started: Instant) -> String {
         let done = self.answered + self.failed;
-        let mut text = format!("{done} of {} lines", self.read);
-        if self.failed > 0 {
-            text += &format!(", {} failed", self.failed);
-        }
-        text += &format!(", {} tokens", self.tokens.0 + self.tokens.1);
-        if let Some(cost) = self.cost.amount().filter(|cost| *cost > 0.0) {
-            text += &format!(", cost {cost:.4}");
-        }
-        text + &format!(", {:.1}/s", done as f64 / started.elapsed().as_secs_f64().max(0.001))
+        let cost = self.cost.amount().filter(|cost| *cost > 0.0);
+        format!(
+            "{done} of {} lines{}, {} tokens{}, {:.1}/s",
+            self.read,
+            further(&[(self.failed as usize, "failed")]),
+            self.tokens.0 + self.tokens.1,
+            cost.map(|cost| format!(", cost {cost:.4}")).unwrap_or_default(),
+            done as f64 / started.elapsed().as_secs_f64().max(0.001)
+        )
     }
 }
 
@@ -308,7 +312,7 @@ fn wait_at_signal(events: Sender<FlowEvent>) -> Sender<()> {
 }
 
 /// The threads that ask, each for one line after another.
-struct Pool {
+struct WorkerPool {
     task: Arc<Task>,
     jobs: usize,
     events: Sender<FlowEvent>,
@@ -320,11 +324,11 @@ struct Pool {
     count: u64,
 }
 
-impl Pool {
-    fn new(task: Arc<Task>, jobs: usize, events: Sender<FlowEvent>) -> Pool {
+impl WorkerPool {
+    fn new(task: Arc<Task>, jobs: usize, events: Sender<FlowEvent>) -> WorkerPool {
         let (lines, to_ask) = channel();
         let to_ask = Arc::new(Mutex::new(to_ask));
-        Pool { task, jobs, events, lines, to_ask, workers: 0, asked: 0, count: 0 }
+        WorkerPool { task, jobs, events, lines, to_ask, workers: 0, asked: 0, count: 0 }
     }
 
     /// Starts a thread if all are busy.

@@ -106,7 +106,8 @@ pub(super) fn dry_run(run: &DryRun, stdout: &mut Stdout) -> Result<()> {
         part(&format!("--- Attachments ({}) ---", lines.len()), &lines.join("\n"));
     }
     if let Some(NamedConversation { exchanges, .. }) = conversation {
-        let text = |exchange: &Exchange| format!("[user]\n{}\n[assistant]\n{}\n", exchange.user, exchange.assistant);
+        let text =
+            |exchange: &Exchange| format!("[user]\n{}\n[assistant]\n{}\n", exchange.user, exchange.assistant);
         let text: String = exchanges.iter().map(text).collect();
         part(&format!("--- Conversation ({}) ---", exchanges.len()), &or_none(&text));
     }

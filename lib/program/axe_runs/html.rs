@@ -1,7 +1,7 @@
 //! The runs as a page.
 
 use crate::base::error::Result;
-use crate::program::page::{Item, Page, Panel, Plot, Related, PageText, Warning, facts};
+use crate::program::page::{Item, Page, PageText, Panel, Plot, Related, Warning, facts};
 use crate::store::run_id::RunId;
 use crate::store::runs::{Run, ToolRun};
 use jiff::Timestamp;
@@ -49,7 +49,9 @@ fn item(run: &Run, related: Related) -> Result<Item> {
         id: (&run.id).into(),
         aliases: Vec::new(),
         title: format!("{}, {} tokens", PageText::time(run.time).as_str(), tokens(run)).into(),
-        values: [&run.agent, &run.model, &run.program, result].map(|value| vec![PageText::line(value)]).into(),
+        values: [&run.agent, &run.model, &run.program, result]
+            .map(|value| vec![PageText::line(value)])
+            .into(),
         facts: facts(run, APART)?,
         text: error.unwrap_or_default().into(),
         related,

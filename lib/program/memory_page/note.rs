@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::text::one_line;
-use crate::program::page::{Item, Related, PageText, facts};
+use crate::program::page::{Item, PageText, Related, facts};
 use crate::store::entry::{EntryId, Meta, Scope, Source, links, repos};
 use crate::store::persistence::{Note, Place};
 use jiff::civil::Date;

@@ -4,7 +4,7 @@ use crate::base::cli::{Meaning, Paint};
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
-use crate::base::text::{counted, in_line};
+use crate::base::text::{counted, further, in_line};
 use crate::harness::HARNESSES;
 use crate::harness::spec::Spec;
 use crate::memory::budget::{self, CallSum};
@@ -165,8 +165,7 @@ impl StoreStatus {
             let next = if self.has_config { add } else { "memory config init" };
             return plain("notes", format!("there is no store yet ({path})"), next);
         }
-        let archived =
-            if self.archived > 0 { format!(", {} archived", self.archived) } else { String::new() };
+        let archived = further(&[(self.archived, "archived")]);
         plain("notes", format!("{} in {path}{archived}", counted(self.notes, "note", "notes")), "")
     }
 
@@ -246,7 +245,7 @@ impl QueueStatus {
         if self.waiting.is_empty() && self.claimed == 0 {
             return line("queue", Meaning::Good, "nothing waits", "");
         }
-        let claimed = if self.claimed > 0 { format!(", {} in a run", self.claimed) } else { String::new() };
+        let claimed = further(&[(self.claimed, "in a run")]);
         let what = counted(self.waiting.len(), "entry waits", "entries wait") + &claimed;
         match &self.trouble {
             _ if !self.has_command => {
@@ -470,7 +469,7 @@ impl WaitingSession {
         let from = if from.is_empty() { "no session".to_owned() } else { from.join(" ") };
         let repo = repo.as_ref().map(|repo| format!(" in {repo}")).unwrap_or_default();
         let at = at.map(|at| format!(", {}", (told.time)(at))).unwrap_or_default();
-        let danger = if *dangerous > 0 { format!(", {dangerous} dangerous") } else { String::new() };
+        let danger = further(&[(*dangerous, "dangerous")]);
         let changes = counted(*changes, "change", "changes");
         let what = format!("{changes}{danger} from {from}{repo}{at}: {title}");
         let meaning = if *dangerous > 0 { Meaning::Error } else { Meaning::Warning };

@@ -7,6 +7,6 @@ mod document;
 mod plot;
 mod target;
 
-pub use crate::program::page::document::{Item, Page, Panel, PanelEntry, Related, PageText, Warning, facts};
+pub use crate::program::page::document::{Item, Page, PageText, Panel, PanelEntry, Related, Warning, facts};
 pub use crate::program::page::plot::Plot;
 pub use crate::program::page::target::PageTarget;
