@@ -19,7 +19,7 @@ use crate::config::scaffold;
 use crate::memory::review::diff_lines;
 use crate::program::editor;
 use crate::program::person::{self, PATIENCE, only_a_person};
-use crate::program::screen::present;
+use crate::program::screen::present_table;
 use crate::store::accepted::{self, Accepted};
 use crate::store::run_log;
 use std::io;
@@ -105,7 +105,7 @@ fn list(cx: &mut Context) -> Result<()> {
             cx.stdout.line(&format!("{name} - {}", one_line(&agent.description, 200)))?;
         }
     }
-    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
+    present_table(&table, cx)
 }
 
 /// The file as JSON with every key; its name is the file's.

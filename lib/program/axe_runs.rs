@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result, unwritable};
 use crate::base::text::{counted, disarmed};
 use crate::config::memory;
 use crate::program::page::PageTarget;
-use crate::program::screen::present;
+use crate::program::screen::present_table;
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
 use jiff::civil::Date;
@@ -141,11 +141,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
         (None, None) => {
             each(cx, &mut |run, cx| if is_wanted(&run) { print(&run, &mut table, cx) } else { Ok(()) })?;
-            end(&table, cx)
+            present_table(&table, cx)
         }
         (None, Some(limit)) => {
             newest(limit, &is_wanted, cx)?.iter().rev().try_for_each(|run| print(run, &mut table, cx))?;
-            end(&table, cx)
+            present_table(&table, cx)
         }
     }
 }
@@ -166,17 +166,10 @@ fn newest(limit: usize, is_wanted: &dyn Fn(&Run) -> bool, cx: &mut Context) -> R
 /// `7d` before now, a day in UTC, or a time.
 fn moment(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
     let age = |text: &str| {
-        let unit = text.chars().next_back()?;
-        let hours = match unit {
-            'm' => 0,
-            'h' => 1,
-            'd' => 24,
-            'w' => 7 * 24,
-            _ => return None,
-        };
-        let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
-        let seconds = if hours == 0 { 60 } else { hours * 3600 };
-        now.checked_sub(SignedDuration::from_secs(number.checked_mul(seconds)?)).ok()
+        let units = [('m', 60), ('h', 3600), ('d', 24 * 3600), ('w', 7 * 24 * 3600)];
+        let (number, seconds) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, seconds)))?;
+        let number: i64 = number.parse().ok().filter(|number| *number >= 0)?;
+        now.checked_sub(SignedDuration::from_secs(number.checked_mul(*seconds)?)).ok()
     };
     let day = |text: &str| {
         let day: Date = (text.len() == 10).then(|| text.parse().ok()).flatten()?;
@@ -229,10 +222,6 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
         return cx.stdout.json(&run);
     }
     cx.stdout.line(&disarmed(&serde_json::to_string_pretty(&run).map_err(unwritable)?))
-}
-
-fn end(table: &Table, cx: &mut Context) -> Result<()> {
-    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
 }
 
 /// `-` if it is not known.
@@ -302,10 +291,6 @@ impl Sum {
             self.cost = Some(((self.cost.unwrap_or_default() + cost) * 1e9).round() / 1e9);
         }
     }
-
-    fn tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
 }
 
 fn key_of(key: &str, run: &Run) -> String {
@@ -320,7 +305,8 @@ fn key_of(key: &str, run: &Run) -> String {
 fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Result<()> {
     let is_table = cx.stdout.is_terminal() && !cx.json;
     let is_money = sums.values().any(|sum| sum.cost.is_some_and(|cost| cost > 0.0));
-    let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { sum.tokens() as f64 };
+    let tokens = |sum: &Sum| sum.input_tokens.saturating_add(sum.output_tokens) as f64;
+    let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { tokens(sum) };
     let most = sums.values().map(size).fold(0.0, f64::max);
     let columns = sum_columns(match key {
         "model" => "MODEL",
@@ -348,7 +334,7 @@ fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Resu
         }
         table.row(cells, "", &mut cx.stdout)?;
     }
-    end(&table, cx)
+    present_table(&table, cx)
 }
 
 #[cfg(test)]

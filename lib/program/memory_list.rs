@@ -13,7 +13,7 @@ use crate::memory::code::{CodeState, NoteState, NoteStates, states};
 use crate::memory::search::{Found, Query};
 use crate::memory::service::{Filter, NoteService, shown_in};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, repository_here, wanted_tag, words};
-use crate::program::screen::present;
+use crate::program::screen::present_table;
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;
@@ -327,6 +327,6 @@ impl NoteTable<'_> {
             ];
             table.row(cells, line, &mut cx.stdout)?;
         }
-        present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
+        present_table(&table, cx)
     }
 }

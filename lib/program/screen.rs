@@ -1,6 +1,6 @@
 //! What is longer than the screen of a person goes through a pager.
 
-use crate::base::cli::Context;
+use crate::base::cli::{Context, Table};
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::lookup;
@@ -11,6 +11,10 @@ use std::process::Stdio;
 /// Prints a text that may stand on a terminal.
 pub(super) fn present(text: &str, cx: &mut Context) -> Result<()> {
     if is_paged(text, cx)? { Ok(()) } else { cx.stdout.text(text) }
+}
+
+pub(super) fn present_table(table: &Table, cx: &mut Context) -> Result<()> {
+    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
 }
 
 /// Shows a text with the pager, if it is longer than the screen. `false`: it is to be printed.
