@@ -4,7 +4,7 @@ use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
 use crate::base::cli::{
-    self, About, Args, Column, Completes, Context, ExitCode, FlagRule, Meaning, Reporter, Table, Words, flag,
+    self, About, Args, Column, Completes, Context, ExitCode, FlagRule, Reporter, Table, Words, flag,
     path,
 };
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
@@ -19,7 +19,7 @@ use crate::config::scaffold;
 use crate::memory::review::diff_lines;
 use crate::program::editor;
 use crate::program::person::{self, PATIENCE, only_a_person};
-use crate::program::screen::present_table;
+use crate::program::screen::{present_table, print_row};
 use crate::store::accepted::{self, Accepted};
 use crate::store::run_log;
 use std::io;
@@ -174,7 +174,6 @@ fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
     let reporter = Reporter::keeping(false, true);
     let scope = Scope::of_run(&cx.env, Deadline::after_seconds(TIMEOUT), reporter);
     let problems = check::problems(names, scope)?;
-    let is_table = cx.stdout.is_terminal();
     for problem in &problems {
         let Problem { level, agent, what, hint } = problem;
         if cx.json {
@@ -182,14 +181,7 @@ fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
             continue;
         }
         let [agent, what, hint] = [agent, what, hint.as_deref().unwrap_or_default()].map(in_line);
-        cx.stdout.line(&match is_table {
-            true => {
-                let meaning = if *level == "error" { Meaning::Error } else { Meaning::Warning };
-                let level = cx.stdout.paint().paint(meaning, &format!("{level:7}")).into_owned();
-                format!("{level}  {agent}  {what}  {hint}")
-            }
-            false => format!("{level}\t{agent}\t{what}\t{hint}"),
-        })?;
+        print_row([*level, &*agent, &*what, &*hint], cx)?;
     }
     let fails = problems.iter().any(|problem| problem.level == "error");
     Ok(if fails { ExitCode::from(2) } else { ExitCode::SUCCESS })

@@ -2,7 +2,7 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Meaning, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
@@ -13,6 +13,7 @@ use crate::memory::doctor::{
 use crate::memory::redact::Redactor;
 use crate::memory::section::Which;
 use crate::program::notes::{CONFIG, Store, checkout_here};
+use crate::program::screen::print_row;
 use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
@@ -97,21 +98,8 @@ fn print(
             "harnesses": report.harnesses,
         }))?;
     } else {
-        let is_table = cx.stdout.is_terminal();
-        for [severity, file, what, mend] in rows(mended, report, root) {
-            cx.stdout.line(&match is_table {
-                true => {
-                    let meaning = match severity.as_str() {
-                        "error" => Meaning::Error,
-                        "warning" => Meaning::Warning,
-                        "fixed" => Meaning::Good,
-                        _ => Meaning::Faint,
-                    };
-                    let severity = cx.stdout.paint().paint(meaning, &format!("{severity:7}")).into_owned();
-                    format!("{severity}  {file}  {what}  {mend}")
-                }
-                false => format!("{severity}\t{file}\t{what}\t{mend}"),
-            })?;
+        for row in rows(mended, report, root) {
+            print_row(row.each_ref().map(String::as_str), cx)?;
         }
         cx.stdout.line(&summary(report))?;
         if let Some(next) = next {

@@ -30,6 +30,14 @@ pub struct InstalledTimer {
     pub(super) faults: Vec<String>,
 }
 
+impl InstalledTimer {
+    /// One of which no more is known.
+    fn new(scheduler: Scheduler, program: Option<TimedProgram>, place: PathBuf) -> InstalledTimer {
+        let (is_modules, syncs, when, faults) = Default::default();
+        InstalledTimer { scheduler, program, place, is_modules, syncs, when, faults }
+    }
+}
+
 /// All our timers, of all schedulers.
 pub fn all(schedule: &Schedule, env: &Env, patience: Duration) -> Vec<InstalledTimer> {
     Scheduler::ALL.into_iter().flat_map(|scheduler| of(scheduler, schedule, env, patience)).collect()
@@ -53,17 +61,8 @@ fn in_files(
     env: &Env,
 ) -> Option<InstalledTimer> {
     let files = unit_file::files(scheduler, program, env).ok()?;
-    let (place, program) = (files.last()?.0.clone(), Some(program));
-    let mut timer = InstalledTimer {
-        scheduler,
-        program,
-        place,
-        is_modules: false,
-        syncs: false,
-        when: None,
-        faults: Vec::new(),
-    };
-    let (own, program) = (&timer.place, program?);
+    let mut timer = InstalledTimer::new(scheduler, Some(program), files.last()?.0.clone());
+    let own = &timer.place;
     if let Some(path) = unit_file::modules_file(scheduler, program, env) {
         if *own != path && matches!(unit_file::ours(own), Ok(Some(_))) {
             timer.faults.push(format!("\"{}\" hides a Nix module's timer", own.display()));
@@ -84,8 +83,8 @@ fn in_files(
         _ => (systemd::command_of(&text), systemd::when_of(&text, &wanted)),
     };
     timer.syncs = command.as_ref().is_some_and(|command| command.syncs);
-    timer.when.clone_from(&when);
-    timer.faults = faults(command.as_ref(), when, &wanted);
+    timer.faults = faults(command.as_ref(), when.as_ref(), &wanted);
+    timer.when = when;
     let is_current = unit_file::is_current(&text, scheduler, program, &wanted, env);
     if timer.faults.is_empty() && !is_current.is_ok_and(|is_current| is_current) {
         let what = "another version of memory-install-cron wrote it, or it was changed by hand";
@@ -98,15 +97,7 @@ fn in_files(
 }
 
 fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
-    let timer = |program, syncs, when, faults| InstalledTimer {
-        scheduler: Scheduler::Crontab,
-        program,
-        place: PathBuf::from("crontab"),
-        is_modules: false,
-        syncs,
-        when,
-        faults,
-    };
+    let timer = |program| InstalledTimer::new(Scheduler::Crontab, program, PathBuf::from("crontab"));
     if !tools.has("crontab") {
         return Vec::new();
     }
@@ -115,19 +106,20 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
         .and_then(|crontab| Ok(crontab::block(&crontab)?.map(|place| lossy(crontab[place].to_vec()).0)));
     let lines = match block {
         Ok(block) => crontab::lines_of(&block.unwrap_or_default()),
-        Err(error) => return vec![timer(None, false, None, vec![error.message().to_owned()])],
+        Err(error) => return vec![InstalledTimer { faults: vec![error.message().to_owned()], ..timer(None) }],
     };
     let of = |program: TimedProgram| {
         let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());
         let (command, fields) = lines.iter().find(|(command, _)| is_it(&command.program))?;
         let wanted = crontab::nearest(&program.when(schedule));
         let when = crontab::when_of(fields, program, &wanted);
-        Some(timer(Some(program), command.syncs, when.clone(), faults(Some(command), when, &wanted)))
+        let faults = faults(Some(command), when.as_ref(), &wanted);
+        Some(InstalledTimer { syncs: command.syncs, when, faults, ..timer(Some(program)) })
     };
     TimedProgram::ALL.into_iter().filter_map(of).collect()
 }
 
-fn faults(command: Option<&InstalledCommand>, when: Option<When>, wanted: &When) -> Vec<String> {
+fn faults(command: Option<&InstalledCommand>, when: Option<&When>, wanted: &When) -> Vec<String> {
     let mut faults = Vec::new();
     match command {
         Some(command) if is_program(&command.program) => {}
@@ -135,7 +127,7 @@ fn faults(command: Option<&InstalledCommand>, when: Option<When>, wanted: &When)
         None => faults.push("the program that it runs cannot be determined".to_owned()),
     }
     match when {
-        Some(when) if when == *wanted => {}
+        Some(when) if when == wanted => {}
         Some(when) => faults.push(format!("it runs {when}, the configuration says {wanted}")),
         None => faults.push(format!("it does not run when the configuration says ({wanted})")),
     }

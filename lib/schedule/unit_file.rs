@@ -128,7 +128,7 @@ pub(super) fn ours(path: &Path) -> Result<Option<String>> {
 
 /// Writes the file unless it is already there. Returns whether it wrote.
 pub(super) fn write(path: &Path, text: &str) -> Result<bool> {
-    file::sweep_aged(path, file::LEFT_BEHIND, |left| {
+    file::sweep_aged(path, |left| {
         text.as_bytes().starts_with(left) || String::from_utf8_lossy(left).contains(MARK)
     });
     match ours(path)? {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long to wait for a lock. Its holders need milliseconds; one that takes this long has been stopped.
-pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
+pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// How long a reader waits for a writer.
 const SETTLE_WAIT: Duration = Duration::from_secs(1);

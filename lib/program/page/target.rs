@@ -75,7 +75,7 @@ impl PageTarget {
         match self {
             PageTarget::Stdout => cx.stdout.text(&html),
             PageTarget::File(path) => {
-                file::sweep_aged(path, file::LEFT_BEHIND, |left| left.starts_with(MARK) || left.is_empty());
+                file::sweep_aged(path, |left| left.starts_with(MARK) || left.is_empty());
                 file::install(path, html.as_bytes(), 0o600)?;
                 cx.stdout.line(&path.display().to_string())
             }
