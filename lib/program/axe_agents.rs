@@ -4,8 +4,7 @@ use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
 use crate::base::cli::{
-    self, About, Args, Column, Completes, Context, ExitCode, FlagRule, Reporter, Table, Words, flag,
-    path,
+    self, About, Args, Column, Completes, Context, ExitCode, FlagRule, Reporter, Table, Words, flag, path,
 };
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};

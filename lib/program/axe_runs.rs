@@ -167,7 +167,8 @@ fn newest(limit: usize, is_wanted: &dyn Fn(&Run) -> bool, cx: &mut Context) -> R
 fn moment(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
     let age = |text: &str| {
         let units = [('m', 60), ('h', 3600), ('d', 24 * 3600), ('w', 7 * 24 * 3600)];
-        let (number, seconds) = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, seconds)))?;
+        let (number, seconds) =
+            units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, seconds)))?;
         let number: i64 = number.parse().ok().filter(|number| *number >= 0)?;
         now.checked_sub(SignedDuration::from_secs(number.checked_mul(*seconds)?)).ok()
     };

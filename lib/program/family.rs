@@ -35,7 +35,9 @@ impl Family {
             return self.dispatch(command, &arguments, &cx.env);
         }
         let shell = |word: &str, what: &str, forms: &str| {
-            completer(word).ok_or_else(|| Error::usage(format!("unknown {what} \"{word}\"")).hint(format!("use {forms}")))
+            completer(word).ok_or_else(|| {
+                Error::usage(format!("unknown {what} \"{word}\"")).hint(format!("use {forms}"))
+            })
         };
         // Without a shell, a man page.
         let form = args.parsed("generate", |form| match form {
@@ -137,7 +139,9 @@ impl Family {
     }
 
     fn file_of(&self, command: &OsStr) -> OsString {
-        [self.about.name.as_ref(), "-".as_ref(), command, std::env::consts::EXE_SUFFIX.as_ref()].into_iter().collect()
+        [self.about.name.as_ref(), "-".as_ref(), command, std::env::consts::EXE_SUFFIX.as_ref()]
+            .into_iter()
+            .collect()
     }
 
     /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.

@@ -14,7 +14,7 @@ use crate::memory::section::Room;
 use crate::program::axe_runs::html;
 use crate::program::memory_page::history::changes;
 use crate::program::memory_page::note::{EXPIRED, IN_USE, PageNote, UNUSED, related};
-use crate::program::memory_review;
+use crate::program::memory_review::text::text_of;
 use crate::program::notes::{CONFIG, Store};
 use crate::program::page::{Page, PageTarget, PageText, Panel, PanelEntry, Plot, Warning};
 use crate::store::entry::{Scope, repos};
@@ -119,7 +119,7 @@ fn review(store: &Store, waiting: Vec<Proposal>) -> Result<Panel> {
     let pending = store.service.all_pending(waiting)?;
     let about = "Nothing on this page decides: copy a command, or run memory-review.";
     let entries = pending.iter().map(|pending| {
-        let (id, text) = (&pending.proposal.id, memory_review::text_of(pending, Paint::default()));
+        let (id, text) = (&pending.proposal.id, text_of(pending, Paint::default()));
         let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
         let commands = ["accept", "reject"].map(|act| format!("memory-review --{act} {id}").into());
         let text = PageText::start(text, "memory-review");

@@ -1,21 +1,24 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
+pub mod text;
+
 use crate::base::ago::ago;
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Completes, Context, ExitCode, Meaning, Paint, Table, Words, flag, value,
+    self, About, Args, Cell, Column, Completes, Context, ExitCode, Meaning, Table, Words, flag, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed, further, one_line};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
+use crate::memory::review::{self, Attention, Decided, Decision, Pending, session_of};
 use crate::memory::section::{self, Which};
 use crate::program::edited::EditedText;
+use crate::program::memory_review::text::text_of;
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
 use crate::program::screen::{is_paged, present};
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Persistence, warn_of};
-use crate::store::proposal::{Evidence, Proposal, ProposalId};
+use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
 use serde::Serialize;
 use serde_json::json;
@@ -48,8 +51,6 @@ pub(super) const ABOUT: About = About {
 
 /// The flags that decide.
 const DECISIONS: [&str; 3] = ["accept", "reject", "reject-session"];
-/// The longest quote that is shown, in characters.
-const QUOTE: usize = 1000;
 /// So many decisions are one change of the store.
 const AT_ONCE: usize = 100;
 
@@ -373,22 +374,17 @@ impl Review<'_> {
     /// Lets the person edit the text; `true`: it has another one now.
     fn edited(&self, proposal: &Proposal, cx: &mut Context) -> Result<bool> {
         let Some(before) = review::draft_text(proposal) else {
-            cx.stdout.line("it brings no text that could be edited")?;
-            return Ok(false);
+            return cx.stdout.line("it brings no text that could be edited").map(|()| false);
         };
         let id = proposal.note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
         let text = EditedText::of(&self.store.root, &id, before);
         cx.stdout.flush()?;
-        let set = match text.edit(&cx.env) {
-            Ok(None) => {
-                cx.stdout.line("nothing was changed")?;
-                return Ok(false);
-            }
-            Ok(Some(after)) => self.store.service.set_draft(&proposal.id, after),
-            Err(error) => Err(error),
-        };
+        let set = text.edit(&cx.env).and_then(|after| {
+            after.map(|after| self.store.service.set_draft(&proposal.id, after)).transpose()
+        });
         match set {
-            Ok(()) => text.done().map(|()| true),
+            Ok(Some(())) => text.done().map(|()| true),
+            Ok(None) => cx.stdout.line("nothing was changed").map(|()| false),
             Err(error) => {
                 let error = text.keep(error, "; [e] opens it again").line();
                 cx.stdout.line(&disarmed(&format!("the text is left as it was: {error}")))?;
@@ -459,56 +455,4 @@ fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
         false => cx.stdout.text(&text),
         true => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
     }
-}
-
-/// For a person, nothing in it is live: models and web pages have written it.
-pub(super) fn text_of(pending: &Pending, paint: Paint) -> String {
-    let painted = |(meaning, line): &(Option<Meaning>, String)| {
-        let line = disarmed(line);
-        meaning.map_or(line.to_string(), |meaning| paint.paint(meaning, &line).into_owned()) + "\n"
-    };
-    lines(pending).iter().map(painted).collect()
-}
-
-fn lines(pending: &Pending) -> Vec<(Option<Meaning>, String)> {
-    let Proposal { id, op, note, entry, by, evidence, reasons, .. } = &pending.proposal;
-    let title = match (entry, &pending.note) {
-        (Some(entry), _) => whole_line(&entry.title),
-        (None, Some(note)) => whole_line(&note.entry.meta().title),
-        (None, None) => String::new(),
-    };
-    let note_id = note.as_ref().map(|note| format!("{note}  ")).unwrap_or_default();
-    let first = format!("{id}  {op}  {note_id}{title}").trim_end().to_owned();
-    let mut lines = vec![(Some(Meaning::Heading), first)];
-    let dangers = dangers_of(&pending.proposal);
-    let danger = |does: &String| (Some(Meaning::Error), format!("  danger: {}", whole_line(does)));
-    lines.extend(dangers.iter().map(danger));
-    let reasons =
-        reasons.iter().filter(|reason| !dangers.iter().any(|does| **reason == format!("It {does}.")));
-    lines.extend(reasons.map(|reason| (Some(Meaning::Warning), format!("  waits: {}", whole_line(reason)))));
-    lines.push((None, format!("  by: {by}")));
-    match &pending.note {
-        Some(note) => lines.push((None, format!("  note: {}", note.path.display()))),
-        None if note.is_some() => lines.push((Some(Meaning::Warning), "  the note is gone".to_owned())),
-        None => {}
-    }
-    if pending.has_changed() {
-        let changed = "  the note has changed since this was proposed".to_owned();
-        lines.push((Some(Meaning::Warning), changed));
-    }
-    for Evidence { turn, quote, said } in evidence {
-        let said = said.map_or("in no turn", |said| said.as_str());
-        lines.push((None, format!("  quote ({}, {said}): \"{}\"", whole_line(turn), one_line(quote, QUOTE))));
-    }
-    let beside = pending.beside.iter();
-    lines.extend(beside.map(|(id, title)| (None, format!("  beside it now: {id}  {}", whole_line(title)))));
-    lines.extend(pending.diff().into_iter().map(|line| {
-        let meaning = match line.as_bytes().first() {
-            Some(b'+') => Some(Meaning::Added),
-            Some(b'-') => Some(Meaning::Removed),
-            _ => None,
-        };
-        (meaning, format!("  {line}").trim_end().to_owned())
-    }));
-    lines
 }

@@ -106,7 +106,9 @@ fn in_crontab(schedule: &Schedule, tools: &Tools) -> Vec<InstalledTimer> {
         .and_then(|crontab| Ok(crontab::block(&crontab)?.map(|place| lossy(crontab[place].to_vec()).0)));
     let lines = match block {
         Ok(block) => crontab::lines_of(&block.unwrap_or_default()),
-        Err(error) => return vec![InstalledTimer { faults: vec![error.message().to_owned()], ..timer(None) }],
+        Err(error) => {
+            return vec![InstalledTimer { faults: vec![error.message().to_owned()], ..timer(None) }];
+        }
     };
     let of = |program: TimedProgram| {
         let is_it = |path: &Path| path.file_name().is_some_and(|name| name == program.name());

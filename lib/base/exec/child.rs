@@ -183,11 +183,7 @@ fn start(invocation: &Invocation) -> io::Result<Child> {
     }
 }
 
-fn prepared(
-    program: &str,
-    arguments: &[impl AsRef<OsStr>],
-    invocation: &Invocation,
-) -> io::Result<Command> {
+fn prepared(program: &str, arguments: &[impl AsRef<OsStr>], invocation: &Invocation) -> io::Result<Command> {
     let mut command = lookup::command(program);
     command.args(arguments).current_dir(invocation.dir);
     // Some programs, like opencode, work in the inherited PWD instead of the current directory.
