@@ -16,7 +16,7 @@ use crate::config::agent::{self, Agent, AgentName, if_set, with_agents_dir};
 use crate::config::mcp::Offer;
 use crate::config::scaffold;
 use crate::memory::review::diff_lines;
-use crate::program::editor;
+use crate::program::edited;
 use crate::program::person::{self, PATIENCE, only_a_person};
 use crate::program::screen::{present_table, print_row};
 use crate::store::accepted::{self, Accepted};
@@ -210,7 +210,7 @@ fn edit(name: &AgentName, cx: &Context) -> Result<ExitCode> {
         return Err(Error::config(format!("agent config not found: {name}"))
             .hint(format!("create it with: axe agents init {name}")));
     };
-    let status = editor::edit(&path, &cx.env)?;
+    let status = edited::edit(&path, &cx.env)?;
     if let Some(signal) = signal_of(status) {
         return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));
     }

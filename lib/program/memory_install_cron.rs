@@ -9,10 +9,9 @@ use crate::config::memory::{self, MemoryConfig, Schedule};
 use crate::memory::sync::remote;
 use crate::program::person::{self, only_a_person};
 use crate::schedule::install::{InstallPlan, install};
-use crate::schedule::scheduler::{Scheduler, line, words};
+use crate::schedule::scheduler::{PATIENCE, Scheduler, Tools, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
-use crate::schedule::tool::{PATIENCE, Tools};
-use crate::schedule::{crontab, installed, tool, unit_file};
+use crate::schedule::{crontab, installed, unit_file};
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::Path;
@@ -61,7 +60,7 @@ pub(super) fn set_up(
     let Context { env, stdout, reporter, json, .. } = cx;
     let config = memory::load(explicit, env, reporter)?;
     let tools = Tools { env, patience: PATIENCE };
-    let scheduler = scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
+    let scheduler = scheduler.map_or_else(|| Scheduler::here(&tools), Ok)?;
     let syncs = remote::is_set(&config, &Root::open(&config.storage.root)?, env);
     let mut timers = Timers::wanted(&config.schedule, syncs, explicit, env)?;
     timers.all.retain(|timer| match unit_file::modules_file(scheduler, timer.program, env) {

@@ -10,8 +10,8 @@ use crate::memory::doctor::CheckContext;
 use crate::program::memory_status::areas::{StatusLine, StoreStatus, Told};
 use crate::program::notes::{CONFIG, Store};
 use crate::program::screen::present;
-use crate::schedule::tool::Tools;
-use crate::schedule::{check, installed, runs};
+use crate::schedule::scheduler::Tools;
+use crate::schedule::{check, installed};
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
@@ -41,7 +41,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let check = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
         let installed = installed::all(&store.config.schedule, &cx.env, PATIENCE);
         let tools = Tools { env: &cx.env, patience: PATIENCE };
-        let timers = runs::of(&installed, &store.root, &tools);
+        let timers = installed::runs(&installed, &store.root, &tools);
         StoreStatus::of(&check, check::look_at(&installed, &check, PATIENCE), timers)
     })?;
     if cx.json {

@@ -13,7 +13,7 @@ use crate::memory::recall::last_given;
 use crate::memory::review::{dangers_of, session_of};
 use crate::memory::section::Aim;
 use crate::memory::sync::remote;
-use crate::schedule::runs::TimerRuns;
+use crate::schedule::installed::TimerRuns;
 use crate::store::batch::Batches;
 use crate::store::entry::Source;
 use crate::store::health::{Health, Trouble, TroubleKind};
