@@ -153,10 +153,7 @@ fn summary(report: &Report) -> String {
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
     let notes = counted(report.notes, "note", "notes");
-    match counts.is_empty() {
-        true => format!("healthy: {notes}"),
-        false => format!("{} in {notes}", counts.join(", ")),
-    }
+    if counts.is_empty() { format!("healthy: {notes}") } else { format!("{} in {notes}", counts.join(", ")) }
 }
 
 /// What to do next, and where the store is.

@@ -70,9 +70,10 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     }
     cx.watch_signals();
     let store = Store::open(args, cx)?;
-    match args.has("leave") {
-        true => leave(&store, cx)?,
-        false => exchange(&store, missing, args, cx)?,
+    if args.has("leave") {
+        leave(&store, cx)?
+    } else {
+        exchange(&store, missing, args, cx)?
     }
     Ok(ExitCode::SUCCESS)
 }

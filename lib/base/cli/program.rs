@@ -123,10 +123,7 @@ pub fn main_or<T: Termination>(
 }
 
 fn print_error(program: &str, json: bool, error: &Error) {
-    match json {
-        true => stderr::line(&error.json(Reporter::kept())),
-        false => say(program, &error.line()),
-    }
+    if json { stderr::line(&error.json(Reporter::kept())) } else { say(program, &error.line()) }
 }
 
 /// A line on stderr, after the program's name.
