@@ -3,7 +3,7 @@
 pub mod fences;
 mod invisible;
 
-pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible};
+pub use invisible::{disarmed, escaped_json, in_line, is_hidden, json_without, strays, visible};
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -66,6 +66,20 @@ pub fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, usize) {
         (false, false) => " ",
     };
     (Cow::Owned(format!("{start}{before}{mark}{after}{end}")), cut.len())
+}
+
+/// The template with its placeholders replaced, each of which begins with `sign`. Inserted text is not searched for placeholders.
+pub fn filled(template: &str, sign: char, values: &[(&str, &str)]) -> String {
+    let (mut text, mut rest) = (String::new(), template);
+    while let Some(at) = rest.find(sign) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let found = values.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, *value)));
+        let (after, value) = found.unwrap_or_else(|| (&rest[sign.len_utf8()..], &rest[..sign.len_utf8()]));
+        text.push_str(value);
+        rest = after;
+    }
+    text + rest
 }
 
 /// What stands for so many lines, or for a part of one, that were cut.

@@ -90,7 +90,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
 fn list(cx: &mut Context) -> Result<()> {
     const COLUMNS: &[Column] =
         &[Column::whole("AGENT", 0), Column::cut("MODEL", 16, 1), Column::cut("DESCRIPTION", 20, 0)];
-    let mut table = Table::new(COLUMNS, cx.env.now(), None);
+    let mut table = Table::new(COLUMNS, None);
     for (name, agent) in agent::load_all(&cx.env, &cx.reporter)? {
         if cx.stdout.is_terminal() && !cx.json {
             let Agent { model, description, .. } = agent;

@@ -17,7 +17,6 @@ use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::config::agent::{AgentName, Memory, with_agents_dir};
 use crate::program::axe_map::flow::{Flow, Sink};
-use crate::program::axe_map::line::LineReader;
 use crate::program::axe_map::work::Task;
 use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, given_prompt, load};
 use crate::store::answers::{Answers, Found, Known};
@@ -135,7 +134,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 /// What the whole input would take, with one call a line.
 fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
     let (mut lines, mut answered, mut input, mut output) = (0_u64, 0_u64, 0_u64, 0_u64);
-    for line in LineReader::new(std::io::stdin().lock()) {
+    for line in line::lines(std::io::stdin().lock()) {
         let line = line?;
         match found.knows(&line.id, &line.input) {
             Known::Yes => answered += 1,
@@ -146,7 +145,7 @@ fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
             }
         }
     }
-    stdout.line(&format!("LineReader:    {lines}"))?;
+    stdout.line(&format!("Lines:    {lines}"))?;
     if answered > 0 {
         stdout.line(&format!("Answered: {answered} more, which are not asked again"))?;
     }

@@ -2,6 +2,7 @@
 
 pub mod html;
 
+use crate::base::ago::ago;
 use crate::base::cli::{
     self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Table, Words, count, flag, one_of,
     path, value,
@@ -127,7 +128,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let runs = newest(limit.unwrap_or(usize::MAX), &|run| html::has_ids(run) && is_wanted(run), cx)?;
         return target.write(&html::page(&Vec::from(runs), now)?, cx);
     }
-    let mut table = Table::new(COLUMNS, now, None);
+    let mut table = Table::new(COLUMNS, None);
     match (args.text("by"), limit) {
         (Some(key), _) => {
             let mut sums = BTreeMap::<String, Sum>::new();
@@ -241,9 +242,10 @@ fn print(run: &Run, table: &mut Table, cx: &mut Context) -> Result<()> {
         0 => Cell::Text("0".to_owned()),
         exit => Cell::Meant(Meaning::Error, exit.to_string()),
     };
+    let when = if cx.stdout.is_terminal() { ago(run.time, cx.env.now()) } else { run.time.to_string() };
     let mut cells = vec![
         Cell::Meant(Meaning::Faint, run.id.clone()),
-        Cell::Moment(run.time),
+        when.into(),
         exit,
         run.agent.clone().into(),
         run.model.clone().into(),
@@ -314,7 +316,7 @@ fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Resu
         "agent" => "AGENT",
         _ => "DAY",
     });
-    let mut table = Table::new(&columns, cx.env.now(), None);
+    let mut table = Table::new(&columns, None);
     for (name, sum) in sums {
         if cx.json {
             let mut line = serde_json::to_value(sum).unwrap_or_default();

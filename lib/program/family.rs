@@ -45,7 +45,7 @@ impl Family {
             form => shell(form, "form", "man, bash, zsh or fish").map(Some),
         })?;
         if let ["completions", kind, beginning @ ..] = &args.words()[..]
-            && let Some(kind) = self.values.iter().find(|known| known.name == *kind)
+            && let Some(kind) = self.values.iter().find(|(name, _)| name == kind)
             && beginning.len() < 2
         {
             let beginning = beginning.first().copied().unwrap_or_default();

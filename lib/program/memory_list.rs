@@ -293,7 +293,7 @@ impl NoteTable<'_> {
     }
 
     fn print(&self, rows: &[Found], search: Option<Search>, cx: &mut Context) -> Result<()> {
-        let mut table = Table::new(COLUMNS, cx.env.now(), search);
+        let mut table = Table::new(COLUMNS, search);
         for row in rows {
             let Meta { id, tier, status, used, title, tags, .. } = &row.view.meta;
             let repo = match (row.view.meta.scope, self.view.repo(&row.view.meta)) {

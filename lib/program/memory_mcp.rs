@@ -206,13 +206,11 @@ fn shown(text: &str) -> String {
 
 fn checked(tool: &Value, given: &Value) -> Result<()> {
     let faults = Schema::new(tool["inputSchema"].clone())?.faults(given);
-    match faults.is_empty() {
-        true => Ok(()),
-        false => {
-            let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
-            Err(Error::usage(format!("the arguments are not valid: {}", list.join("; "))))
-        }
+    if faults.is_empty() {
+        return Ok(());
     }
+    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    Err(Error::usage(format!("the arguments are not valid: {}", list.join("; "))))
 }
 
 /// The repository that is asked about: the one that a name or an address names, or the current one.

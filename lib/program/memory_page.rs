@@ -3,7 +3,6 @@
 //! It only reads, and says no more than `memory-list --all`, `memory-read`, `memory-recall` and `memory-review` do, so an
 //! agent may run it. No read of a note is counted.
 
-mod history;
 mod note;
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Paint, flag, path};
@@ -12,8 +11,7 @@ use crate::base::error::Result;
 use crate::base::text::one_line;
 use crate::memory::section::Room;
 use crate::program::axe_runs::html;
-use crate::program::memory_page::history::changes;
-use crate::program::memory_page::note::{EXPIRED, IN_USE, PageNote, UNUSED, related};
+use crate::program::memory_page::note::{EXPIRED, IN_USE, PageNote, UNUSED, changes, related};
 use crate::program::memory_review::text::text_of;
 use crate::program::notes::{CONFIG, Store};
 use crate::program::page::{Page, PageTarget, PageText, Panel, PanelEntry, Plot, Warning};

@@ -131,7 +131,7 @@ const COLUMNS: &[Column] = &[
 /// One row for each session.
 fn overview(sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<String> {
     let now = cx.env.now();
-    let mut table = Table::new(COLUMNS, now, None);
+    let mut table = Table::new(COLUMNS, None);
     for session in sessions {
         let Some((attention, first)) = session.first() else { continue };
         let Source { harness, thread_id, repo, at, .. } = first.session.clone().unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lookup::{is_in_nix_store, nix_store};
-use crate::base::text::lossy;
+use crate::base::text::{filled, lossy};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::{TimedProgram, Timers, When};
 use crate::schedule::{launchd, systemd};
@@ -57,7 +57,7 @@ pub fn contents(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<Vec<
             ("@LOG@", &log),
         ];
         let files = files(scheduler, timer.program, env)?;
-        all.extend(files.into_iter().map(|(path, template)| (path, filled(template, &values))));
+        all.extend(files.into_iter().map(|(path, template)| (path, filled(template, '@', &values))));
     }
     Ok(all)
 }
@@ -72,28 +72,8 @@ pub fn is_current(
 ) -> Result<bool> {
     let template: String =
         files(scheduler, program, env)?.into_iter().map(|(_, template)| template).collect();
-    let template = filled(&template, &[("@TIMES@", &times(scheduler, program, wanted)?)]);
+    let template = filled(&template, '@', &[("@TIMES@", &times(scheduler, program, wanted)?)]);
     Ok(is_filled(text, &template, &["@COMMAND@", "@ENVIRONMENT@", "@WHEN@", "@LOG@"]))
-}
-
-/// The template with its placeholders replaced. Inserted text is not searched for placeholders.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let (mut text, mut rest) = (String::new(), template);
-    while let Some(at) = rest.find('@') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match values.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, value))) {
-            Some((after, value)) => {
-                text.push_str(value);
-                rest = after;
-            }
-            None => {
-                text.push('@');
-                rest = &rest[1..];
-            }
-        }
-    }
-    text + rest
 }
 
 /// Whether the text is this template, with anything in the place of these placeholders.
@@ -224,6 +204,6 @@ mod tests {
     #[test]
     fn inserted_text_is_not_searched() {
         let values = [("@A@", "@B@"), ("@B@", "ü@")];
-        assert_eq!(filled("a@b @A@ @B@ @C@@", &values), "a@b @B@ ü@ @C@@");
+        assert_eq!(filled("a@b @A@ @B@ @C@@", '@', &values), "a@b @B@ ü@ @C@@");
     }
 }

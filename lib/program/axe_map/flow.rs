@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result, unwritable};
 use crate::base::sync::{lock, spawn};
 use crate::base::text::{counted, further};
 use crate::base::{exec, signal};
-use crate::program::axe_map::line::{Line, LineReader, OutputLine};
+use crate::program::axe_map::line::{Line, OutputLine, lines};
 use crate::program::axe_map::work::{LineOutcome, Task};
 use crate::store::answers::{Answers, Known};
 use std::collections::{BTreeMap, VecDeque};
@@ -281,7 +281,7 @@ impl Totals {
 
 /// Reads lines, each when there is a place for it.
 fn read(places: &SyncSender<()>, events: &Sender<FlowEvent>) {
-    let mut lines = LineReader::new(io::stdin().lock());
+    let mut lines = lines(io::stdin().lock());
     while places.send(()).is_ok() {
         let event = match lines.next() {
             Some(Ok(line)) => FlowEvent::Line(line),

@@ -80,34 +80,22 @@ fn raw_of(value: &impl Serialize) -> Box<RawValue> {
 }
 
 /// The lines of an input that are not blank.
-pub(super) struct LineReader<R> {
-    from: R,
-    number: u64,
-}
-
-impl<R: BufRead> LineReader<R> {
-    pub(super) fn new(from: R) -> LineReader<R> {
-        LineReader { from, number: 0 }
-    }
-}
-
-impl<R: BufRead> Iterator for LineReader<R> {
-    type Item = Result<Line>;
-
-    fn next(&mut self) -> Option<Result<Line>> {
+pub(super) fn lines(mut from: impl BufRead) -> impl Iterator<Item = Result<Line>> {
+    let mut number = 0;
+    std::iter::from_fn(move || {
         loop {
             let mut bytes = Vec::new();
-            let is_too_long = match next_line(&mut self.from, &mut bytes, LINE_CAP) {
+            let is_too_long = match next_line(&mut from, &mut bytes, LINE_CAP) {
                 Ok(read) if read.length == 0 => return None,
                 Ok(read) => read.too_long,
                 Err(e) => return Some(Err(unreadable(e))),
             };
-            self.number += 1;
-            if let Some(line) = Line::new(self.number, bytes, is_too_long) {
+            number += 1;
+            if let Some(line) = Line::new(number, bytes, is_too_long) {
                 return Some(Ok(line));
             }
         }
-    }
+    })
 }
 
 /// A line of the output.
@@ -190,12 +178,12 @@ mod tests {
     use super::*;
 
     /// Number, id, input and text of each line.
-    fn lines(input: &str) -> Vec<(u64, String, String, String)> {
+    fn told(input: &str) -> Vec<(u64, String, String, String)> {
         let shown = |line: Result<Line>| {
             let line = line.unwrap();
             (line.number, line.id.to_string(), line.input.to_string(), line.text)
         };
-        LineReader::new(input.as_bytes()).map(shown).collect()
+        lines(input.as_bytes()).map(shown).collect()
     }
 
     #[test]
@@ -219,20 +207,20 @@ mod tests {
             ("\u{feff}{\"id\": 3}", "3", r#"{"id": 3}"#, r#"{"id": 3}"#),
         ] {
             let expected = (1, id.to_owned(), shown.to_owned(), text.to_owned());
-            assert_eq!(lines(input), [expected], "{input}");
+            assert_eq!(told(input), [expected], "{input}");
         }
     }
 
     #[test]
     fn blank_lines_count_but_are_none() {
-        let numbers: Vec<u64> = lines("\n a\n\r\n \t\nb\n\n\nc").iter().map(|line| line.0).collect();
+        let numbers: Vec<u64> = told("\n a\n\r\n \t\nb\n\n\nc").iter().map(|line| line.0).collect();
         assert_eq!(numbers, [2, 5, 8]);
     }
 
     #[test]
     fn a_line_of_any_length_is_read_and_one_that_is_too_long_is_told() {
         let input = format!("{}\nb\n", "x".repeat(LINE_CAP + 1));
-        let all: Vec<_> = LineReader::new(input.as_bytes()).map(Result::unwrap).collect();
+        let all: Vec<_> = lines(input.as_bytes()).map(Result::unwrap).collect();
         assert_eq!((all.len(), all[0].is_too_long, all[0].input.get()), (2, true, "null"));
         assert_eq!((all[1].is_too_long, all[1].text.as_str()), (false, "b"));
     }

@@ -9,7 +9,7 @@ mod plot;
 use crate::base::cli::Context;
 use crate::base::error::{Error, Result, reason, unwritable};
 use crate::base::file;
-use crate::base::text::{border, disarmed, one_line};
+use crate::base::text::{border, disarmed, filled, json_without, one_line};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -18,7 +18,6 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -166,23 +165,14 @@ impl Page {
         if !items.is_empty() {
             data += &block("class=\"items\"", &(items + "]"));
         }
-        let policy = policy();
         let values = [
-            ("{policy}", &*policy),
+            ("{policy}", &*policy()),
             ("{title}", self.title),
             ("{style}", STYLE),
-            ("{title}", self.title),
             ("{data}", &data),
             ("{script}", SCRIPT),
         ];
-        let (mut html, mut rest) = (String::with_capacity(data.len() + (32 << 10)), HTML);
-        for (mark, value) in values {
-            let (before, after) = rest.split_once(mark).unwrap_or((rest, ""));
-            html += before;
-            html += value;
-            rest = after;
-        }
-        Ok(html + rest)
+        Ok(filled(HTML, '{', &values))
     }
 }
 
@@ -205,17 +195,7 @@ fn block(attribute: &str, json: &str) -> String {
 /// all that is not ASCII: a browser reads megabytes of ASCII at once, and takes ten times as long for anything else.
 fn json(value: &impl Serialize) -> Result<String> {
     let json = serde_json::to_string(value).map_err(unwritable)?;
-    let mut escaped = String::with_capacity(json.len() + json.len() / 8);
-    for c in json.chars() {
-        if c.is_ascii() && !matches!(c, '<' | '>' | '&') {
-            escaped.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            let _ = write!(escaped, "\\u{unit:04x}");
-        }
-    }
-    Ok(escaped)
+    Ok(json_without(&json, |c| !c.is_ascii() || matches!(c, '<' | '>' | '&')))
 }
 
 /// How every page begins.
