@@ -24,7 +24,8 @@ use crate::memory::section::Which;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
-    CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print, print_waiting, warn_waiting,
+    CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print_note, print_waiting,
+    warn_waiting,
 };
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
@@ -289,7 +290,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
         warn_waiting(&waits, cx);
     }
     store.refresh(Which::All, cx);
-    print(&note, cx)
+    print_note(note.entry.meta(), &note.path, cx)
 }
 
 /// A link that leads nowhere is most often a typing error.

@@ -9,20 +9,18 @@ use crate::base::cli::{
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, disarmed, further, one_line};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Attention, Decided, Decision, Pending, session_of};
+use crate::memory::review::{self, Attention, Decided, Decision, session_of};
 use crate::memory::section::{self, Which};
 use crate::program::edited::EditedText;
-use crate::program::memory_review::text::text_of;
+use crate::program::memory_review::text::{print, show, text_of};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
-use crate::program::screen::{is_paged, present};
+use crate::program::screen::present;
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
-use serde::Serialize;
 use serde_json::json;
-use std::path::Path;
 
 pub(super) const ABOUT: About = About {
     name: "memory-review",
@@ -419,40 +417,4 @@ fn parse_id(word: &str) -> Result<ProposalId> {
         Error::usage(format!("\"{}\" is not the id of a change", one_line(word, 80)))
             .hint("write it like p__a1B2c3; see what waits with: memory-review")
     })
-}
-
-/// A proposal as JSON: the keys of its file, and what it would change.
-#[derive(Serialize)]
-struct ListedChange<'a> {
-    #[serde(flatten)]
-    proposal: &'a Proposal,
-    /// Of the note.
-    path: Option<&'a Path>,
-    /// The note has changed since.
-    changed: bool,
-    diff: Vec<String>,
-    /// The notes that say something about the same by now.
-    beside: Vec<&'a EntryId>,
-}
-
-fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
-    match cx.json {
-        true => cx.stdout.json(&ListedChange {
-            proposal: &pending.proposal,
-            path: pending.note.as_ref().map(|note| note.path.as_path()),
-            changed: pending.has_changed(),
-            diff: pending.diff(),
-            beside: pending.beside.iter().map(|(id, _)| id).collect(),
-        }),
-        false => cx.stdout.text(&text_of(pending, cx.stdout.paint())),
-    }
-}
-
-/// Prints a change for a person, with a pager if it is longer than the screen.
-fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
-    let text = cx.stdout.narrowed(&format!("{count}\n{}", text_of(pending, cx.stdout.paint())));
-    match is_paged(&text, cx)? {
-        false => cx.stdout.text(&text),
-        true => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
-    }
 }

@@ -164,9 +164,9 @@ impl Store {
                 waiting.push(proposal);
                 printed
             }
-            Changed::Same(note) => print(&note, cx),
+            Changed::Same(note) => print_note(note.entry.meta(), &note.path, cx),
             Changed::Done(note) => {
-                let printed = print(&note, cx);
+                let printed = print_note(note.entry.meta(), &note.path, cx);
                 notes.push(note);
                 printed
             }
@@ -320,10 +320,6 @@ impl<'a> Listed<'a> {
 }
 
 /// Prints a note's path, or the note as JSON.
-pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
-    print_note(note.entry.meta(), &note.path, cx)
-}
-
 pub(super) fn print_note(meta: &Meta, path: &PathBuf, cx: &mut Context) -> Result<()> {
     cx.print(&Listed::of(meta, path), &path.display().to_string())
 }

@@ -38,7 +38,7 @@ pub fn run(mut invocation: Invocation) -> Result<Finished, ExecError> {
     let invocation = &invocation;
     let (mut child, group, mut streams) = begin(invocation, input, false)?;
     let waited = wait(&mut streams, invocation);
-    if waited.is_ok() && streams.is_held() {
+    if waited.is_ok() && streams.stdout.is_held() {
         warn_of_holder(invocation);
     }
     let status = group.end(&mut child);

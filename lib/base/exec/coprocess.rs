@@ -55,12 +55,12 @@ impl Coprocess {
             // On a busy machine the line may have come long ago: it is looked at once more.
             let is_last_look = until.passed();
             streams.serve(until)?;
-            if let Some(lines) = streams.lines() {
+            if let Some(lines) = streams.stdout.kept.take_lines() {
                 (self.lines, self.next) = (lines, 0);
                 continue;
             }
             match streams.has_exited() {
-                _ if streams.is_at_end() => return Ok(None),
+                _ if streams.stdout.pipe.is_none() => return Ok(None),
                 true if is_last_look => return Ok(None),
                 // A process that it started may still print.
                 true => until = until.earlier(Deadline::after(GRACE)),

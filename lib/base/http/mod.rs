@@ -72,10 +72,8 @@ impl Route {
         }
         // A line break in a value would end the headers, and the rest of it would be taken for the body.
         if let Some((name, _)) = headers.iter().find(|(_, value)| !fits_header(value)) {
-            return Err(HttpError::new(
-                HttpErrorKind::Other,
-                format!("the value of the header {name} contains a character that headers cannot have"),
-            ));
+            let why = format!("the value of the header {name} contains a character that headers cannot have");
+            return Err(HttpError::other(why));
         }
         // minreq counts whole seconds and, without a number, reads MINREQ_TIMEOUT.
         let request = minreq::post(url.to_string())
@@ -168,10 +166,9 @@ fn check_head(response: &Response, url: &Url) -> HttpResult<()> {
         ..=99 | 600.. => malformed(format!("the response has HTTP status {status}")),
         300..=399 => {
             let to = response.header("location").map_or("nowhere".to_owned(), |to| format!("\"{to}\""));
-            Err(HttpError::new(
-                HttpErrorKind::Other,
-                format!("{} redirects to {to} (HTTP {status}); redirects are not followed", url.authority()),
-            ))
+            let from = url.authority();
+            let why = format!("{from} redirects to {to} (HTTP {status}); redirects are not followed");
+            Err(HttpError::other(why))
         }
         // minreq takes the last one, and whoever wrote the other meant another body.
         _ => match response.values("content-length").collect::<Vec<_>>().as_slice() {

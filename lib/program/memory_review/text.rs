@@ -1,10 +1,14 @@
-//! A change that waits, as a person reads it.
+//! A change that waits, as a person or a program reads it.
 
-use crate::base::cli::{Meaning, Paint};
+use crate::base::cli::{Context, Meaning, Paint};
+use crate::base::error::Result;
 use crate::base::text::{disarmed, one_line};
 use crate::memory::review::{Pending, dangers_of};
-use crate::store::entry::one_line as whole_line;
+use crate::program::screen::is_paged;
+use crate::store::entry::{EntryId, one_line as whole_line};
 use crate::store::proposal::{Evidence, Proposal};
+use serde::Serialize;
+use std::path::Path;
 
 /// The longest quote that is shown, in characters.
 const QUOTE: usize = 1000;
@@ -58,4 +62,40 @@ pub fn text_of(pending: &Pending, paint: Paint) -> String {
         add(meaning, format!("  {line}").trim_end());
     }
     text
+}
+
+/// A proposal as JSON: the keys of its file, and what it would change.
+#[derive(Serialize)]
+struct ListedChange<'a> {
+    #[serde(flatten)]
+    proposal: &'a Proposal,
+    /// Of the note.
+    path: Option<&'a Path>,
+    /// The note has changed since.
+    changed: bool,
+    diff: Vec<String>,
+    /// The notes that say something about the same by now.
+    beside: Vec<&'a EntryId>,
+}
+
+pub fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
+    match cx.json {
+        true => cx.stdout.json(&ListedChange {
+            proposal: &pending.proposal,
+            path: pending.note.as_ref().map(|note| note.path.as_path()),
+            changed: pending.has_changed(),
+            diff: pending.diff(),
+            beside: pending.beside.iter().map(|(id, _)| id).collect(),
+        }),
+        false => cx.stdout.text(&text_of(pending, cx.stdout.paint())),
+    }
+}
+
+/// Prints a change for a person, with a pager if it is longer than the screen.
+pub fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
+    let text = cx.stdout.narrowed(&format!("{count}\n{}", text_of(pending, cx.stdout.paint())));
+    match is_paged(&text, cx)? {
+        false => cx.stdout.text(&text),
+        true => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
+    }
 }

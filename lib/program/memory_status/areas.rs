@@ -153,7 +153,14 @@ impl StoreStatus {
         all.extend(told.some(review, |session| session.line(told), none));
         all.push(match &self.sync {
             None => line("sync", Meaning::Faint, "not set up: the notes are only on this machine", ""),
-            Some(sync) => sync.line(told),
+            Some(SyncState { remote, last }) => {
+                let what = format!("with {}: last {}", in_line(remote), told.moment(*last, "never"));
+                match last {
+                    None => line("sync", Meaning::Warning, what, "memory sync"),
+                    // That it was long ago is among the trouble.
+                    Some(_) => plain("sync", what, ""),
+                }
+            }
         });
         all
     }
@@ -481,15 +488,4 @@ impl WaitingSession {
 struct SyncState {
     remote: String,
     last: Option<Timestamp>,
-}
-
-impl SyncState {
-    /// That it was long ago is among the trouble.
-    fn line(&self, told: &Told) -> StatusLine {
-        let what = format!("with {}: last {}", in_line(&self.remote), told.moment(self.last, "never"));
-        match self.last {
-            None => line("sync", Meaning::Warning, what, "memory sync"),
-            Some(_) => plain("sync", what, ""),
-        }
-    }
 }
