@@ -123,14 +123,15 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
     if matches!(wanted.what, What::Hook | What::Session | What::File) {
         reach::hurry(HURRY);
     }
-    let harness = wanted.harness;
-    if wanted.has_harness {
+    if let Some(harness) = wanted.harness {
         expect_described(harness, "option \"--harness\"", args, cx)?;
     }
+    // A note without one is a person's.
+    let harness = wanted.harness.unwrap_or(Harness::MANUAL);
     let spec = harness.spec();
     let ended = match (wanted.what, spec.map(|spec| &spec.capture)) {
         (What::Past(period), _) => {
-            return past::queue_past(period, wanted.has_harness.then_some(harness), args, cx);
+            return past::queue_past(period, wanted.harness, args, cx);
         }
         (What::Entry, _) => return queue(entry_on_stdin(args, cx)?, false, args, cx),
         (What::Note, _) => {
@@ -223,7 +224,7 @@ fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
     let CaptureForm { harness, tags, scope, thread_id, .. } = wanted;
     let title = args.text("title").unwrap_or_default().to_owned();
     let text = NewText { title, body: body(args, cx)?, tags, scope, thread_id };
-    text.queued(harness_here(harness, &cx.env), &cx.env, "--")
+    text.queued(harness_here(harness.unwrap_or(Harness::MANUAL), &cx.env), &cx.env, "--")
 }
 
 fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {

@@ -143,7 +143,7 @@ fn targets(targets: &[Outcome], cx: &Context) -> Result<()> {
 /// The result as a program reads it.
 fn result(done: &Summary, stopped: Option<&str>) -> Value {
     let mut object = changes(done);
-    object["agentsMd"] = outcomes(&done.targets);
+    object["agentsMd"] = done.targets.iter().map(as_json).collect();
     object["stopped"] = json!(stopped);
     for (name, count) in numbers(&done.made) {
         object[name] = count.into();
@@ -172,10 +172,6 @@ fn changes(done: &Summary) -> Value {
     })
 }
 
-fn outcomes(targets: &[Outcome]) -> Value {
-    targets.iter().map(as_json).collect()
-}
-
 /// Takes the last defrag back. What a crash left of an undoing is what was asked for, and no reason to take back one
 /// more.
 fn take_back(
@@ -184,7 +180,7 @@ fn take_back(
     args: &Args,
     cx: &mut Context,
 ) -> Result<()> {
-    let Undone { batch, notes, targets: outcomes_of } = match undone {
+    let Undone { batch, notes, targets: outcomes } = match undone {
         Some(undone) => undone,
         None => {
             runner.finish_writing()?;
@@ -192,12 +188,12 @@ fn take_back(
         }
     };
     if cx.json {
-        let agents_md = outcomes(&outcomes_of);
+        let agents_md: Value = outcomes.iter().map(as_json).collect();
         cx.stdout.json(&json!({"undone": batch, "notes": notes, "agentsMd": agents_md}))?;
     } else if !args.has("quiet") {
         cx.stdout.line(&format!("{} as before {batch}", counted(notes, "note is", "notes are")))?;
     }
-    targets(&outcomes_of, cx)
+    targets(&outcomes, cx)
 }
 
 /// What a run would do, with the store left as it is.

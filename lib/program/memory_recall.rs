@@ -10,12 +10,11 @@ use crate::base::error::{Error, Result};
 use crate::base::reach;
 use crate::base::sync::spawn;
 use crate::config::memory;
-use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
 use crate::program::memory_agents_md::print;
-use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, words};
+use crate::program::notes::{CONFIG, Listed, Store, current_repo, is_inside, json_on_stdin, words};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::place::Root;
 use jiff::SignedDuration;
@@ -129,7 +128,7 @@ enum FromThread {
 
 /// Nothing that goes wrong here is the session's business.
 fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
-    if cx.env.os(OWN_RUN).is_some() {
+    if is_inside(&cx.env) {
         return;
     }
     let patience = recall::patience(&cx.env);

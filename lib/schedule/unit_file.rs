@@ -146,15 +146,10 @@ pub fn by_module(path: &Path) -> String {
 /// the store.
 fn is_modules(path: &Path, env: &Env) -> bool {
     let leads = |to: std::io::Result<PathBuf>| to.is_ok_and(|to| is_in_nix_store(&to, env));
-    leads(path.read_link()) || leads(path.canonicalize()) || is_foreign_and_names(path, nix_store(env))
-}
-
-/// Whether it is a file that we did not write, and that mentions a path in `dir`.
-fn is_foreign_and_names(path: &Path, dir: &Path) -> bool {
-    file::read(path, CAP).is_ok_and(|bytes| {
-        let text = lossy(bytes).0;
-        !text.contains(MARK) && text.contains(&*dir.to_string_lossy())
-    })
+    let is_copied = |text: String| !text.contains(MARK) && text.contains(&*nix_store(env).to_string_lossy());
+    leads(path.read_link())
+        || leads(path.canonicalize())
+        || file::read(path, CAP).is_ok_and(|bytes| is_copied(lossy(bytes).0))
 }
 
 #[cfg(test)]
