@@ -3,7 +3,7 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{BASE64, trailing};
+use crate::memory::redact::chars::{BASE64, count, holds, trailing};
 use crate::memory::redact::near::{Certainty, Span, from};
 
 const DASHES: &[u8] = b"-----";
@@ -43,8 +43,7 @@ struct Label {
 }
 
 fn border(bytes: &[u8], start: usize) -> Option<Label> {
-    let rest = &bytes[start + DASHES.len()..];
-    let rest = &rest[..rest.len().min(64)];
+    let rest = from(bytes, start + DASHES.len(), 64);
     let begin = rest.starts_with(b"BEGIN ");
     if !begin && !rest.starts_with(b"END ") {
         return None;
@@ -54,9 +53,11 @@ fn border(bytes: &[u8], start: usize) -> Option<Label> {
     let said = &rest[..label];
     let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
         && said.split(|byte| !BASE64.has(*byte)).all(|run| run.len() < 24);
-    let keys = [&b"PRIVATE KEY"[..], b"OpenVPN Static key"];
-    keys.iter().find(|key| memmem::find(said, key).is_some()).filter(|_| is_label)?;
-    Some(Label { start, end: start + DASHES.len() + label + DASHES.len(), begin })
+    (is_label && holds(said, &["PRIVATE KEY", "OpenVPN Static key"])).then_some(Label {
+        start,
+        end: start + DASHES.len() + label + DASHES.len(),
+        begin,
+    })
 }
 
 /// Is there a key between the labels, and not just code that looks for them?
@@ -73,7 +74,7 @@ fn cut_off(bytes: &[u8], from: usize) -> usize {
             LineContent::Key(to) => (end, keyed) = (at + to, true),
             // The last, shorter line of the key.
             LineContent::Short(to) if keyed => return at + to,
-            LineContent::Header | LineContent::Blank if !keyed => {}
+            LineContent::Header if !keyed => {}
             _ => break,
         }
         at = next;
@@ -111,8 +112,8 @@ fn line(bytes: &[u8], at: usize) -> (usize, usize) {
 enum LineContent {
     Key(usize),
     Short(usize),
+    /// Or a blank line.
     Header,
-    Blank,
     Other,
 }
 
@@ -120,9 +121,9 @@ fn content(line: &[u8]) -> LineContent {
     // Around the key there may be quotes, line numbers and operators of the program that printed it.
     let end = line.iter().rposition(|byte| BASE64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
     let start = line[..end].iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |at| at + 1);
-    let lead = line[..start].iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let lead = count(&line[..start], u8::is_ascii_alphabetic);
     match end - start {
-        0 => LineContent::Blank,
+        0 => LineContent::Header,
         20.. if lead == 0 => LineContent::Key(end),
         _ if line.windows(2).any(|two| two == b": ") => LineContent::Header,
         _ if lead == 0 && line.len() < 80 => LineContent::Short(end),

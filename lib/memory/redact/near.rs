@@ -1,6 +1,8 @@
 //! A keyword in the text, with what is around it, and what finders share. A part of the text knows its place: it is a
 //! slice of it.
 
+use crate::memory::redact::chars::until;
+
 /// How far a finder looks for the secret, in bytes.
 const REACH: usize = 320;
 
@@ -38,11 +40,6 @@ impl Span {
     pub(super) fn of(bytes: &[u8], secret: &[u8], kind: &'static str, certainty: Certainty) -> Span {
         let start = place(bytes, secret);
         Span { start, end: start + secret.len(), kind, certainty }
-    }
-
-    /// In the text that so many bytes come before.
-    pub(super) fn behind(self, many: usize) -> Span {
-        Span { start: self.start + many, end: self.end + many, ..self }
     }
 }
 
@@ -96,14 +93,23 @@ impl<'a> Near<'a, '_> {
 
     /// The rest of the line, at most [`REACH`] bytes.
     pub(super) fn behind(&self) -> &'a [u8] {
-        let rest = from(self.bytes, self.end, REACH);
-        &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
+        until(from(self.bytes, self.end, REACH), |byte| byte == b'\n')
     }
 
     /// The line up to the word, at most [`REACH`] bytes.
     pub(super) fn before(&self) -> &'a [u8] {
         let before = self.some_before(REACH);
         &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..]
+    }
+
+    /// The line of the word, at most [`REACH`] bytes on either side.
+    pub(super) fn line(&self) -> &'a [u8] {
+        &self.bytes[self.at - self.before().len()..self.end + self.behind().len()]
+    }
+
+    /// So many bytes from the next line on.
+    pub(super) fn below(&self, most: usize) -> &'a [u8] {
+        from(self.bytes, self.end + self.behind().len() + 1, most)
     }
 
     /// So many bytes up to the word, over the ends of lines.

@@ -23,16 +23,16 @@ pub(super) struct Pattern {
     pub(super) ignores_case: bool,
     /// It begins where a word begins.
     pub(super) edge: bool,
-    pub(super) before: Option<Run>,
+    pub(super) before: Option<Repeat>,
     /// What follows the keyword.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<Repeat>,
     /// The runs that are the secret; without them it is all.
     pub(super) group: Option<(usize, usize)>,
 }
 
 /// Characters of one class: the number of the class, the fewest and the most.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct Repeat {
     pub(super) class: usize,
     pub(super) least: usize,
     pub(super) most: usize,
@@ -119,7 +119,7 @@ impl Pattern {
                 };
                 let (set, behind) = rest.split_at(end);
                 let (least, most, behind) = times(behind)?;
-                let run = Run { class: class(set, classes), least, most };
+                let run = Repeat { class: class(set, classes), least, most };
                 match pattern.keywords[0].as_str() {
                     "" => pattern.before = Some(run),
                     _ => pattern.runs.push(run),

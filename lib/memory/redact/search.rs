@@ -12,52 +12,52 @@ use crate::memory::redact::{commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
 #[derive(Clone, Copy)]
-enum Check {
+enum RuleCheck {
     /// A token: it ends where a word ends, and is like this.
     Token(fn(&[u8]) -> bool),
     Value(fn(&[u8]) -> bool),
     Finder(fn(&mut Near)),
 }
 
-fn check(name: &str) -> Option<Check> {
+fn check(name: &str) -> Option<RuleCheck> {
     Some(match name {
-        "varied" => Check::Token(varied),
-        "random" => Check::Token(random),
-        "unnamed" => Check::Token(|value| random(value) && !placeholder(value)),
-        "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
-        "password" => Check::Value(|value| made(value) || dice(value)),
-        "flagged" => Check::Value(flagged),
-        "given" => Check::Value(|value| !placeholder(value)),
-        "login" => Check::Value(is_login),
-        "said_password" => Check::Finder(sentences::password),
-        "said_token" => Check::Finder(sentences::token),
-        "said_code" => Check::Finder(sentences::one_time_code),
-        "said_pin" => Check::Finder(sentences::pin),
-        "said_card_check" => Check::Finder(sentences::card_check),
-        "around" => Check::Finder(sentences::around),
-        "said_login" => Check::Finder(sentences::login),
-        "command" => Check::Finder(|near| match near.usage.contains('>') {
+        "varied" => RuleCheck::Token(varied),
+        "random" => RuleCheck::Token(random),
+        "unnamed" => RuleCheck::Token(|value| random(value) && !placeholder(value)),
+        "digits" => RuleCheck::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
+        "password" => RuleCheck::Value(|value| made(value) || dice(value)),
+        "flagged" => RuleCheck::Value(flagged),
+        "given" => RuleCheck::Value(|value| !placeholder(value)),
+        "login" => RuleCheck::Value(is_login),
+        "said_password" => RuleCheck::Finder(sentences::password),
+        "said_token" => RuleCheck::Finder(sentences::token),
+        "said_code" => RuleCheck::Finder(|near| sentences::number(near, 6..=8)),
+        "said_pin" => RuleCheck::Finder(|near| sentences::number(near, 4..=8)),
+        "said_card_check" => RuleCheck::Finder(|near| sentences::number(near, 3..=4)),
+        "around" => RuleCheck::Finder(sentences::around),
+        "said_login" => RuleCheck::Finder(sentences::login),
+        "command" => RuleCheck::Finder(|near| match near.usage.contains('>') {
             true => printed::printed(near),
             false => commands::command(near),
         }),
-        "decoder" => Check::Finder(commands::decoder),
-        "literal" => Check::Finder(commands::literal),
-        "piped" => Check::Finder(commands::piped),
-        "expect" => Check::Finder(commands::expect),
-        "call" => Check::Finder(commands::call),
-        "url_login" => Check::Finder(files::url_login),
-        "kubernetes" => Check::Finder(files::kubernetes),
-        "cookies" => Check::Finder(files::cookies),
-        "putty" => Check::Finder(files::putty),
-        "jwk" => Check::Finder(files::jwk),
-        "seed" => Check::Finder(wallet::said),
-        "columns" => Check::Finder(files::columns),
-        "aws_pair" => Check::Finder(files::aws_pair),
-        "listed" => Check::Finder(files::listed),
-        "iban" => Check::Finder(files::iban),
-        "file_read" => Check::Finder(printed::file_read),
-        "inserted" => Check::Finder(files::inserted),
-        "csv" => Check::Finder(files::csv),
+        "decoder" => RuleCheck::Finder(commands::decoder),
+        "literal" => RuleCheck::Finder(commands::literal),
+        "piped" => RuleCheck::Finder(commands::piped),
+        "expect" => RuleCheck::Finder(commands::expect),
+        "call" => RuleCheck::Finder(commands::call),
+        "url_login" => RuleCheck::Finder(files::url_login),
+        "kubernetes" => RuleCheck::Finder(files::kubernetes),
+        "cookies" => RuleCheck::Finder(files::cookies),
+        "putty" => RuleCheck::Finder(files::putty),
+        "jwk" => RuleCheck::Finder(files::jwk),
+        "seed" => RuleCheck::Finder(wallet::said),
+        "columns" => RuleCheck::Finder(files::columns),
+        "aws_pair" => RuleCheck::Finder(files::aws_pair),
+        "listed" => RuleCheck::Finder(files::listed),
+        "iban" => RuleCheck::Finder(files::iban),
+        "file_read" => RuleCheck::Finder(printed::file_read),
+        "inserted" => RuleCheck::Finder(files::inserted),
+        "csv" => RuleCheck::Finder(files::csv),
         _ => return None,
     })
 }
@@ -81,8 +81,8 @@ struct Keyword {
     rule: usize,
 }
 
-struct Search {
-    rules: Vec<(Rule, Check)>,
+struct RuleIndex {
+    rules: Vec<(Rule, RuleCheck)>,
     classes: Classes,
     /// The keywords by their [`list`], in the order of the rules.
     lists: Vec<Vec<Keyword>>,
@@ -92,24 +92,24 @@ struct Search {
     fours: Box<Hashes>,
 }
 
-static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
+static INDEX: LazyLock<RuleIndex> = LazyLock::new(RuleIndex::new);
 
 /// Everything that the rules find, or of that the tokens only, without what functions find around words.
 pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
-    let search = &*SEARCH;
-    let (mut runs, mut done, mut at) = (Runs::new(bytes, &search.classes), Done::default(), 0);
-    while let Some(next) = search.next(bytes, at) {
+    let index = &*INDEX;
+    let (mut matcher, mut done, mut at) = (Matcher::new(bytes, &index.classes), Done::default(), 0);
+    while let Some(next) = index.next(bytes, at) {
         at = next;
         let found = spans.len();
-        for keyword in search.keywords(bytes, at) {
-            let (rule, check) = &search.rules[keyword.rule];
+        for keyword in index.keywords(bytes, at) {
+            let (rule, check) = &index.rules[keyword.rule];
             let end = at + keyword.text.len();
-            if only_tokens && !matches!(check, Check::Token(_)) {
+            if only_tokens && !matches!(check, RuleCheck::Token(_)) {
                 continue;
-            } else if let Check::Finder(find) = check {
+            } else if let RuleCheck::Finder(find) = check {
                 let Rule { kind, usage, .. } = rule;
                 find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
-            } else if let Some(span) = runs.fit(at, end, rule, *check) {
+            } else if let Some(span) = matcher.fit(at, end, rule, *check) {
                 spans.push(span);
                 break;
             }
@@ -123,17 +123,17 @@ pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
 
 /// Does a token begin in the text, although it need not end there?
 pub(super) fn begins_in(bytes: &[u8]) -> bool {
-    let search = &*SEARCH;
-    let mut places = std::iter::successors(search.next(bytes, 0), |at| search.next(bytes, at + 1));
-    let is_token = |keyword: &Keyword| matches!(search.rules[keyword.rule].1, Check::Token(_));
-    places.any(|at| search.keywords(bytes, at).any(is_token))
+    let index = &*INDEX;
+    let mut places = std::iter::successors(index.next(bytes, 0), |at| index.next(bytes, at + 1));
+    let is_token = |keyword: &Keyword| matches!(index.rules[keyword.rule].1, RuleCheck::Token(_));
+    places.any(|at| index.keywords(bytes, at).any(is_token))
 }
 
-impl Search {
-    fn new() -> Search {
+impl RuleIndex {
+    fn new() -> RuleIndex {
         let (rules, classes) = rules::all();
         let table = || Box::new([0; HASHES / 64]);
-        let mut search = Search {
+        let mut index = RuleIndex {
             rules: Vec::with_capacity(rules.len()),
             classes,
             lists: vec![Vec::new(); LISTS],
@@ -144,14 +144,14 @@ impl Search {
             let Some(check) = check(rule.check) else { continue };
             let pattern = &mut rule.pattern;
             let alone = pattern.group.is_none() && pattern.before.is_none();
-            pattern.edge |= alone && matches!(check, Check::Token(_));
+            pattern.edge |= alone && matches!(check, RuleCheck::Token(_));
             let (ignores_case, next) = (pattern.ignores_case, pattern.runs.first().map(|run| run.class));
             for text in std::mem::take(&mut pattern.keywords) {
-                search.add(&Keyword { text, rule: search.rules.len() }, ignores_case, next);
+                index.add(&Keyword { text, rule: index.rules.len() }, ignores_case, next);
             }
-            search.rules.push((rule, check));
+            index.rules.push((rule, check));
         }
-        search
+        index
     }
 
     /// Adds a keyword; `next` is the class of what follows a short one.
@@ -217,7 +217,7 @@ fn list(text: &[u8]) -> usize {
     hash(word(&text[..text.len().min(3)]) | 0x20_2020) % LISTS
 }
 
-fn word(bytes: &[u8]) -> u32 {
+pub(super) fn word(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte))
 }
 
@@ -244,15 +244,15 @@ fn set(table: &mut Hashes, word: u32) {
 
 /// The text, and the last run of each class. The end of a run is searched once, however many candidates begin inside
 /// it, so that a long line of keywords costs no more than its length.
-struct Runs<'a> {
+struct Matcher<'a> {
     bytes: &'a [u8],
     classes: &'a Classes,
     ends: Vec<(usize, usize)>,
 }
 
-impl<'a> Runs<'a> {
-    fn new(bytes: &'a [u8], classes: &'a Classes) -> Runs<'a> {
-        Runs { bytes, classes, ends: vec![(0, 0); classes.len()] }
+impl<'a> Matcher<'a> {
+    fn new(bytes: &'a [u8], classes: &'a Classes) -> Matcher<'a> {
+        Matcher { bytes, classes, ends: vec![(0, 0); classes.len()] }
     }
 
     /// The end of the run of a class that begins at `start`; `start` itself if there is none.
@@ -269,7 +269,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The secret of a rule whose keyword is here.
-    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: Check) -> Option<Span> {
+    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: RuleCheck) -> Option<Span> {
         let pattern = &rule.pattern;
         let mut start = at;
         if let Some(run) = pattern.before {
@@ -299,7 +299,7 @@ impl<'a> Runs<'a> {
         }
         let bytes = self.bytes;
         let good = match check {
-            Check::Token(is_good) => {
+            RuleCheck::Token(is_good) => {
                 let body = body.max(secret.start);
                 // A full stop after a token ends the sentence.
                 while secret.end > body && bytes[secret.end - 1] == b'.' {
@@ -310,8 +310,8 @@ impl<'a> Runs<'a> {
                     && is_good(&bytes[telling..secret.end])
                     && !blanked(&bytes[telling..secret.end])
             }
-            Check::Value(is_good) => is_good(&bytes[secret.clone()]),
-            Check::Finder(_) => false,
+            RuleCheck::Value(is_good) => is_good(&bytes[secret.clone()]),
+            RuleCheck::Finder(_) => false,
         };
         let alone = pattern.group.is_none();
         let certainty = if alone { Certainty::Token } else { Certainty::Place };

@@ -1,10 +1,9 @@
 //! Is a value a secret, or a placeholder, a word, or a name in code?
 
-use memchr::memmem;
 use std::sync::LazyLock;
 
 use crate::base::text::escape;
-use crate::memory::redact::chars::{WORD, count, leading, trailing};
+use crate::memory::redact::chars::{WORD, count, holds, leading, split_end, turns};
 use crate::memory::redact::rules::words;
 
 /// How much of a value is checked, in bytes: a random value is random from the start.
@@ -54,15 +53,12 @@ pub(super) fn random(value: &[u8]) -> bool {
 /// The version of a package: `1:4.13+dfsg1-1+deb12u1`, `2.36-9ubuntu3.1`. Its first two numbers are joined by a full stop, and
 /// its parts are short: small letters and digits, which change places seldom.
 pub(super) fn version(value: &[u8]) -> bool {
-    let (epoch, number) = value.iter().position(|byte| *byte == b':').map_or((&b""[..], value), |at| {
-        let (epoch, number) = value.split_at(at);
-        (epoch, &number[1..])
-    });
+    let epoch = memchr::memchr(b':', value).unwrap_or_default();
+    let (epoch, number) = (&value[..epoch], value[epoch..].strip_prefix(b":").unwrap_or(value));
     let major = leading(number, 8, |byte| byte.is_ascii_digit());
     let is_part = |part: &[u8]| {
-        let turns = part.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
         part.len() <= 12
-            && turns <= 3
+            && turns(part) <= 3
             && part.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
     epoch.len() <= 2
@@ -153,9 +149,8 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     let digits = count(value, u8::is_ascii_digit);
     let joins = |byte: &u8| b"()[]{}<>\"'`,;|\\$=&".contains(byte);
     // `self.password2`, `path/to/file2`, `Kind::Two2`
-    let path = memmem::find(value, b"::").is_some() || value.contains(&b'/');
-    let core = value.trim_ascii_end();
-    let core = &core[..core.len() - trailing(core, WORDY, |byte| b"!?@".contains(&byte))];
+    let path = holds(value, &["::", "/"]);
+    let (core, _) = split_end(value.trim_ascii_end(), WORDY, |byte| b"!?@".contains(&byte));
     (digits > 0 || core.iter().any(is_sign))
         && digits < value.len()
         && !value.iter().any(joins)
@@ -209,7 +204,7 @@ pub(super) fn made_up(value: &[u8]) -> bool {
 }
 
 /// Signs that people put into passwords and not between words.
-fn is_sign(byte: &u8) -> bool {
+pub(super) fn is_sign(byte: &u8) -> bool {
     b"!#%^*+?@~".contains(byte)
 }
 
@@ -238,9 +233,8 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         [b'(', .., last] => *last == b')',
         _ => false,
     };
-    let has = |part: &&str| memmem::find(sample, part.as_bytes()).is_some();
     opens
-        || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && REFERENCES.iter().any(has))
+        || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && holds(sample, REFERENCES))
         || fields(sample)
         || PLAIN.iter().any(|form| fits(form.as_bytes(), sample))
         || sample.ends_with(b"EXAMPLE")
