@@ -10,6 +10,9 @@ const DASHES: &[u8] = b"-----";
 /// The longest block, in bytes; the longest real key has about 13 KB.
 const LONGEST: usize = 64 * 1024;
 
+/// A longer line is read in pieces, in bytes.
+const LINE: usize = 1024;
+
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(DASHES));
     let mut borders = FINDER.find_iter(bytes).filter_map(|at| border(bytes, at)).peekable();
@@ -66,18 +69,18 @@ fn holds_key(inside: &[u8]) -> bool {
 }
 
 /// The end of a block without its last line: after the last line that can belong to a key.
-fn cut_off(bytes: &[u8], from: usize) -> usize {
-    let (mut end, mut at, mut keyed) = (from, from, false);
-    while at < bytes.len() && at - from <= LONGEST {
-        let (line_end, next) = line(bytes, at);
-        match content(&bytes[at..line_end]) {
+fn cut_off(bytes: &[u8], start: usize) -> usize {
+    let (mut end, mut at, mut keyed) = (start, start, false);
+    while at < bytes.len() && at - start <= LONGEST {
+        let line = from(bytes, at, LINE).split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        match content(line.strip_suffix(b"\n").unwrap_or(line)) {
             LineContent::Key(to) => (end, keyed) = (at + to, true),
             // The last, shorter line of the key.
             LineContent::Short(to) if keyed => return at + to,
             LineContent::Header if !keyed => {}
             _ => break,
         }
-        at = next;
+        at += line.len();
     }
     end
 }
@@ -100,12 +103,6 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
         (at, last) = (begin, false);
     }
     start
-}
-
-/// The end of the line at `from`, without its line break, and the start of the next.
-fn line(bytes: &[u8], at: usize) -> (usize, usize) {
-    let rest = from(bytes, at, 1024);
-    memchr::memchr(b'\n', rest).map_or((at + rest.len(), at + rest.len()), |many| (at + many, at + many + 1))
 }
 
 /// What a line of an incomplete block contains; the number is the end of its part of the key.

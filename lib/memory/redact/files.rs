@@ -163,7 +163,7 @@ pub(super) fn columns(near: &mut Near) {
 
 /// The rows begin in the next line. If one cell of such a column looks like a secret, all are.
 fn columns_of(near: &mut Near, header: &[u8], sign: u8) {
-    let (rows, heads) = (near.below(DOCUMENT), fields(header, sign));
+    let heads = fields(header, sign);
     let is_head = |head: &&[u8]| {
         let text = inner(head, BESIDE);
         text.len() <= 32
@@ -179,13 +179,20 @@ fn columns_of(near: &mut Near, header: &[u8], sign: u8) {
     if heads.len() < 2 || is_code || !heads.iter().all(is_head) {
         return;
     }
-    for (column, cell) in heads.iter().enumerate() {
-        let Some(found) = NAMES.name(inner(cell, BESIDE), true) else { continue };
-        let (cells, length) = cells(rows, sign, column, heads.len());
-        near.done.table = near.done.table.max(place(near.bytes, rows) + length);
-        let good = |cell: &&[u8]| chosen(cell) || found.accepts(cell, true);
-        if cells.iter().any(good) {
-            let cells = cells.into_iter().filter(|cell| cell.len() >= 4 && !placeholder(cell));
+    let name = |(column, head): (usize, _)| Some((column, NAMES.name(inner(head, BESIDE), true)?));
+    let named: Vec<_> = heads.iter().copied().enumerate().filter_map(name).collect();
+    if named.is_empty() {
+        return;
+    }
+    let below = near.below(DOCUMENT);
+    let rows = below.split_inclusive(|byte| *byte == b'\n').map(|line| (line, fields(line, sign)));
+    let rows: Vec<_> = rows.take_while(|(_, row)| row.len() == heads.len()).collect();
+    let end = place(near.bytes, below) + rows.iter().map(|(line, _)| line.len()).sum::<usize>();
+    near.done.table = near.done.table.max(end);
+    for (column, found) in named {
+        let cells = || rows.iter().map(|(_, row)| inner(row[column].trim_ascii_end(), BESIDE));
+        if cells().any(|cell| chosen(cell) || found.accepts(cell, true)) {
+            let cells = cells().filter(|cell| cell.len() >= 4 && !placeholder(cell));
             cells.for_each(|cell| near.push_as(found.kind(), cell));
         }
     }
@@ -193,18 +200,6 @@ fn columns_of(near: &mut Near, header: &[u8], sign: u8) {
 
 /// What stands beside the text of a cell: blanks, emphasis, and what is left of a line between cells.
 const BESIDE: &[u8] = b" `*\t\r\"\xe2\x94\x95";
-
-/// The cells of one of so many columns, and the length of the rows.
-fn cells(text: &[u8], sign: u8, column: usize, many: usize) -> (Vec<&[u8]>, usize) {
-    let (mut cells, mut length) = (Vec::new(), 0);
-    for row in text.split_inclusive(|byte| *byte == b'\n') {
-        let all = fields(row, sign);
-        let Some(cell) = all.get(column).filter(|_| all.len() == many) else { break };
-        cells.push(inner(cell.trim_ascii_end(), BESIDE));
-        length += row.len();
-    }
-    (cells, length)
-}
 
 /// A row's cells. In quotes the sign is text.
 fn fields(row: &[u8], sign: u8) -> Vec<&[u8]> {

@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::base::text::hex;
 use crate::memory::redact::chars::{BASE64, count, leading, trailing};
@@ -25,7 +25,7 @@ const MOST: usize = 1 << 14;
 /// Values with what they look like in other encodings.
 #[derive(Default)]
 pub(super) struct KnownValues {
-    values: BTreeMap<Vec<u8>, &'static str>,
+    values: BTreeSet<Vec<u8>>,
     forms: Vec<Encoded>,
     /// Which forms begin with these four bytes, and where in the form these are.
     starts: HashMap<u32, Vec<(usize, usize)>>,
@@ -45,10 +45,10 @@ struct Encoded {
 impl KnownValues {
     pub(super) fn add(&mut self, value: &[u8], kind: &'static str) {
         let value = value.trim_ascii();
-        if self.forms.len() >= MOST || self.values.contains_key(value) || !is_telling(value) {
+        if self.forms.len() >= MOST || self.values.contains(value) || !is_telling(value) {
             return;
         }
-        self.values.insert(value.to_vec(), kind);
+        self.values.insert(value.to_vec());
         let text = String::from_utf8_lossy(value);
         let escaped = |signs: &[u8]| -> String {
             let one = |byte: &u8| match byte.is_ascii_alphanumeric() || signs.contains(byte) {

@@ -3,13 +3,14 @@
 use memchr::memmem;
 
 use crate::memory::redact::chars::Class;
+use crate::memory::redact::search::RuleCheck;
 
 const TEXT: &str = include_str!("rules.txt");
 
-/// A rule of the first section, as it is written.
+/// A line of the first two sections.
 pub(super) struct Rule {
     pub(super) kind: &'static str,
-    pub(super) check: &'static str,
+    pub(super) check: RuleCheck,
     pub(super) pattern: Pattern,
     /// Of a program: where in its command line the secret is.
     pub(super) usage: &'static str,
@@ -68,10 +69,20 @@ pub(super) fn all() -> (Vec<Rule>, Classes) {
     (rules, classes)
 }
 
+impl Rule {
+    pub(super) fn is_token(&self) -> bool {
+        matches!(self.check, RuleCheck::Token(_))
+    }
+}
+
 fn rule(line: &'static str, classes: &mut Classes) -> Option<Rule> {
     let (kind, rest) = line.split_once(' ')?;
     let (check, pattern) = rest.trim_start().split_once(' ')?;
-    Some(Rule { kind, check, pattern: Pattern::read(pattern.trim_start(), classes)?, usage: "" })
+    let (check, pattern) = (RuleCheck::of(check)?, Pattern::read(pattern.trim_start(), classes)?);
+    let mut rule = Rule { kind, check, pattern, usage: "" };
+    let is_whole = rule.pattern.group.is_none() && rule.pattern.before.is_none();
+    rule.pattern.edge |= is_whole && rule.is_token();
+    Some(rule)
 }
 
 fn command(line: &'static str) -> Option<Rule> {
@@ -79,7 +90,7 @@ fn command(line: &'static str) -> Option<Rule> {
     let keywords = programs.split('|').map(|program| format!("{program} ")).collect();
     let pattern = Pattern { keywords, ignores_case: true, edge: true, ..Pattern::default() };
     let kind = if usage.ends_with("=*") { "cookie" } else { "password" };
-    Some(Rule { kind, check: "command", pattern, usage: usage.trim_start() })
+    Some(Rule { kind, check: RuleCheck::of("command")?, pattern, usage: usage.trim_start() })
 }
 
 impl Pattern {
@@ -94,22 +105,15 @@ impl Pattern {
                 rest = rest.trim_start();
             } else if let Some(inside) = rest.strip_prefix("(?:") {
                 let (words, behind) = inside.split_once(')').filter(|_| many == 0)?;
-                let longer = |keyword: &String| -> Vec<String> {
-                    words
-                        .split('|')
-                        .map(|word| [keyword.as_str()].into_iter().chain(literal(word)).collect())
-                        .collect()
-                };
-                pattern.keywords = pattern.keywords.iter().flat_map(longer).collect();
+                let starts = std::mem::take(&mut pattern.keywords);
+                let longer = |start| words.split('|').map(move |word| format!("{start}{}", literal(word)));
+                pattern.keywords = starts.iter().flat_map(longer).collect();
                 rest = behind;
-            } else if first == '(' {
-                pattern.group = Some((many, many));
-                rest = &rest[1..];
-            } else if first == ')' {
-                pattern.group = Some((pattern.group?.0, many));
+            } else if first == '(' || first == ')' {
+                pattern.group = Some((if first == '(' { many } else { pattern.group?.0 }, many));
                 rest = &rest[1..];
             } else if !plain.is_empty() {
-                pattern.keywords.iter_mut().for_each(|keyword| keyword.extend(literal(plain)));
+                pattern.keywords.iter_mut().for_each(|keyword| keyword.push_str(&literal(plain)));
                 rest = &rest[plain.len()..];
             } else {
                 let end = match first {
@@ -120,9 +124,10 @@ impl Pattern {
                 let (set, behind) = rest.split_at(end);
                 let (least, most, behind) = times(behind)?;
                 let run = Repeat { class: class(set, classes), least, most };
-                match pattern.keywords[0].as_str() {
-                    "" => pattern.before = Some(run),
-                    _ => pattern.runs.push(run),
+                if pattern.keywords[0].is_empty() {
+                    pattern.before = Some(run);
+                } else {
+                    pattern.runs.push(run);
                 }
                 rest = behind;
             }
@@ -138,9 +143,9 @@ fn plain(text: &str) -> &str {
     &text[..(0..text.len()).find(|at| ends(*at)).unwrap_or(text.len())]
 }
 
-/// The parts of a text as it is to be found: it may begin in a line that continues another.
-fn literal(text: &str) -> impl Iterator<Item = &str> {
-    text.strip_prefix('\n').map_or(text, str::trim_start).split('\\')
+/// A text as it is to be found: it may begin in a line that continues another.
+fn literal(text: &str) -> String {
+    text.strip_prefix('\n').map_or(text, str::trim_start).replace('\\', "")
 }
 
 /// How often the class before it comes, and the rest: `{4}`, `{4,}`, `{4,8}`, `?`, or nothing.

@@ -6,66 +6,63 @@ use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{begins, ends, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
-use crate::memory::redact::rules::{self, Classes, Rule};
+use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
 use crate::memory::redact::value::{blanked, dice, flagged, made, placeholder, random, varied};
 use crate::memory::redact::{commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
 #[derive(Clone, Copy)]
-enum RuleCheck {
+pub(super) enum RuleCheck {
     /// A token: it ends where a word ends, and is like this.
     Token(fn(&[u8]) -> bool),
     Value(fn(&[u8]) -> bool),
     Finder(fn(&mut Near)),
 }
 
-fn check(name: &str) -> Option<RuleCheck> {
-    Some(match name {
-        "varied" => RuleCheck::Token(varied),
-        "random" => RuleCheck::Token(random),
-        "unnamed" => RuleCheck::Token(|value| random(value) && !placeholder(value)),
-        "digits" => RuleCheck::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
-        "password" => RuleCheck::Value(|value| made(value) || dice(value)),
-        "flagged" => RuleCheck::Value(flagged),
-        "given" => RuleCheck::Value(|value| !placeholder(value)),
-        "login" => RuleCheck::Value(is_login),
-        "said_password" => RuleCheck::Finder(sentences::password),
-        "said_token" => RuleCheck::Finder(sentences::token),
-        "said_code" => RuleCheck::Finder(|near| sentences::number(near, 6..=8)),
-        "said_pin" => RuleCheck::Finder(|near| sentences::number(near, 4..=8)),
-        "said_card_check" => RuleCheck::Finder(|near| sentences::number(near, 3..=4)),
-        "around" => RuleCheck::Finder(sentences::around),
-        "said_login" => RuleCheck::Finder(sentences::login),
-        "command" => RuleCheck::Finder(|near| match near.usage.contains('>') {
-            true => printed::printed(near),
-            false => commands::command(near),
-        }),
-        "decoder" => RuleCheck::Finder(commands::decoder),
-        "literal" => RuleCheck::Finder(commands::literal),
-        "piped" => RuleCheck::Finder(commands::piped),
-        "expect" => RuleCheck::Finder(commands::expect),
-        "call" => RuleCheck::Finder(commands::call),
-        "url_login" => RuleCheck::Finder(files::url_login),
-        "kubernetes" => RuleCheck::Finder(files::kubernetes),
-        "cookies" => RuleCheck::Finder(files::cookies),
-        "putty" => RuleCheck::Finder(files::putty),
-        "jwk" => RuleCheck::Finder(files::jwk),
-        "seed" => RuleCheck::Finder(wallet::said),
-        "columns" => RuleCheck::Finder(files::columns),
-        "aws_pair" => RuleCheck::Finder(files::aws_pair),
-        "listed" => RuleCheck::Finder(files::listed),
-        "iban" => RuleCheck::Finder(files::iban),
-        "file_read" => RuleCheck::Finder(printed::file_read),
-        "inserted" => RuleCheck::Finder(files::inserted),
-        "csv" => RuleCheck::Finder(files::csv),
-        _ => return None,
-    })
-}
-
-/// Checks that the rules name and that do not exist.
-#[cfg(test)]
-pub(super) fn unknown_checks() -> Vec<&'static str> {
-    rules::all().0.iter().map(|rule| rule.check).filter(|name| check(name).is_none()).collect()
+impl RuleCheck {
+    /// By the name that the rules have for it.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "varied" => Self::Token(varied),
+            "random" => Self::Token(random),
+            "unnamed" => Self::Token(|value| random(value) && !placeholder(value)),
+            "digits" => Self::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
+            "password" => Self::Value(|value| made(value) || dice(value)),
+            "flagged" => Self::Value(flagged),
+            "given" => Self::Value(|value| !placeholder(value)),
+            "login" => Self::Value(is_login),
+            "said_password" => Self::Finder(sentences::password),
+            "said_token" => Self::Finder(sentences::token),
+            "said_code" => Self::Finder(|near| sentences::number(near, 6..=8)),
+            "said_pin" => Self::Finder(|near| sentences::number(near, 4..=8)),
+            "said_card_check" => Self::Finder(|near| sentences::number(near, 3..=4)),
+            "around" => Self::Finder(sentences::around),
+            "said_login" => Self::Finder(sentences::login),
+            "command" => Self::Finder(|near| match near.usage.contains('>') {
+                true => printed::printed(near),
+                false => commands::command(near),
+            }),
+            "decoder" => Self::Finder(commands::decoder),
+            "literal" => Self::Finder(commands::literal),
+            "piped" => Self::Finder(commands::piped),
+            "expect" => Self::Finder(commands::expect),
+            "call" => Self::Finder(commands::call),
+            "url_login" => Self::Finder(files::url_login),
+            "kubernetes" => Self::Finder(files::kubernetes),
+            "cookies" => Self::Finder(files::cookies),
+            "putty" => Self::Finder(files::putty),
+            "jwk" => Self::Finder(files::jwk),
+            "seed" => Self::Finder(wallet::said),
+            "columns" => Self::Finder(files::columns),
+            "aws_pair" => Self::Finder(files::aws_pair),
+            "listed" => Self::Finder(files::listed),
+            "iban" => Self::Finder(files::iban),
+            "file_read" => Self::Finder(printed::file_read),
+            "inserted" => Self::Finder(files::inserted),
+            "csv" => Self::Finder(files::csv),
+            _ => return None,
+        })
+    }
 }
 
 /// `user:password` in base64.
@@ -82,7 +79,7 @@ struct Keyword {
 }
 
 struct RuleIndex {
-    rules: Vec<(Rule, RuleCheck)>,
+    rules: Vec<Rule>,
     classes: Classes,
     /// The keywords by their [`list`], in the order of the rules.
     lists: Vec<Vec<Keyword>>,
@@ -102,14 +99,13 @@ pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
         at = next;
         let found = spans.len();
         for keyword in index.keywords(bytes, at) {
-            let (rule, check) = &index.rules[keyword.rule];
+            let rule = &index.rules[keyword.rule];
             let end = at + keyword.text.len();
-            if only_tokens && !matches!(check, RuleCheck::Token(_)) {
+            if only_tokens && !rule.is_token() {
                 continue;
-            } else if let RuleCheck::Finder(find) = check {
-                let Rule { kind, usage, .. } = rule;
+            } else if let Rule { check: RuleCheck::Finder(find), kind, usage, .. } = rule {
                 find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
-            } else if let Some(span) = matcher.fit(at, end, rule, *check) {
+            } else if let Some(span) = matcher.fit(at, end, rule) {
                 spans.push(span);
                 break;
             }
@@ -125,39 +121,27 @@ pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
 pub(super) fn begins_in(bytes: &[u8]) -> bool {
     let index = &*INDEX;
     let mut places = std::iter::successors(index.next(bytes, 0), |at| index.next(bytes, at + 1));
-    let is_token = |keyword: &Keyword| matches!(index.rules[keyword.rule].1, RuleCheck::Token(_));
-    places.any(|at| index.keywords(bytes, at).any(is_token))
+    places.any(|at| index.keywords(bytes, at).any(|keyword| index.rules[keyword.rule].is_token()))
 }
 
 impl RuleIndex {
     fn new() -> RuleIndex {
-        let (rules, classes) = rules::all();
+        let (mut rules, classes) = rules::all();
         let table = || Box::new([0; HASHES / 64]);
-        let mut index = RuleIndex {
-            rules: Vec::with_capacity(rules.len()),
-            classes,
-            lists: vec![Vec::new(); LISTS],
-            threes: table(),
-            fours: table(),
-        };
-        for mut rule in rules {
-            let Some(check) = check(rule.check) else { continue };
-            let pattern = &mut rule.pattern;
-            let alone = pattern.group.is_none() && pattern.before.is_none();
-            pattern.edge |= alone && matches!(check, RuleCheck::Token(_));
-            let (ignores_case, next) = (pattern.ignores_case, pattern.runs.first().map(|run| run.class));
-            for text in std::mem::take(&mut pattern.keywords) {
-                index.add(&Keyword { text, rule: index.rules.len() }, ignores_case, next);
+        let lists = vec![Vec::new(); LISTS];
+        let mut index = RuleIndex { rules: Vec::new(), classes, lists, threes: table(), fours: table() };
+        for (number, rule) in rules.iter_mut().enumerate() {
+            for text in std::mem::take(&mut rule.pattern.keywords) {
+                index.add(&Keyword { text, rule: number }, &rule.pattern);
             }
-            index.rules.push((rule, check));
         }
-        index
+        RuleIndex { rules, ..index }
     }
 
-    /// Adds a keyword; `next` is the class of what follows a short one.
-    fn add(&mut self, keyword: &Keyword, ignores_case: bool, next: Option<usize>) {
+    /// Adds a keyword of a pattern.
+    fn add(&mut self, keyword: &Keyword, pattern: &Pattern) {
         let text = keyword.text.as_bytes();
-        let follows = |byte: &u8| next.is_none_or(|class| self.classes[class].1.has(*byte));
+        let follows = |byte: &u8| pattern.runs.first().is_none_or(|run| self.classes[run.class].1.has(*byte));
         let thirds =
             (0..=255).filter(|byte| text.len() > 2 || follows(byte)).map(|byte| [text, &[byte]].concat());
         for start in thirds.take(if text.len() > 2 { 1 } else { 256 }).collect::<Vec<_>>() {
@@ -165,7 +149,7 @@ impl RuleIndex {
             // Capitals, and a capital first: all cases that the filter lets through.
             let upper = start.to_ascii_uppercase();
             let title = [&upper[..1], &start[1..]].concat();
-            for cased in [start, &upper, &title].iter().take(if ignores_case { 3 } else { 1 }) {
+            for cased in [start, &upper, &title].iter().take(if pattern.ignores_case { 3 } else { 1 }) {
                 set(&mut self.threes, word(&cased[..3]));
                 set(&mut self.fours, word(cased));
             }
@@ -198,7 +182,7 @@ impl RuleIndex {
     fn keywords<'s>(&'s self, bytes: &'s [u8], at: usize) -> impl Iterator<Item = &'s Keyword> {
         let (rest, begins) = (&bytes[at..], begins(bytes, at));
         let is_here = move |keyword: &&Keyword| {
-            let (text, pattern) = (keyword.text.as_bytes(), &self.rules[keyword.rule].0.pattern);
+            let (text, pattern) = (keyword.text.as_bytes(), &self.rules[keyword.rule].pattern);
             let same = |said: &[u8]| match pattern.ignores_case {
                 true => said.eq_ignore_ascii_case(text),
                 false => said == text,
@@ -269,7 +253,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// The secret of a rule whose keyword is here.
-    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: RuleCheck) -> Option<Span> {
+    fn fit(&mut self, at: usize, body: usize, rule: &Rule) -> Option<Span> {
         let pattern = &rule.pattern;
         let mut start = at;
         if let Some(run) = pattern.before {
@@ -298,7 +282,7 @@ impl<'a> Matcher<'a> {
             }
         }
         let bytes = self.bytes;
-        let good = match check {
+        let good = match rule.check {
             RuleCheck::Token(is_good) => {
                 let body = body.max(secret.start);
                 // A full stop after a token ends the sentence.

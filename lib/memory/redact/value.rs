@@ -222,15 +222,11 @@ pub(super) fn numbered(value: &[u8]) -> bool {
 pub(super) fn placeholder(value: &[u8]) -> bool {
     let sample = &value[..value.len().min(SAMPLE)];
     let opens = match sample {
-        [] => true,
-        [b'$', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'{' | b'(' | b'_' | b'['),
+        [] | [b'*', b'*', ..] | [b'%', .., b'%'] | [b'%', _] => true,
+        [b'<', .., b'>'] | [b'[', .., b']'] | [b'(', .., b')'] => true,
+        [b'{', inside @ .., b'}'] => !random(inside),
+        [b'$', next, ..] => next.is_ascii_alphabetic() || b"{(_[".contains(next),
         [b'&', next, ..] => next.is_ascii_alphabetic(),
-        [b'*', b'*', ..] => true,
-        [b'%', .., last] => *last == b'%' || sample.len() == 2,
-        [b'<', .., last] => *last == b'>',
-        [b'{', inside @ .., last] => *last == b'}' && !random(inside),
-        [b'[', .., last] => *last == b']',
-        [b'(', .., last] => *last == b')',
         _ => false,
     };
     opens
