@@ -57,7 +57,6 @@ pub(super) struct ShellLine {
     /// Commands are nested too deep to be read.
     pub(super) is_lost: bool,
     variables: HashMap<String, String>,
-    pipelines: usize,
 }
 
 /// Reads a command line.
@@ -68,17 +67,11 @@ pub(super) fn parse(text: &str, home: Option<&str>) -> ShellLine {
     for (name, below) in HOMES.iter().filter(|_| home.is_some()) {
         line.variables.insert((*name).to_owned(), format!("{}{below}", home.unwrap_or_default()));
     }
-    let command = SimpleCommand { pipeline: line.next_pipeline(), ..SimpleCommand::default() };
-    Parser::new(text, &mut line, command, 0).read();
+    Parser::new(text, &mut line, SimpleCommand::default(), 0).read();
     line
 }
 
 impl ShellLine {
-    fn next_pipeline(&mut self) -> usize {
-        self.pipelines += 1;
-        self.pipelines
-    }
-
     fn open_scope(&mut self, around: usize) -> usize {
         self.around.push(around);
         self.around.len() - 1
@@ -269,14 +262,16 @@ impl<'t, 'l> Parser<'t, 'l> {
     fn end_command(&mut self, is_piped: bool) {
         self.end_word();
         self.redirect = None;
-        // A list in a command belongs to its pipeline.
-        let is_same = is_piped || self.depth > 0;
-        let pipeline = if is_same { self.command.pipeline } else { self.line.next_pipeline() };
-        let next = SimpleCommand { pipeline, scope: self.command.scope, ..SimpleCommand::default() };
+        let SimpleCommand { pipeline, scope, .. } = self.command;
+        let next = SimpleCommand { pipeline, scope, ..SimpleCommand::default() };
         let command = std::mem::replace(&mut self.command, next);
         if !command.words.is_empty() || !command.redirects.is_empty() {
             self.line.assign(&command);
             self.line.commands.push(command);
+        }
+        // A list in a command belongs to its pipeline.
+        if !is_piped && self.depth == 0 {
+            self.command.pipeline = self.line.commands.len();
         }
     }
 }

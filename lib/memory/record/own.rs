@@ -208,19 +208,10 @@ fn is_foreign_to(note: &[Vec<String>], typed: &[TypedSentence]) -> bool {
 
 /// Is it English, or another language? `None`: too few words tell.
 fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
-    let (mut english, mut other) = (0_usize, 0_usize);
-    for word in words {
-        // Some words are words of several languages.
-        let (is_english, is_other) =
-            (is_stop_word(word) && !List("negation").has(word), List("filler").has(word));
-        english += usize::from(is_english && !is_other);
-        other += usize::from(is_other && !is_english);
-    }
-    match (english > other + 1, other > english + 1) {
-        (true, _) => Some(true),
-        (_, true) => Some(false),
-        _ => None,
-    }
+    // Some words are words of several languages.
+    let is_english = |word: &String| is_stop_word(word) && !List("negation").has(word);
+    let lead: i32 = words.map(|word| i32::from(is_english(word)) - i32::from(List("filler").has(word))).sum();
+    (lead.abs() > 1).then_some(lead > 0)
 }
 
 /// The typed sentences of the quoted turns.

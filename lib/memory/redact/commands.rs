@@ -6,7 +6,7 @@ use memchr::{memchr, memmem, memrchr};
 use crate::memory::redact::chars::{BASE64, holds, inner, until};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
-use crate::memory::redact::value::{chosen, dice, flagged, made, placeholder, random, strong};
+use crate::memory::redact::value::{chosen, dice, flagged, made, random, strong};
 use crate::memory::redact::views::decoded;
 
 /// How much of a command is read: bytes and words.
@@ -152,13 +152,8 @@ pub(super) fn piped(near: &mut Near) {
 pub(super) fn expect(near: &mut Near) {
     let quote = near.word().last().copied();
     let text = until(near.behind(), |byte| Some(byte) == quote || byte == b'\\');
-    if text.len() < near.behind().len()
-        && holds(near.some_before(200), &["assword", "assphrase"])
-        && (flagged(text) || text.len() > 5)
-        && !placeholder(text)
-    {
-        near.push(text);
-    }
+    let is_asked = holds(near.some_before(200), &["assword", "assphrase"]);
+    near.offer(text, is_asked && text.len() < near.behind().len() && (flagged(text) || text.len() > 5));
 }
 
 /// `SetBasicAuth("bob", "SECRET")`, `auth=('bob', 'SECRET')`, `setPassword("SECRET")`: the last string that could be
@@ -198,9 +193,7 @@ pub(super) fn literal(near: &mut Near) {
         Some(quote) => until(value.strip_prefix(&[*quote]).unwrap_or(value), |byte| byte == *quote),
         None => until(value, |byte| byte.is_ascii_whitespace() || b"|;&'\"`<>".contains(&byte)),
     };
-    if text.len() >= 4 && !placeholder(text) {
-        near.push(text);
-    }
+    near.offer(text, text.len() >= 4);
 }
 
 /// `echo … | base64 -d`, `atob("…")`: what somebody decodes who needs a password.

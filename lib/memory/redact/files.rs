@@ -22,10 +22,7 @@ pub(super) fn url_login(near: &mut Near) {
     match memchr(b':', login) {
         Some(colon) => {
             let (user, secret) = (&login[..colon], &login[colon + 1..]);
-            let plain = [&b"pass"[..], b"pw", b"pwd", b"p", b"token", user].contains(&secret);
-            if !plain && !placeholder(secret) {
-                near.push(secret);
-            }
+            near.offer(secret, ![&b"pass"[..], b"pw", b"pwd", b"p", b"token", user].contains(&secret));
         }
         None if login.len() >= 20 && random(login) => near.push_as("url-token", login),
         None => {}
@@ -55,18 +52,12 @@ pub(super) fn kubernetes(near: &mut Near) {
             (_, Some(depth)) if indent <= depth => section = None,
             (text, Some(_)) => {
                 if let Some(colon) = memmem::find(text, b": ") {
-                    held(near, inner(&text[colon + 1..], b" \"',"));
+                    let value = inner(&text[colon + 1..], b" \"',");
+                    near.offer(value, value.len() >= 4);
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// A value in a Kubernetes secret.
-fn held(near: &mut Near, value: &[u8]) {
-    if value.len() >= 4 && !placeholder(value) {
-        near.push(value);
     }
 }
 
@@ -77,7 +68,7 @@ fn object(near: &mut Near, at: usize) {
     let Some(close) = memchr(b'}', &rest[open..]) else { return };
     let parts: Vec<&[u8]> = rest[open..open + close].split(|byte| *byte == b'"').collect();
     // What stands before a key, the key, the colon, and its value, if a quote ends it.
-    parts[..parts.len() - 1].chunks_exact(4).for_each(|pair| held(near, pair[3]));
+    parts[..parts.len() - 1].chunks_exact(4).for_each(|pair| near.offer(pair[3], pair[3].len() >= 4));
 }
 
 /// The values of a Cookie or Set-Cookie header.
@@ -92,9 +83,7 @@ pub(super) fn cookies(near: &mut Near) {
         let Some(equals) = memchr(b'=', part) else { continue };
         let value = part[equals + 1..].trim_ascii_end();
         let value = value.strip_prefix(b"\"").unwrap_or(value);
-        if value.iter().any(u8::is_ascii_digit) && random(value) && !placeholder(value) {
-            near.push(value);
-        }
+        near.offer(value, value.iter().any(u8::is_ascii_digit) && random(value));
     }
 }
 

@@ -91,18 +91,17 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     let before = indexed.strip_suffix(b"[").unwrap_or(before);
     let name = NAMES.name(before, sign == b':')?;
     let before = &before[..before.len() - name.text.len()];
-    match sign {
+    let assigns = match sign {
         // `f("name", "value")`; other commas only list.
-        b',' if !closers.iter().any(|byte| matches!(byte, b'"' | b'\'')) => return None,
+        b',' => closers.iter().any(|byte| b"\"'".contains(byte)),
         // `arn:aws:secretsmanager:region:account:secret:name`, `auth::name`
-        b':' if before.ends_with(b":") || bytes[right..].starts_with(b":") => return None,
+        b':' => !before.ends_with(b":") && !bytes[right..].starts_with(b":"),
         // `<name>value<`
-        b'>' if !(before.ends_with(b"<")
-            || closers.len() == 1 && matches!(before, [.., b'=', b'"' | b'\''])) =>
-        {
-            return None;
-        }
-        _ => {}
+        b'>' => before.ends_with(b"<") || closers.len() == 1 && matches!(before, [.., b'=', b'"' | b'\'']),
+        _ => true,
+    };
+    if !assigns {
+        return None;
     }
     // A name in capitals, or `a=b` without spaces, is not code, where the value would be another name.
     let plain = name.in_capitals() || (sign == b'=' && blanks.is_empty()) || sign == b'>';

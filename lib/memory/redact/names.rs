@@ -1,6 +1,5 @@
 //! NameRules for secrets: the words they end in, what their values look like, and how they are marked.
 
-use memchr::memmem;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -76,11 +75,9 @@ impl NameRules {
             return None;
         }
         let is_part = |byte: &u8| DOTTED.has(*byte) || prose && *byte == b' ';
-        let near = &before[before.len().saturating_sub(LAST_WORDS)..];
-        let near =
-            near.iter().rev().take_while(|byte| is_part(byte)).filter(|byte| byte.is_ascii_alphanumeric());
+        let near = before.iter().rev().take(LAST_WORDS).take_while(|byte| is_part(byte));
         let (mut letters, mut start) = ([0; LAST_WORDS], LAST_WORDS);
-        for byte in near {
+        for byte in near.filter(|byte| byte.is_ascii_alphanumeric()) {
             start -= 1;
             letters[start] = byte.to_ascii_lowercase();
         }
@@ -108,11 +105,10 @@ impl NameRules {
     }
 
     fn may_end_numbered(&self, before: &[u8]) -> bool {
-        let unnumbered = &before[..before.len() - numbering(before)];
-        match unnumbered {
-            _ if unnumbered.len() == before.len() => false,
+        match before[..before.len() - numbering(before)] {
+            ref unnumbered if unnumbered.len() == before.len() => false,
             [.., b'_' | b'-', b'b' | b'B'] => true,
-            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(*a, *b, *c),
+            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(a, b, c),
             _ => false,
         }
     }
@@ -138,12 +134,9 @@ fn numbering(name: &[u8]) -> usize {
 /// Is `word` the whole last word of the name, as in `dbPass` or `DB_PASS`?
 fn alone(text: &[u8], word: &str) -> bool {
     let Some(at) = text.len().checked_sub(word.len()) else { return false };
-    let whole = match text[..at] {
-        [] => true,
-        [.., before] => {
-            !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && text[at].is_ascii_uppercase()
-        }
-    };
+    let whole = text[..at].last().is_none_or(|before| {
+        !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && text[at].is_ascii_uppercase()
+    });
     // `FTPPASS`
     let is_shouted = matches!(word, "pass" | "pwd") && !text.iter().any(u8::is_ascii_lowercase);
     word == "token" || (whole || is_shouted) && text[at..].eq_ignore_ascii_case(word.as_bytes())
@@ -195,9 +188,8 @@ impl SecretName<'_> {
         if !matches!(self.rule, "token" | "secret" | "mixed") || self.kind == "azure-key" {
             return self.kind;
         }
-        let mut name: Vec<u8> =
-            self.text.iter().filter(|byte| byte.is_ascii_alphanumeric()).copied().collect();
-        name.make_ascii_lowercase();
+        let letters = self.text.iter().filter(|byte| byte.is_ascii_alphanumeric());
+        let name: Vec<u8> = letters.map(u8::to_ascii_lowercase).collect();
         let vendor = NAMES.vendors.iter().find(|(_, parts)| holds(&name, parts));
         vendor.map_or(self.kind, |(kind, _)| kind)
     }
@@ -205,11 +197,11 @@ impl SecretName<'_> {
 
 /// `/etc/passwd:ro`, `core::fmt::Debug`
 fn is_path(value: &[u8]) -> bool {
-    let second = value.get(1..).and_then(|rest| memchr::memchr(b'/', rest));
-    let absolute = value.starts_with(b"/")
-        && second.is_some_and(|second| value[1..=second].iter().all(u8::is_ascii_lowercase));
-    absolute
-        || memmem::find(value, b"::").is_some() && value.iter().all(|byte| WORD.has(*byte) || *byte == b':')
+    let mut parts = value.split(|byte| *byte == b'/');
+    let is_absolute = parts.next().is_some_and(<[u8]>::is_empty)
+        && parts.next().is_some_and(|first| first.iter().all(u8::is_ascii_lowercase))
+        && parts.next().is_some();
+    is_absolute || holds(value, &["::"]) && value.iter().all(|byte| WORD.has(*byte) || *byte == b':')
 }
 
 /// `0x8007_0057`, `-2147024809i32`, `1.2.840.113549`

@@ -2,6 +2,7 @@
 //! slice of it.
 
 use crate::memory::redact::chars::until;
+use crate::memory::redact::value::placeholder;
 
 /// How far a finder looks for the secret, in bytes.
 const REACH: usize = 320;
@@ -79,6 +80,13 @@ impl<'a> Near<'a, '_> {
     /// Takes note of a secret, a slice of the text.
     pub(super) fn push(&mut self, secret: &[u8]) {
         self.push_as(self.kind, secret);
+    }
+
+    /// Takes note of a text that looks like a secret, unless it is a placeholder.
+    pub(super) fn offer(&mut self, text: &[u8], is_secret: bool) {
+        if is_secret && !placeholder(text) {
+            self.push(text);
+        }
     }
 
     pub(super) fn push_as(&mut self, kind: &'static str, secret: &[u8]) {

@@ -32,11 +32,9 @@ pub(super) fn printed(near: &mut Near) {
     let is_first = head.is_empty()
         || ["❯", "➜", "sudo"].iter().any(|end| head.ends_with(end.as_bytes()))
         || head.last().is_some_and(|byte| b"$#%>|;&(\"'`:]=".contains(byte));
-    if !is_first || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
-        return;
-    }
-    // Only now: it costs the most.
-    if !holds(before, &PROMPTS) {
+    let is_inner = [&b"$("[..], b"`", b"<("].iter().any(|open| before.ends_with(open));
+    // The prompts cost the most.
+    if !is_first || is_inner || !holds(before, &PROMPTS) {
         return;
     }
     let line = line(near);

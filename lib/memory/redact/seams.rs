@@ -56,11 +56,8 @@ fn joined(bytes: &[u8], first: &[u8], behind: usize, spans: &mut Vec<Span>) {
     }
     let mut tokens = Vec::new();
     search::find(&parts.concat(), true, &mut tokens);
-    for token in tokens {
-        // What does not reach over the first seam has been found, or will be.
-        if token.start >= first.len() || token.end <= first.len() {
-            continue;
-        }
+    // What does not reach over the first seam has been found, or will be.
+    for token in tokens.into_iter().filter(|token| token.start < first.len() && token.end > first.len()) {
         // The first part has been found on its own.
         let (start, end) = (place(bytes, first) + token.start, place(bytes, first) + first.len());
         let is_known = spans.iter().rev().take(64).any(|span| span.start <= start && span.end >= end);
@@ -80,11 +77,10 @@ fn joined(bytes: &[u8], first: &[u8], behind: usize, spans: &mut Vec<Span>) {
 
 /// Can it be the rest of a secret, and not the next word?
 fn goes_on(text: &[u8]) -> bool {
-    let digits = count(text, u8::is_ascii_digit);
+    let turns = turns(text);
     text.len() >= 8
-        && digits > 0
-        && digits < text.len()
-        && (random(text) || text.len() < 12 && turns(text) >= 3)
+        && turns > 0
+        && (random(text) || text.len() < 12 && turns >= 3)
         && !placeholder(text)
         && !numbered(text)
 }

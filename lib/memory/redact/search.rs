@@ -94,7 +94,9 @@ static INDEX: LazyLock<RuleIndex> = LazyLock::new(RuleIndex::new);
 /// Everything that the rules find, or of that the tokens only, without what functions find around words.
 pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
     let index = &*INDEX;
-    let (mut matcher, mut done, mut at) = (Matcher::new(bytes, &index.classes), Done::default(), 0);
+    let ends = vec![(0, 0); index.classes.len()];
+    let mut matcher = Matcher { bytes, classes: &index.classes, ends };
+    let (mut done, mut at) = (Done::default(), 0);
     while let Some(next) = index.next(bytes, at) {
         at = next;
         let found = spans.len();
@@ -234,11 +236,7 @@ struct Matcher<'a> {
     ends: Vec<(usize, usize)>,
 }
 
-impl<'a> Matcher<'a> {
-    fn new(bytes: &'a [u8], classes: &'a Classes) -> Matcher<'a> {
-        Matcher { bytes, classes, ends: vec![(0, 0); classes.len()] }
-    }
-
+impl Matcher<'_> {
     /// The end of the run of a class that begins at `start`; `start` itself if there is none.
     fn end(&mut self, class: usize, start: usize) -> usize {
         let (from, to) = self.ends[class];
@@ -286,9 +284,7 @@ impl<'a> Matcher<'a> {
             RuleCheck::Token(is_good) => {
                 let body = body.max(secret.start);
                 // A full stop after a token ends the sentence.
-                while secret.end > body && bytes[secret.end - 1] == b'.' {
-                    secret.end -= 1;
-                }
+                secret.end -= trailing(&bytes[body..secret.end], usize::MAX, |byte| byte == b'.');
                 let telling = if secret.end - body < 16 { secret.start } else { body };
                 ends(bytes, secret.end)
                     && is_good(&bytes[telling..secret.end])

@@ -245,9 +245,7 @@ fn said_unspaced(near: &mut Near) {
     let (before, words) = split_end(near.before(), 60, |byte| !byte.is_ascii_graphic());
     let text = inner(split_end(before, 64, |byte| byte.is_ascii_graphic()).1, b"`\"'");
     let links = ["作", "为", "為", "是", "当", "を", "は", "が", "를", "을"];
-    if holds(words, &links) && (chosen(text) || strong(text)) && !placeholder(text) {
-        near.push(text);
-    }
+    near.offer(text, holds(words, &links) && (chosen(text) || strong(text)));
 }
 
 /// The text in quotes at the end.
@@ -274,9 +272,7 @@ fn answered(near: &mut Near) {
     let Some(text) = reply(near, LONGEST).filter(|_| near.behind().contains(&b'?')) else { return };
     let text = inner(text, b" `\"'.,\r");
     let passes = passes(text) || phrase(text) && !text.contains(&b' ');
-    if passes && !text.contains(&b'/') && !placeholder(text) {
-        near.push(text);
-    }
+    near.offer(text, passes && !text.contains(&b'/'));
 }
 
 pub(super) fn token(near: &mut Near) {
@@ -329,12 +325,8 @@ pub(super) fn login(near: &mut Near) {
     if name > 0 {
         secret = past(&secret[name..], b" \t`\"'*:");
     }
-    if let Some((text, _)) = candidate(secret)
-        && (chosen(text) || strong(text))
-        && !placeholder(text)
-        && !is_address(text)
-    {
-        near.push(text);
+    if let Some((text, _)) = candidate(secret) {
+        near.offer(text, (chosen(text) || strong(text)) && !is_address(text));
     }
 }
 
@@ -452,9 +444,7 @@ fn is_path(text: &[u8]) -> bool {
     !text.iter().any(u8::is_ascii_alphabetic) && text.contains(&b'.')
         || dotted(text)
         || is_address(text)
-        || text.contains(&b'(')
-        || text.contains(&b'[')
-        || memmem::find(text, b"::").is_some()
+        || holds(text, &["(", "[", "::"])
         || text.starts_with(b"/")
 }
 

@@ -71,10 +71,10 @@ pub(super) fn version(value: &[u8]) -> bool {
 
 /// The names of fields, joined by colons: `pw_name:pw_uid:pw_gid`.
 fn fields(value: &[u8]) -> bool {
-    let is_name = |name: &[u8]| {
-        (1..=16).contains(&name.len()) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
-    };
-    value.split(|byte| *byte == b':').count() > 2 && value.split(|byte| *byte == b':').all(is_name)
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let mut names = value.split(|byte| *byte == b':');
+    names.clone().count() > 2
+        && names.all(|name| (1..=16).contains(&name.len()) && name.iter().all(is_letter))
 }
 
 /// Could a person have chosen it as a password: letters with digits or other characters?
@@ -134,8 +134,8 @@ pub(super) fn strong(value: &[u8]) -> bool {
     let many = KINDS.iter().filter(|kind| value.iter().any(kind)).count();
     // What may also be code must have all four, and a sign that is seldom there.
     let may_be_code = dotted(value) || value.iter().any(|byte| b";=".contains(byte));
-    (many > 3 && value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte))
-        || many > 2 && !may_be_code)
+    let has_sign = || value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte));
+    (many > 3 && has_sign() || many > 2 && !may_be_code)
         && password(value)
         && !value.iter().any(|byte| b"()[]{}<>\"'`|\\/".contains(byte))
         && !numbered(value)
@@ -146,16 +146,12 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     if value.len() > WORDY {
         return false;
     }
-    let digits = count(value, u8::is_ascii_digit);
-    let joins = |byte: &u8| b"()[]{}<>\"'`,;|\\$=&".contains(byte);
     // `self.password2`, `path/to/file2`, `Kind::Two2`
-    let path = holds(value, &["::", "/"]);
+    let is_path = dotted(value) || holds(value, &["::", "/"]);
     let (core, _) = split_end(value.trim_ascii_end(), WORDY, |byte| b"!?@".contains(&byte));
-    (digits > 0 || core.iter().any(is_sign))
-        && digits < value.len()
-        && !value.iter().any(joins)
-        && !path
-        && !dotted(value)
+    (value.iter().any(u8::is_ascii_digit) || core.iter().any(is_sign))
+        && !is_path
+        && !value.iter().any(|byte| b"()[]{}<>\"'`,;|\\$=&".contains(byte))
         && password(value)
         && !numbered(value)
         && !of_words(value, &[&PLACEHOLDERS, &CODE])
@@ -174,7 +170,6 @@ pub(super) fn mixed(value: &[u8]) -> bool {
 pub(super) fn dice(value: &[u8]) -> bool {
     let words = || value.split(|byte| b"- ".contains(byte));
     words().count() > 3
-        && value.is_ascii()
         && words().all(|word| (4..=9).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase))
         && phrase(value)
 }
@@ -196,7 +191,7 @@ pub(super) fn made_up(value: &[u8]) -> bool {
         && (many(u8::is_ascii_digit) > 2
             || strong(value) && value.iter().any(is_sign)
             || random(value) && KINDS[..3].iter().all(|kind| value.iter().any(kind)))
-        && (chosen(value) || value.iter().filter(|byte| **byte == b'.').count() == 1 && password(value))
+        && (chosen(value) || count(value, |byte| *byte == b'.') == 1 && password(value))
         && (!value[0].is_ascii_digit() || random(value))
         && !value.contains(&b'_')
         && count(value, |byte| *byte == b'%') < 2
@@ -233,8 +228,7 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && holds(sample, REFERENCES))
         || fields(sample)
         || PLAIN.iter().any(|form| fits(form.as_bytes(), sample))
-        || sample.ends_with(b"EXAMPLE")
-        || sample.ends_with(b"EXAMPLEKEY")
+        || [&b"EXAMPLE"[..], b"EXAMPLEKEY"].iter().any(|end| sample.ends_with(end))
         || sample == b"s3cr3t"
         || counted(sample)
         || value.len() <= WORDY && of_words(sample, &[&PLACEHOLDERS])
@@ -258,8 +252,8 @@ fn fits(form: &[u8], value: &[u8]) -> bool {
 /// Is it a name of code: words that `_` joins, in which letters and digits change places seldom, and none is random?
 pub(super) fn identifier(value: &[u8]) -> bool {
     let changes = |two: &&[u8]| {
-        let both = (sort(two[0]), sort(two[1]));
-        both.0 != both.1 && both != (b'A', b'a') && both.0 != b'.' && both.1 != b'.'
+        let (one, next) = (sort(two[0]), sort(two[1]));
+        one != next && (one, next) != (b'A', b'a') && ![one, next].contains(&b'.')
     };
     value.contains(&b'_')
         && value.iter().all(|byte| WORD.has(*byte))
@@ -315,11 +309,8 @@ const SIZES: &[&[u8]] = &[
 /// Can the letters be cut into words of the lists, without a rest?
 fn is_made_of(letters: &[u8], lists: &[&[&str]]) -> bool {
     const LONGEST: usize = 64;
-    if letters.len() > LONGEST {
-        return false;
-    }
-    if letters.len() == 1 {
-        return true;
+    if !(2..=LONGEST).contains(&letters.len()) {
+        return letters.len() < 2;
     }
     let mut can_end = [false; LONGEST + 1];
     can_end[0] = true;
