@@ -98,14 +98,11 @@ impl Places {
         if self.written.contains(path) || path.starts_with("/dev") && !path.starts_with("/dev/shm") {
             return None;
         }
-        let strange = self.strange.iter().any(|place| path.starts_with(place));
         let top = self.own.iter().filter(|top| path.starts_with(top)).max_by_key(|top| top.as_os_str().len());
         let Some(top) = top.cloned() else { return Some(Vec::new()) };
-        if strange && !self.strange.iter().any(|place| top.starts_with(place)) {
-            return Some(Vec::new());
-        }
+        let is_strange = |path: &Path| self.strange.iter().any(|place| path.starts_with(place));
         let below = path.strip_prefix(&top).unwrap_or(path);
-        if below.components().count() > DEEP {
+        if is_strange(path) && !is_strange(&top) || below.components().count() > DEEP {
             return Some(Vec::new());
         }
         let is_outside = is_dependency(below) || self.is_nested(&top, path);

@@ -298,9 +298,8 @@ fn is_prompt(line: &str) -> bool {
 fn packages(line: &str) -> Vec<&str> {
     let mut words = tokens(line);
     let is_manager = |word: &&str| {
-        let is_plain = || List("managers with plain names").has(word);
         PACKAGE_RUNNERS.has(word)
-            || MANAGERS.has(word) && !is_plain()
+            || MANAGERS.has(word) && !List("managers with plain names").has(word)
             || List("managers of clusters").has(word)
     };
     let manager = words.find(is_manager);

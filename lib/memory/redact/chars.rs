@@ -59,6 +59,24 @@ impl Class {
     }
 }
 
+/// The last run that was looked for. Its end does not depend on where in it a search begins, so it is found once, however
+/// many searches begin inside it: a long line costs no more than its length.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LastRun {
+    start: usize,
+    end: usize,
+}
+
+impl LastRun {
+    /// The end of the run at `start`.
+    pub(super) fn end(&mut self, start: usize, find: impl FnOnce() -> usize) -> usize {
+        if !(self.start <= start && start < self.end) {
+            *self = LastRun { start, end: find() };
+        }
+        self.end
+    }
+}
+
 /// How many of the first bytes are such, looking at no more than `most`.
 pub(super) fn leading(text: &[u8], most: usize, is: impl Fn(u8) -> bool) -> usize {
     text.iter().take(most).take_while(|byte| is(**byte)).count()

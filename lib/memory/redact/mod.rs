@@ -114,7 +114,7 @@ impl Redactor {
 
     /// Takes note of the secrets in a text. Wherever they stand in what is redacted from now on, they are hidden.
     pub fn learn(&self, text: &str) {
-        self.find_in(text, &mut Vec::new(), &mut lock(&self.known));
+        self.find_in(text, &mut lock(&self.known));
     }
 
     /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
@@ -135,10 +135,8 @@ impl Redactor {
     fn find(&self, text: &str, windows: &[(usize, usize)], known: &mut KnownValues) -> Vec<Span> {
         let (mut spans, before) = (Vec::new(), known.len());
         for (from, to) in windows {
-            let mut found = Vec::new();
-            self.find_in(&text[*from..*to], &mut found, known);
             let moved = |span: Span| Span { start: span.start + from, end: span.end + from, ..span };
-            spans.extend(found.into_iter().map(moved));
+            spans.extend(self.find_in(&text[*from..*to], known).into_iter().map(moved));
         }
         if known.len() > before {
             known.find(text.as_bytes(), &mut spans);
@@ -150,9 +148,9 @@ impl Redactor {
         joined(spans).into_iter().flat_map(|span| outside(&marks, span)).collect()
     }
 
-    fn find_in(&self, text: &str, spans: &mut Vec<Span>, known: &mut KnownValues) {
+    fn find_in(&self, text: &str, known: &mut KnownValues) -> Vec<Span> {
         if !self.enabled {
-            return;
+            return Vec::new();
         }
         let lines = views::lines(text.as_bytes());
         let bytes = lines.as_ref().map_or(text.as_bytes(), |view| &view.text);
@@ -163,16 +161,19 @@ impl Redactor {
             seen.iter().for_each(|span| known.add(&view.text[span.start..span.end], span.kind));
             found.extend(seen.iter().map(|span| view.original(span)));
         }
-        views::coded(bytes, &mut found);
-        views::dumped(bytes, &mut found);
+        views::coded(bytes, search, &mut found);
+        views::dumped(bytes, search, &mut found);
         wallet::find(bytes, &mut found);
         numbers::find(bytes, &mut found);
         seams::find(bytes, &mut found);
         found.iter().for_each(|span| known.add(&bytes[span.start..span.end], span.kind));
-        spans.extend(found.iter().map(|span| lines.as_ref().map_or(*span, |view| view.original(span))));
-        let before = spans.len();
-        self.custom.iter().for_each(|custom| custom.find(text, spans));
-        spans[before..].iter().for_each(|span| known.add(&text.as_bytes()[span.start..span.end], span.kind));
+        if let Some(view) = &lines {
+            found.iter_mut().for_each(|span| *span = view.original(span));
+        }
+        let before = found.len();
+        self.custom.iter().for_each(|custom| custom.find(text, &mut found));
+        found[before..].iter().for_each(|span| known.add(&text.as_bytes()[span.start..span.end], span.kind));
+        found
     }
 }
 

@@ -8,7 +8,7 @@ use memchr::memmem;
 use std::sync::LazyLock;
 
 use crate::memory::redact::chars::{
-    Class, URL, WORD, count, inner, is_in, leading, split_end, trailing, until,
+    Class, LastRun, URL, WORD, count, inner, is_in, leading, split_end, trailing, until,
 };
 use crate::memory::redact::names::{NAME, NAMES, SecretName, VALUE};
 use crate::memory::redact::near::{Span, from};
@@ -17,7 +17,7 @@ use crate::memory::redact::value::{chosen, dice, phrase, placeholder, random, st
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let names = &*NAMES;
-    let mut bare = Bare { bytes, start: 0, end: 0 };
+    let mut bare = Bare { bytes, run: LastRun::default() };
     let mut at = 0;
     // A plain loop, because it runs for every byte of every note.
     while let Some(&sign) = bytes.get(at) {
@@ -349,26 +349,22 @@ fn quoted(bytes: &[u8], start: usize) -> Option<Option<&[u8]>> {
 /// What ends a value without quotes.
 static STOPS: Class = Class::of("\\s\"'`\\\\<>()[]{},;&\x1b");
 
-/// Values without quotes. The end does not depend on the start, so it is kept for the next search.
+/// Values without quotes.
 struct Bare<'a> {
     bytes: &'a [u8],
-    start: usize,
-    end: usize,
+    run: LastRun,
 }
 
 impl Bare<'_> {
     fn end(&mut self, from: usize) -> usize {
-        if !(self.start <= from && from < self.end) {
-            let stop = |at: &usize| match self.bytes[*at] {
-                // `id|secret`, `secret | next`
-                b'|' => !self.bytes.get(*at + 1).is_some_and(u8::is_ascii_alphanumeric),
-                // `.properties` escape these signs.
-                b'\\' => !self.bytes.get(*at + 1).is_some_and(|next| b":=#!".contains(next)),
-                byte => STOPS.has(byte),
-            };
-            self.start = from;
-            self.end = (from..self.bytes.len()).find(stop).unwrap_or(self.bytes.len());
-        }
-        self.end
+        let bytes = self.bytes;
+        let stop = |at: &usize| match bytes[*at] {
+            // `id|secret`, `secret | next`
+            b'|' => !bytes.get(*at + 1).is_some_and(u8::is_ascii_alphanumeric),
+            // `.properties` escape these signs.
+            b'\\' => !bytes.get(*at + 1).is_some_and(|next| b":=#!".contains(next)),
+            byte => STOPS.has(byte),
+        };
+        self.run.end(from, || (from..bytes.len()).find(stop).unwrap_or(bytes.len()))
     }
 }

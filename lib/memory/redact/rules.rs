@@ -3,14 +3,13 @@
 use memchr::memmem;
 
 use crate::memory::redact::chars::Class;
-use crate::memory::redact::search::RuleCheck;
 
 const TEXT: &str = include_str!("rules.txt");
 
 /// A line of the first two sections.
 pub(super) struct Rule {
     pub(super) kind: &'static str,
-    pub(super) check: RuleCheck,
+    pub(super) check: &'static str,
     pub(super) pattern: Pattern,
     /// Of a program: where in its command line the secret is.
     pub(super) usage: &'static str,
@@ -69,20 +68,10 @@ pub(super) fn all() -> (Vec<Rule>, Classes) {
     (rules, classes)
 }
 
-impl Rule {
-    pub(super) fn is_token(&self) -> bool {
-        matches!(self.check, RuleCheck::Token(_))
-    }
-}
-
 fn rule(line: &'static str, classes: &mut Classes) -> Option<Rule> {
     let (kind, rest) = line.split_once(' ')?;
     let (check, pattern) = rest.trim_start().split_once(' ')?;
-    let (check, pattern) = (RuleCheck::of(check)?, Pattern::read(pattern.trim_start(), classes)?);
-    let mut rule = Rule { kind, check, pattern, usage: "" };
-    let is_whole = rule.pattern.group.is_none() && rule.pattern.before.is_none();
-    rule.pattern.edge |= is_whole && rule.is_token();
-    Some(rule)
+    Some(Rule { kind, check, pattern: Pattern::read(pattern.trim_start(), classes)?, usage: "" })
 }
 
 fn command(line: &'static str) -> Option<Rule> {
@@ -90,7 +79,7 @@ fn command(line: &'static str) -> Option<Rule> {
     let keywords = programs.split('|').map(|program| format!("{program} ")).collect();
     let pattern = Pattern { keywords, ignores_case: true, edge: true, ..Pattern::default() };
     let kind = if usage.ends_with("=*") { "cookie" } else { "password" };
-    Some(Rule { kind, check: RuleCheck::of("command")?, pattern, usage: usage.trim_start() })
+    Some(Rule { kind, check: "command", pattern, usage: usage.trim_start() })
 }
 
 impl Pattern {

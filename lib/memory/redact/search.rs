@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{begins, ends, trailing};
+use crate::memory::redact::chars::{LastRun, begins, ends, leading, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
 use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
 use crate::memory::redact::value::{blanked, dice, flagged, made, placeholder, random, varied};
@@ -79,7 +79,7 @@ struct Keyword {
 }
 
 struct RuleIndex {
-    rules: Vec<Rule>,
+    rules: Vec<(Rule, RuleCheck)>,
     classes: Classes,
     /// The keywords by their [`list`], in the order of the rules.
     lists: Vec<Vec<Keyword>>,
@@ -94,20 +94,21 @@ static INDEX: LazyLock<RuleIndex> = LazyLock::new(RuleIndex::new);
 /// Everything that the rules find, or of that the tokens only, without what functions find around words.
 pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
     let index = &*INDEX;
-    let ends = vec![(0, 0); index.classes.len()];
-    let mut matcher = Matcher { bytes, classes: &index.classes, ends };
+    let runs = vec![LastRun::default(); index.classes.len()];
+    let mut matcher = Matcher { bytes, classes: &index.classes, runs };
     let (mut done, mut at) = (Done::default(), 0);
     while let Some(next) = index.next(bytes, at) {
         at = next;
         let found = spans.len();
         for keyword in index.keywords(bytes, at) {
-            let rule = &index.rules[keyword.rule];
+            let (rule, check) = &index.rules[keyword.rule];
             let end = at + keyword.text.len();
-            if only_tokens && !rule.is_token() {
+            if only_tokens && !matches!(check, RuleCheck::Token(_)) {
                 continue;
-            } else if let Rule { check: RuleCheck::Finder(find), kind, usage, .. } = rule {
+            } else if let RuleCheck::Finder(find) = check {
+                let Rule { kind, usage, .. } = rule;
                 find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
-            } else if let Some(span) = matcher.fit(at, end, rule) {
+            } else if let Some(span) = matcher.fit(at, end, rule, *check) {
                 spans.push(span);
                 break;
             }
@@ -123,21 +124,26 @@ pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
 pub(super) fn begins_in(bytes: &[u8]) -> bool {
     let index = &*INDEX;
     let mut places = std::iter::successors(index.next(bytes, 0), |at| index.next(bytes, at + 1));
-    places.any(|at| index.keywords(bytes, at).any(|keyword| index.rules[keyword.rule].is_token()))
+    let is_token = |keyword: &Keyword| matches!(index.rules[keyword.rule].1, RuleCheck::Token(_));
+    places.any(|at| index.keywords(bytes, at).any(is_token))
 }
 
 impl RuleIndex {
     fn new() -> RuleIndex {
-        let (mut rules, classes) = rules::all();
+        let (rules, classes) = rules::all();
         let table = || Box::new([0; HASHES / 64]);
         let lists = vec![Vec::new(); LISTS];
         let mut index = RuleIndex { rules: Vec::new(), classes, lists, threes: table(), fours: table() };
-        for (number, rule) in rules.iter_mut().enumerate() {
+        for mut rule in rules {
+            let Some(check) = RuleCheck::of(rule.check) else { continue };
+            let alone = rule.pattern.group.is_none() && rule.pattern.before.is_none();
+            rule.pattern.edge |= alone && matches!(check, RuleCheck::Token(_));
             for text in std::mem::take(&mut rule.pattern.keywords) {
-                index.add(&Keyword { text, rule: number }, &rule.pattern);
+                index.add(&Keyword { text, rule: index.rules.len() }, &rule.pattern);
             }
+            index.rules.push((rule, check));
         }
-        RuleIndex { rules, ..index }
+        index
     }
 
     /// Adds a keyword of a pattern.
@@ -184,7 +190,7 @@ impl RuleIndex {
     fn keywords<'s>(&'s self, bytes: &'s [u8], at: usize) -> impl Iterator<Item = &'s Keyword> {
         let (rest, begins) = (&bytes[at..], begins(bytes, at));
         let is_here = move |keyword: &&Keyword| {
-            let (text, pattern) = (keyword.text.as_bytes(), &self.rules[keyword.rule].pattern);
+            let (text, pattern) = (keyword.text.as_bytes(), &self.rules[keyword.rule].0.pattern);
             let same = |said: &[u8]| match pattern.ignores_case {
                 true => said.eq_ignore_ascii_case(text),
                 false => said == text,
@@ -228,30 +234,22 @@ fn set(table: &mut Hashes, word: u32) {
     table[hash / 64] |= 1 << (hash % 64);
 }
 
-/// The text, and the last run of each class. The end of a run is searched once, however many candidates begin inside
-/// it, so that a long line of keywords costs no more than its length.
+/// The text, and the last run of each class.
 struct Matcher<'a> {
     bytes: &'a [u8],
     classes: &'a Classes,
-    ends: Vec<(usize, usize)>,
+    runs: Vec<LastRun>,
 }
 
 impl Matcher<'_> {
     /// The end of the run of a class that begins at `start`; `start` itself if there is none.
     fn end(&mut self, class: usize, start: usize) -> usize {
-        let (from, to) = self.ends[class];
-        if from <= start && start < to {
-            return to;
-        }
-        let set = &self.classes[class].1;
-        let rest = &self.bytes[start..];
-        let end = start + rest.iter().position(|byte| !set.has(*byte)).unwrap_or(rest.len());
-        self.ends[class] = (start, end);
-        end
+        let (rest, set) = (&self.bytes[start..], &self.classes[class].1);
+        self.runs[class].end(start, || start + leading(rest, rest.len(), |byte| set.has(byte)))
     }
 
     /// The secret of a rule whose keyword is here.
-    fn fit(&mut self, at: usize, body: usize, rule: &Rule) -> Option<Span> {
+    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: RuleCheck) -> Option<Span> {
         let pattern = &rule.pattern;
         let mut start = at;
         if let Some(run) = pattern.before {
@@ -280,7 +278,7 @@ impl Matcher<'_> {
             }
         }
         let bytes = self.bytes;
-        let good = match rule.check {
+        let good = match check {
             RuleCheck::Token(is_good) => {
                 let body = body.max(secret.start);
                 // A full stop after a token ends the sentence.

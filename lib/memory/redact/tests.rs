@@ -561,12 +561,17 @@ fn around_a_mark_only_a_part_of_a_long_line_is_searched_again() {
 fn every_rule_can_be_read_and_is_a_regular_expression() {
     let lines: Vec<&str> = rules::section("rules").collect();
     let (rules, _) = rules::all();
-    let mut read = rules.iter().map(|rule| rule.kind);
+    let checks: Vec<(&str, &str)> = rules.iter().map(|rule| (rule.kind, rule.check)).collect();
+    let mut read = checks.iter();
     // In their order: the first line that no rule was made of is named.
     for line in &lines {
-        assert_eq!(read.next(), line.split_whitespace().next(), "cannot be read: {line}");
+        let said: Vec<&str> = line.split_whitespace().take(2).collect();
+        assert_eq!(read.next(), Some(&(said[0], said[1])), "cannot be read: {line}");
     }
     assert_eq!(rules.len(), lines.len() + rules::section("commands").count());
+    for (_, check) in checks {
+        assert!(search::RuleCheck::of(check).is_some(), "{check}");
+    }
     for line in lines {
         let pattern = line.split_whitespace().nth(2).map(|first| &line[line.find(first).unwrap()..]).unwrap();
         let pattern = pattern.split("\n").map(str::trim_start).collect::<String>();

@@ -10,7 +10,6 @@ use memchr::{memchr_iter, memchr3_iter, memmem};
 use crate::base::text::{escape, is_hidden};
 use crate::memory::redact::chars::{BASE64, leading, past, trailing, until};
 use crate::memory::redact::near::{Certainty, Span, from};
-use crate::memory::redact::search;
 use crate::memory::redact::value::{is_sign, made_up};
 
 /// How much of the text on each side of something decoded is searched, in bytes.
@@ -110,9 +109,9 @@ fn view(bytes: &[u8], veils: &[Veil]) -> View {
 /// How long the veil is that a text begins with, and the sign that it stands for.
 fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     const ESCAPES: [&[u8]; 7] = [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
-    if let Some(length) = ESCAPES.iter().find_map(|escape| colour(escape.len(), text.strip_prefix(*escape)?))
-    {
-        return Some((length, None));
+    let code = |escape: &&[u8]| Some((escape.len() + colour(text.strip_prefix(*escape)?)?, None));
+    if let Some(colour) = ESCAPES.iter().find_map(code) {
+        return Some(colour);
     }
     const ENTITIES: [(&[u8], char); 6] =
         [(b"\\/", '/'), (b"&quot;", '"'), (b"&apos;", '\''), (b"&amp;", '&'), (b"&lt;", '<'), (b"&gt;", '>')];
@@ -125,16 +124,13 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
             let (sign, length) = escape(&[b'%', *first, *second])?;
             Some((length + 2, Some(sign).filter(char::is_ascii)))
         }
-        // Full width.
-        [0xEF, 0xBC | 0xBD, ..] => {
-            let wide = std::str::from_utf8(text.get(..3)?).ok()?.chars().next()?;
-            let sign = u32::from(wide).checked_sub(0xFEE0).and_then(char::from_u32)?;
-            sign.is_ascii_graphic().then_some((3, Some(sign)))
-        }
         [first, ..] if !first.is_ascii() => {
             let many = first.leading_ones() as usize;
             let c = std::str::from_utf8(text.get(..many)?).ok()?.chars().next()?;
-            is_hidden(c).then(|| (c.len_utf8(), None))
+            let narrow = u32::from(c).checked_sub(0xFEE0).and_then(char::from_u32);
+            // Full width, or of no width.
+            let sign = narrow.filter(char::is_ascii_graphic);
+            (sign.is_some() || is_hidden(c)).then_some((many, sign))
         }
         _ => match escape(text)? {
             (c, length) if (' '..='~').contains(&c) || c.is_alphabetic() => Some((length, Some(c))),
@@ -143,11 +139,11 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     }
 }
 
-/// The length of `ESC [ 1 ; 31 m`, of which the text behind so many bytes of the escape is left.
-fn colour(escape: usize, behind: &[u8]) -> Option<usize> {
-    let rest = behind.strip_prefix(b"[")?;
+/// The length of `[ 1 ; 31 m`, which follows an escape.
+fn colour(text: &[u8]) -> Option<usize> {
+    let rest = text.strip_prefix(b"[")?;
     let many = leading(rest, 24, |byte| byte.is_ascii_digit() || b";:?".contains(&byte));
-    rest.get(many).filter(|byte| byte.is_ascii_alphabetic()).map(|_| escape + 1 + many + 1)
+    rest.get(many).filter(|byte| byte.is_ascii_alphabetic()).map(|_| many + 2)
 }
 
 /// A run is found by looking at every so many bytes; a shorter one has no room for a name and a value.
@@ -156,8 +152,8 @@ const LONGEST: usize = 64 * 1024;
 /// The length of a line that goes on in the next, at least.
 const WRAPPED: usize = 48;
 
-/// Adds each run, over the ends of full lines, whose text has a secret, or is a password itself.
-pub(super) fn coded(bytes: &[u8], spans: &mut Vec<Span>) {
+/// Adds each run, over the ends of full lines, whose text has something that `search` finds, or is a password itself.
+pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8]) -> Vec<Span>, spans: &mut Vec<Span>) {
     let (mut done, mut text) = (0, Vec::new());
     for at in (STEP - 1..bytes.len()).step_by(STEP) {
         let is_inside = |byte: u8| BASE64.has(byte) && byte != b'=';
@@ -186,18 +182,15 @@ pub(super) fn coded(bytes: &[u8], spans: &mut Vec<Span>) {
         }
         let Some(text) = decoded(&text) else { continue };
         let is_password = || made_up(&text) && text.iter().any(is_sign);
-        if let Some(kind) = first_kind(&text).or_else(|| is_password().then_some("password")) {
+        let kind = search(&text).first().map(|first| first.kind);
+        if let Some(kind) = kind.or_else(|| is_password().then_some("password")) {
             spans.push(Span { start, end: done, kind, certainty: Certainty::Place });
         }
     }
 }
 
-fn first_kind(text: &[u8]) -> Option<&'static str> {
-    search(text).first().map(|first| first.kind)
-}
-
 /// Adds the lines of a dump in hexadecimal, as xxd and hexdump print it, if there is a secret in what was dumped.
-pub(super) fn dumped(bytes: &[u8], spans: &mut Vec<Span>) {
+pub(super) fn dumped(bytes: &[u8], search: impl Fn(&[u8]) -> Vec<Span>, spans: &mut Vec<Span>) {
     let mut rest = 0;
     for zero in memmem::find_iter(bytes, b"00000000") {
         if zero < rest {
@@ -216,8 +209,8 @@ pub(super) fn dumped(bytes: &[u8], spans: &mut Vec<Span>) {
             text.extend(unhex(&digits).unwrap_or_default());
             rest += line.len();
         }
-        if let Some(kind) = first_kind(&text) {
-            spans.push(Span::of(bytes, bytes[zero..rest].trim_ascii_end(), kind, Certainty::Place));
+        if let Some(first) = search(&text).first() {
+            spans.push(Span::of(bytes, bytes[zero..rest].trim_ascii_end(), first.kind, Certainty::Place));
         }
     }
 }
