@@ -338,7 +338,7 @@ fn unclear(call: &Call) -> Source {
 
 /// Does a command run something with each name that it reads?
 fn applies(command: &SimpleCommand) -> bool {
-    texts(&command.words).iter().take(3).any(|word| ["xargs", "parallel", "while"].contains(word))
+    command.words.iter().take(3).any(|word| ["xargs", "parallel", "while"].contains(&word.text.as_str()))
         && !Call::of(command).is_some_and(|call| is_silent(&call.words[1..]))
 }
 

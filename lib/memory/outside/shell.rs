@@ -276,6 +276,7 @@ impl<'t, 'l> Parser<'t, 'l> {
     }
 }
 
+/// The words as text.
 pub(super) fn texts(words: &[ShellWord]) -> Vec<&str> {
     words.iter().map(|word| word.text.as_str()).collect()
 }
