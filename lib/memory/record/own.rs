@@ -6,7 +6,7 @@ use crate::memory::record::sentences::of_note;
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
 use crate::memory::record::{Given, NoteText, Record};
 use crate::memory::search::language::{is_stop_word, stem};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 impl Record {
     /// Is it this sentence? A word that nobody else uses may be a typing error, and nothing from outside its correction.
@@ -93,9 +93,9 @@ struct NoteChange<'a> {
     /// What the person typed in the turns that are quoted.
     quoted: &'a [&'a TypedSentence],
     /// The words of content: of the old note, of all that the person typed, and of what is quoted.
-    known: HashSet<String>,
-    said: HashSet<String>,
-    told: HashSet<String>,
+    known: BTreeSet<String>,
+    said: BTreeSet<String>,
+    told: BTreeSet<String>,
 }
 
 impl NoteChange<'_> {
@@ -115,7 +115,7 @@ impl NoteChange<'_> {
             return Some(format!("it leaves out \"{}\"", lost.join(" ")));
         }
         let kept = |words: &[String], other: &[String]| -> Vec<String> {
-            let other: HashSet<String> = content(other).collect();
+            let other: BTreeSet<String> = content(other).collect();
             content(words).filter(|word| other.contains(word) && !has_word(&self.told, word)).collect()
         };
         if kept(sentence, from) != kept(from, sentence) {
@@ -125,14 +125,14 @@ impl NoteChange<'_> {
     }
 
     /// What a changed sentence lacks of the old one, if it is more than what comes. A number may go if the person said one.
-    fn left_out(&self, sentence: &[String], from: &[String]) -> Option<HashSet<String>> {
-        let (stays, stood): (HashSet<String>, HashSet<String>) =
+    fn left_out(&self, sentence: &[String], from: &[String]) -> Option<BTreeSet<String>> {
+        let (stays, stood): (BTreeSet<String>, BTreeSet<String>) =
             (content(sentence).collect(), content(from).collect());
         let has_number = self.said.iter().any(|word| is_number(word));
         let is_lost = |word: &String| {
             !has_word(&stays, word) && !is_said(&self.said, word) && (!has_number || !is_number(word))
         };
-        let lost: HashSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
+        let lost: BTreeSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
         let come = stays.iter().filter(|word| !has_word(&stood, word)).count();
         (lost.len() > come).then_some(lost)
     }
@@ -141,13 +141,13 @@ impl NoteChange<'_> {
     /// one negation is as good as another: "stop squashing" is "no squashing". "All" of a sentence that goes may be kept in this
     /// one, and one that says little beside what the person said may drop what they left out.
     fn turned(&self, sentence: &[String], from: &[String]) -> Option<String> {
-        let turns = |words: &[String]| -> HashSet<String> {
+        let turns = |words: &[String]| -> BTreeSet<String> {
             TURNS.iter().flat_map(|speech| speech.of(words)).collect()
         };
         let (has, had) = (turns(sentence), turns(from));
-        let mut said: HashSet<String> =
+        let mut said: BTreeSet<String> =
             self.quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
-        let subject: HashSet<String> = content(sentence).collect();
+        let subject: BTreeSet<String> = content(sentence).collect();
         let negates = |typed: &&TypedSentence| {
             let is_negated =
                 [List("negation"), List("let go")].iter().any(|speech| speech.is_in(&typed.words))
@@ -157,13 +157,13 @@ impl NoteChange<'_> {
         if self.quoted.iter().any(negates) {
             said.extend(List("negation").of(sentence));
         }
-        let kept: HashSet<String> =
+        let kept: BTreeSet<String> =
             self.gone.iter().flat_map(|sentence| List("quantifier").of(sentence)).collect();
         if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
             return Some(word.clone());
         }
         let may_drop = |typed: &&TypedSentence| {
-            let told: HashSet<String> = content(&typed.words).collect();
+            let told: BTreeSet<String> = content(&typed.words).collect();
             allows(typed) || 2 * subject.iter().filter(|word| has_word(&told, word)).count() > subject.len()
         };
         let lost = had.difference(&has).find(|word| !said.contains(*word));
@@ -176,7 +176,7 @@ fn is_number(word: &str) -> bool {
 }
 
 /// Is it a word of the person? Of a flag, they may have said the name.
-fn is_said(said: &HashSet<String>, word: &str) -> bool {
+fn is_said(said: &BTreeSet<String>, word: &str) -> bool {
     has_word(said, word) || has_word(said, word.trim_start_matches('-'))
 }
 
@@ -186,7 +186,7 @@ fn allows(sentence: &&TypedSentence) -> bool {
 }
 
 /// Does one of these sentences take back what is about one of these words?
-fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
+fn lets_go(quoted: &[&TypedSentence], subject: &BTreeSet<String>) -> bool {
     quoted.iter().any(|TypedSentence { words, .. }| {
         let takes_back = (0..words.len()).any(|at| {
             let length = List("let go").begins(&words[at..]);
@@ -227,7 +227,7 @@ fn content(words: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// Is the word among them, inflected or not? English has a stemmer; of other languages the beginning decides.
-fn has_word(words: &HashSet<String>, word: &str) -> bool {
+fn has_word(words: &BTreeSet<String>, word: &str) -> bool {
     words.contains(word) || {
         let is_word = |word: &str| word.chars().count() >= 5 && word.chars().all(char::is_alphabetic);
         is_word(word) && words.iter().any(|other| is_word(other) && is_inflected(word, other))
@@ -243,7 +243,7 @@ fn is_inflected(one: &str, other: &str) -> bool {
 
 /// Which of these sentences shares most with this one; of several, the one that has least beside that.
 fn nearest(sentence: &[String], among: &[&Vec<String>]) -> Option<usize> {
-    let words: HashSet<String> = content(sentence).collect();
+    let words: BTreeSet<String> = content(sentence).collect();
     let shared = |other: &[String]| content(other).filter(|word| has_word(&words, word)).count();
     let likeness = |at: &usize| (shared(among[*at]), std::cmp::Reverse((among[*at].len(), *at)));
     (0..among.len()).max_by_key(likeness).filter(|best| shared(among[*best]) > 0)
