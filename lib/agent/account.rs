@@ -1,43 +1,47 @@
-//! What the calls of one model are charged to: the limits of a day and a month, which hold for all runs together.
+//! The limits of a day and a month, which hold for all runs together: what a call may take is reserved in them.
 
-use crate::base::cli::Reporter;
-use crate::base::env::Env;
+use crate::agent::prepare::ModelRoute;
+use crate::agent::tree::Scope;
 use crate::base::error::{Error, Result};
 use crate::config::global::CallLimits;
 use crate::config::model::Model;
 use crate::config::prices::Price;
-use crate::provider::message::TokenUsage;
+use crate::provider::message::{BYTES_PER_TOKEN, Reply, TokenUsage};
 use crate::store::spent::{self, Amount, Reservation};
-use std::cell::Cell;
 
-pub(super) struct Account<'a> {
-    pub(super) limits: &'a CallLimits,
-    pub(super) model: &'a Model,
-    /// That of the model that is asked at last.
-    pub(super) price: Cell<Option<Price>>,
-    /// Those of the models that may take over.
-    pub(super) others: Vec<Price>,
-    pub(super) env: &'a Env,
-    pub(super) reporter: Reporter,
+/// Reserves what a call may take, `size`: the tokens of its prompt, and of the longest answer. The models `next` may take
+/// over.
+pub(super) fn reserve(
+    limits: &CallLimits,
+    route: &ModelRoute,
+    next: &[ModelRoute],
+    (input, output): (u64, u64),
+    scope: Scope,
+) -> Result<Reservation> {
+    if limits.needs_prices() && route.price.is_none() {
+        return Err(no_price(&route.model));
+    }
+    let usage = TokenUsage { input, output, ..TokenUsage::default() };
+    let others = next.iter().map(|route| amount(usage, route.price).cost);
+    let own = amount(usage, route.price);
+    spent::reserve(scope.env, limits, Amount { cost: others.fold(own.cost, f64::max), ..own })
 }
 
-impl Account<'_> {
-    /// Reserves what a call may take: the tokens of its prompt, and of the longest answer.
-    pub(super) fn reserve(&self, (input, output): (u64, u64)) -> Result<Reservation> {
-        if self.limits.needs_prices() && self.price.get().is_none() {
-            return Err(no_price(self.model));
-        }
-        let usage = TokenUsage { input, output, ..TokenUsage::default() };
-        let costs = self.others.iter().map(|price| amount(usage, Some(*price)).cost);
-        let own = amount(usage, self.price.get());
-        spent::reserve(self.env, self.limits, Amount { cost: costs.fold(own.cost, f64::max), ..own })
+/// Replaces the reservation by what the call took. Otherwise it stays, which is the safe side.
+pub(super) fn settle(reservation: Reservation, used: TokenUsage, price: Option<Price>, scope: Scope) {
+    if let Err(error) = spent::settle(scope.env, reservation, amount(used, price)) {
+        scope.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
     }
+}
 
-    /// Replaces the reservation by what the call took. Otherwise it stays, which is the safe side.
-    pub(super) fn settle(&self, reservation: Reservation, used: TokenUsage) {
-        if let Err(error) = spent::settle(self.env, reservation, amount(used, self.price.get())) {
-            self.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
+/// What a reply took. A command counts nothing: then it is about so much, of a call of this size.
+pub(super) fn estimated(reply: &Reply, (input, _): (u64, u64)) -> TokenUsage {
+    match reply.tokens {
+        TokenUsage { input: 0, output: 0, .. } => {
+            let output = reply.text.len() as u64 / BYTES_PER_TOKEN;
+            TokenUsage { input, output, ..TokenUsage::default() }
         }
+        counted => counted,
     }
 }
 

@@ -3,6 +3,7 @@
 //! A server is a stranger. Each wait has a deadline, each message and list a cap, and whatever it sends is text for the
 //! model or an error. It gets nothing from us but calls: what it asks for is refused, except a ping.
 
+use crate::agent::tools::{Arguments, Told};
 use crate::agent::tree::Scope;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::base::sync::lock;
 use crate::base::text::{border, in_line, one_line, size};
 use crate::config::mcp::{McpServer, Offer, Offers};
 use crate::provider::command::{level, vars};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -54,7 +55,7 @@ pub fn page(result: &Value) -> Result<(Offered, Option<String>), String> {
 }
 
 /// What the model is told of a call's result; an error is one for the model.
-pub fn told(result: &Value) -> Result<String, String> {
+pub fn told(result: &Value) -> Told {
     let part = |block: &Value| {
         let text = |name: &str| block.get(name).and_then(Value::as_str);
         let kind = text("type").unwrap_or("part");
@@ -107,13 +108,7 @@ impl Server {
     }
 
     /// Calls a tool, one call after another. The error is for the model.
-    pub(super) fn call(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        scope: Scope,
-        seconds: u64,
-    ) -> Result<String, String> {
+    pub(super) fn call(&self, tool: &str, arguments: &Arguments, scope: Scope, seconds: u64) -> Told {
         let mut connection = lock(&self.0);
         if scope.deadline.passed() {
             return Err("was not asked: the run is out of time".to_owned());

@@ -1,6 +1,7 @@
 //! Running an agent: preparation, conversation, log.
 
 mod account;
+mod calls;
 pub mod check;
 pub mod conversation;
 pub mod gc;

@@ -24,12 +24,18 @@ use crate::store::accepted;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Values from the command line that replace those of the agent file.
-#[derive(Debug, Clone, Copy, Default)]
+/// What may come from the command line, instead of the agent's file.
 pub struct Overrides<'a> {
+    pub model: Model,
     pub skill: Option<&'a str>,
     pub schema: Option<&'a str>,
     pub workdir: Option<&'a str>,
+}
+
+impl Overrides<'_> {
+    pub(super) fn of_model(model: Model) -> Self {
+        Overrides { model, skill: None, schema: None, workdir: None }
+    }
 }
 
 /// A model, how it is reached, and what it costs.
@@ -101,8 +107,7 @@ impl ModelRoute {
 pub struct PreparedAgent {
     pub name: AgentName,
     pub agent: Agent,
-    pub model: Model,
-    /// The way to its model, and those to the models that are asked if that one cannot be reached.
+    /// The way to its model.
     pub(super) route: ModelRoute,
     /// The models that are asked if it cannot be reached, in this order.
     pub(super) fallback: Vec<ModelRoute>,
@@ -126,13 +131,12 @@ impl PreparedAgent {
     pub fn new(
         name: AgentName,
         agent: Agent,
-        model: Model,
         overrides: Overrides,
         global: &Global,
         scope: Scope,
     ) -> Result<PreparedAgent> {
         let Scope { env, reporter, .. } = scope;
-        let route = ModelRoute::of(&name, &agent, model.clone(), global, env)?;
+        let route = ModelRoute::of(&name, &agent, overrides.model, global, env)?;
         let mut fallback: Vec<ModelRoute> = Vec::new();
         for text in &agent.fallback {
             let failed = |error: Error| error.context(format!("fallback \"{text}\" of agent \"{name}\""));
@@ -156,7 +160,6 @@ impl PreparedAgent {
         Ok(PreparedAgent {
             name,
             agent,
-            model,
             route,
             fallback,
             workdir,
@@ -182,7 +185,7 @@ impl PreparedAgent {
             max_tokens: params.max_tokens,
             extra: params.extra.clone(),
             schema: self.schema.clone(),
-            ..Request::new(&self.model.name, system, message)
+            ..Request::new(&self.model().name, system, message)
         }
     }
 
@@ -237,6 +240,10 @@ impl PreparedAgent {
         }
     }
 
+    pub fn model(&self) -> &Model {
+        &self.route.model
+    }
+
     /// The API of its model; a command has none.
     pub fn api(&self) -> Option<Api> {
         self.route.endpoint.api()
@@ -246,7 +253,8 @@ impl PreparedAgent {
         match self.route.refuses(files) {
             Some((file, why)) => Err(Error::usage(format!(
                 "cannot attach \"{}\": the model \"{}\" {why}",
-                file.name, self.model
+                file.name,
+                self.model()
             ))
             .hint("use another model, or pipe its text in")),
             None => Ok(()),
@@ -254,36 +262,20 @@ impl PreparedAgent {
     }
 }
 
-/// The servers of an agent, with what was accepted of them. Their tools are added to `tools`.
+/// The servers of an agent, with what was accepted of the tools that it lists. These are added to `tools`.
 pub(super) fn add_servers(
     name: &AgentName,
     agent: &Agent,
     tools: &mut Vec<DeclaredTool>,
     scope: Scope,
 ) -> Result<Vec<(McpServer, Offers)>> {
-    let servers = accepted_servers(name, agent, scope)?;
-    for (server, offers) in &servers {
-        for (tool, offer) in offers {
-            let tool = server.tool(tool, offer)?;
-            if tools.iter().any(|known| known.name == tool.name) {
-                let message = format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
-                return Err(Error::config(message).hint("rename one of them, or its server"));
-            }
-            tools.push(tool);
-        }
-    }
-    Ok(servers)
-}
-
-/// The servers of an agent, with what was accepted of the tools that it lists.
-fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec<(McpServer, Offers)>> {
     let of_agent = |error: Error| error.context(format!("agent config \"{name}\""));
     let declared = agent.mcp.iter().map(|(server, entry)| entry.declared(server).map_err(of_agent));
     let servers = declared.collect::<Result<Vec<_>>>()?;
-    let mut accepted = match servers.is_empty() {
-        true => return Ok(Vec::new()),
-        false => accepted::load(name, scope.env)?,
-    };
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut accepted = accepted::load(name, scope.env)?;
     let with_offers = |server: McpServer| {
         let mut offers = accepted.servers.remove(&server.name).unwrap_or_default();
         offers.retain(|tool, _| server.entry.tools.contains(tool));
@@ -297,7 +289,18 @@ fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec
         }
         Ok((server, offers))
     };
-    servers.into_iter().map(with_offers).collect()
+    let servers = servers.into_iter().map(with_offers).collect::<Result<Vec<_>>>()?;
+    for (server, offers) in &servers {
+        for (tool, offer) in offers {
+            let tool = server.tool(tool, offer)?;
+            if tools.iter().any(|known| known.name == tool.name) {
+                let message = format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
+                return Err(Error::config(message).hint("rename one of them, or its server"));
+            }
+            tools.push(tool);
+        }
+    }
+    Ok(servers)
 }
 
 /// The skill of an agent, and its path as it was given.

@@ -88,7 +88,7 @@ pub struct Agent {
     pub timeout: u64,
     /// Whether its prompt is marked for the API's cache although a run may send it only once.
     pub cache: bool,
-    pub memory: Memory,
+    pub memory: LogSettings,
     pub limits: TokenLimits,
     pub params: Params,
 }
@@ -141,7 +141,7 @@ impl SubAgents {
 /// `[memory]`: the log of past runs (M6).
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct LogSettings {
     pub enabled: bool,
     /// Used without change; empty: `memory/<agent>.md` in the data directory.
     pub path: String,
@@ -294,7 +294,7 @@ struct DefaultPart {
 }
 
 /// Where an agent is defined.
-struct Source {
+struct AgentSource {
     bytes: Vec<u8>,
     path: PathBuf,
     /// For messages.
@@ -304,7 +304,7 @@ struct Source {
 }
 
 /// The definition of an agent: its file, or `[default]` of config.toml for the one of this name.
-fn find(name: &AgentName, env: &Env) -> Result<Option<Source>> {
+fn find(name: &AgentName, env: &Env) -> Result<Option<AgentSource>> {
     let (path, what) = (path(name, env)?, format!("agent config \"{name}\""));
     let file = toml_file::read(&path, &what)?;
     if name.0 == DEFAULT {
@@ -321,12 +321,12 @@ fn find(name: &AgentName, env: &Env) -> Result<Option<Source>> {
             }
             (None, true) => {
                 let what = format!("[{DEFAULT}] in config.toml");
-                return Ok(Some(Source { bytes, path: config, what, is_default: true }));
+                return Ok(Some(AgentSource { bytes, path: config, what, is_default: true }));
             }
             (_, false) => {}
         }
     }
-    Ok(file.map(|bytes| Source { bytes, path, what, is_default: false }))
+    Ok(file.map(|bytes| AgentSource { bytes, path, what, is_default: false }))
 }
 
 /// The file that defines an agent.
@@ -354,8 +354,8 @@ pub fn load_default(env: &Env, reporter: &Reporter) -> Result<(AgentName, Agent)
     Ok((name, agent.unwrap_or_default()))
 }
 
-fn read(name: &AgentName, source: &Source, reporter: &Reporter) -> Result<Agent> {
-    let Source { bytes, path, what, is_default } = source;
+fn read(name: &AgentName, source: &AgentSource, reporter: &Reporter) -> Result<Agent> {
+    let AgentSource { bytes, path, what, is_default } = source;
     let correct = format!("correct \"{}\"", path.display());
     let failed = |error: Error| error.context(format!("failed to parse {what}")).hint(correct.as_str());
     let parsed = match is_default {

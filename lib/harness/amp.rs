@@ -74,7 +74,8 @@ const TEXT_CAP: usize = 8 << 20;
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut reader = source::open(path, "an Amp thread")?;
-    let mut thread = Thread { ids: Ids::default(), state: Section::Start, fence: None, text: String::new() };
+    let mut thread =
+        Thread { ids: Ids::default(), state: ThreadState::Start, fence: None, text: String::new() };
     let mut buffer = Vec::new();
     loop {
         let found = next_line(&mut reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
@@ -89,8 +90,8 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     }
     match thread.state {
         // The output ends before the first section.
-        Section::Front => out.report.torn += 1,
-        Section::Start => {
+        ThreadState::Front => out.report.torn += 1,
+        ThreadState::Start => {
             return Err(Error::io(format!(
                 "\"{}\" is not what `amp threads markdown` prints: no front matter, no \"## User\", no \"## Assistant\"",
                 path.display()
@@ -102,7 +103,7 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     Ok(())
 }
 
-enum Section {
+enum ThreadState {
     Start,
     /// In the front matter.
     Front,
@@ -121,7 +122,7 @@ enum Section {
 
 struct Thread {
     ids: Ids,
-    state: Section,
+    state: ThreadState,
     /// The character and length of the fence that is open.
     fence: Option<(char, usize)>,
     /// The text since the last heading, or in the fence of a call or result.
@@ -130,7 +131,7 @@ struct Thread {
 
 impl Thread {
     fn line(&mut self, line: &str, out: &mut TurnSink) -> Result<()> {
-        if let Section::Start | Section::Front = self.state {
+        if let ThreadState::Start | ThreadState::Front = self.state {
             self.front(line, out);
             return Ok(());
         }
@@ -139,7 +140,7 @@ impl Thread {
             (None, Some((mark, length, _))) => self.fence = Some((mark, length)),
             (Some((mark, open)), Some((closing, length, true))) if mark == closing && length >= open => {
                 self.fence = None;
-                if let Section::Call { .. } | Section::Result { .. } = self.state {
+                if let ThreadState::Call { .. } | ThreadState::Result { .. } = self.state {
                     return self.end_part(out);
                 }
             }
@@ -150,7 +151,7 @@ impl Thread {
                     self.state = next;
                     return Ok(());
                 }
-                if let Section::Call { .. } | Section::Result { .. } = self.state {
+                if let ThreadState::Call { .. } | ThreadState::Result { .. } = self.state {
                     if line.trim().is_empty() {
                         return Ok(());
                     }
@@ -160,17 +161,19 @@ impl Thread {
             }
         }
         match self.state {
-            Section::Call { .. } | Section::Result { .. } if fence.is_some() && self.text.is_empty() => {
+            ThreadState::Call { .. } | ThreadState::Result { .. }
+                if fence.is_some() && self.text.is_empty() =>
+            {
                 // The opening fence. The space marks it as read, so that a fence inside is not taken for it.
                 self.text.push(' ');
             }
-            Section::Start | Section::Front | Section::Title => {}
+            ThreadState::Start | ThreadState::Front | ThreadState::Title => {}
             // The middle will be cut anyway.
-            Section::Call { .. } | Section::Result { .. } if self.text.len() > TEXT_CAP => {}
+            ThreadState::Call { .. } | ThreadState::Result { .. } if self.text.len() > TEXT_CAP => {}
             _ => {
                 self.text.push_str(line);
                 self.text.push('\n');
-                if self.text.len() > TEXT_CAP && matches!(self.state, Section::Said(_)) {
+                if self.text.len() > TEXT_CAP && matches!(self.state, ThreadState::Said(_)) {
                     self.end_part(out)?;
                 }
             }
@@ -180,16 +183,16 @@ impl Thread {
 
     fn front(&mut self, line: &str, out: &mut TurnSink) {
         match (&self.state, line.trim()) {
-            (Section::Start, "---") => self.state = Section::Front,
-            (Section::Front, "---") => self.state = Section::Title,
-            (Section::Front, line) => {
+            (ThreadState::Start, "---") => self.state = ThreadState::Front,
+            (ThreadState::Front, "---") => self.state = ThreadState::Title,
+            (ThreadState::Front, line) => {
                 if let Some(id) = line.strip_prefix("threadId:") {
                     out.report.session_id = Some(id.trim().trim_matches('"').to_owned());
                 }
             }
             // There is no front matter.
             (_, line) => {
-                if let Some(next @ Section::Said(_)) = heading(line) {
+                if let Some(next @ ThreadState::Said(_)) = heading(line) {
                     self.state = next;
                 }
             }
@@ -200,18 +203,18 @@ impl Thread {
     fn end_part(&mut self, out: &mut TurnSink) -> Result<()> {
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
-        match std::mem::replace(&mut self.state, Section::Said(Role::Assistant)) {
-            Section::Call { name } => {
+        match std::mem::replace(&mut self.state, ThreadState::Said(Role::Assistant)) {
+            ThreadState::Call { name } => {
                 let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
                 out.call(&id, &name, text, id.clone())
             }
-            Section::Result { failed } => {
-                self.state = Section::Said(Role::User);
+            ThreadState::Result { failed } => {
+                self.state = ThreadState::Said(Role::User);
                 let key = out.oldest_call().unwrap_or_else(|| self.ids.next(Role::Tool, text));
                 out.result(&key, text, failed)
             }
-            Section::Said(role) => {
-                self.state = Section::Said(role);
+            ThreadState::Said(role) => {
+                self.state = ThreadState::Said(role);
                 if text.is_empty() { Ok(()) } else { out.turn(role, text, self.ids.next(role, text)) }
             }
             before => {
@@ -223,19 +226,19 @@ impl Thread {
 }
 
 /// The part that begins with this line outside of fences.
-fn heading(line: &str) -> Option<Section> {
+fn heading(line: &str) -> Option<ThreadState> {
     let line = line.trim_end();
     match line {
-        "## User" => return Some(Section::Said(Role::User)),
-        "## Assistant" => return Some(Section::Said(Role::Assistant)),
+        "## User" => return Some(ThreadState::Said(Role::User)),
+        "## Assistant" => return Some(ThreadState::Said(Role::Assistant)),
         _ => {}
     }
     let (label, rest) = line.strip_prefix("**Tool ")?.split_once(":** `")?;
     let name = rest.strip_suffix('`')?;
     match label {
-        "Use" => Some(Section::Call { name: name.to_owned() }),
-        "Result" => Some(Section::Result { failed: false }),
-        "Error" | "Cancelled" => Some(Section::Result { failed: true }),
+        "Use" => Some(ThreadState::Call { name: name.to_owned() }),
+        "Result" => Some(ThreadState::Result { failed: false }),
+        "Error" | "Cancelled" => Some(ThreadState::Result { failed: true }),
         _ => None,
     }
 }

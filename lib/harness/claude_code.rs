@@ -12,7 +12,7 @@ use crate::harness::context::{Above, ContextFiles, Imports};
 use crate::harness::files::sessions_in;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Message, between};
+use crate::harness::parts::{PromptMessage, between};
 use crate::harness::payload::{Ended, is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
@@ -225,7 +225,7 @@ fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -
     // Older versions name the origin alone, or nothing.
     let source = record.text("promptSource")?;
     let is_typed = source.map_or(origin.is_some(), |source| TYPED.contains(&&*source));
-    let mut message = Message::default();
+    let mut message = PromptMessage::default();
     out.each_part(content, "user part", |_, part, out| {
         match part {
             ContentPart::Result { key: Some(key), text, failed } => {

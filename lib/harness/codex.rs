@@ -13,7 +13,7 @@ use crate::harness::context::{ContextFiles, Limit};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Message, between};
+use crate::harness::parts::{PromptMessage, between};
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, each_record, first_record};
 use crate::harness::spec::{
@@ -306,7 +306,7 @@ impl Rollout {
         let is_users = role == Role::User;
         let kinds = kinds(item)?;
         let kind = |n: usize| kinds.as_ref().and_then(|kinds| kinds.get(n)).filter(|_| is_users);
-        let mut message = Message::default();
+        let mut message = PromptMessage::default();
         let mut is_typed = self.is_persons;
         if let Some(content) = item.raw("content") {
             out.each_part(content, "message part", |n, part, out| {

@@ -110,7 +110,7 @@ impl ContextFiles {
 
     /// Is this a file of the user's that every session is given?
     pub fn is_own(&self, path: &Path, home: &Path, env: &Env) -> bool {
-        let found = Found { home: env.home().map(Path::to_path_buf), ..Found::default() };
+        let found = ContextTexts { home: env.home().map(Path::to_path_buf), ..ContextTexts::default() };
         let real = |path: &Path| reach::real(path).unwrap_or_else(|| path.to_path_buf());
         let path = real(path);
         self.own.iter().copied().flatten().any(|name| real(&found.place(home, name)) == path)
@@ -130,7 +130,7 @@ impl ContextFiles {
             let texts = reach::within(home, move |home| {
                 let real = home.canonicalize().ok();
                 let within = real.clone().filter(|_| self.imports == Imports::InRepository);
-                let mut found = Found { home: users_home, within, ..Found::default() };
+                let mut found = ContextTexts { home: users_home, within, ..ContextTexts::default() };
                 self.find(&[home.to_path_buf()], &lists(self.own, of_home), &mut found);
                 (real, found.texts)
             });
@@ -146,7 +146,7 @@ impl ContextFiles {
             let names_of_own = self.own.iter().copied().flatten();
             let seen =
                 home.iter().flat_map(|home| names_of_own.clone().map(move |name| home.join(name))).collect();
-            let mut found = Found { home: users, within, seen, ..Found::default() };
+            let mut found = ContextTexts { home: users, within, seen, ..ContextTexts::default() };
             self.find(&self.dirs(&cwd, top), &lists(self.project, names), &mut found);
             found.texts
         });
@@ -200,7 +200,7 @@ impl ContextFiles {
     }
 
     /// The files of the first list of which any has a text.
-    fn find(&self, dirs: &[PathBuf], lists: &[Vec<String>], found: &mut Found) {
+    fn find(&self, dirs: &[PathBuf], lists: &[Vec<String>], found: &mut ContextTexts) {
         for list in lists {
             for dir in dirs {
                 let instead = self.instead.map(|name| dir.join(name)).filter(|path| path.is_file());
@@ -225,7 +225,7 @@ fn lists(own: &[&[&str]], named: Vec<String>) -> Vec<Vec<String>> {
 
 /// What was found so far.
 #[derive(Default)]
-struct Found {
+struct ContextTexts {
     texts: Vec<String>,
     seen: Vec<PathBuf>,
     /// The user's home directory.
@@ -234,7 +234,7 @@ struct Found {
     within: Option<PathBuf>,
 }
 
-impl Found {
+impl ContextTexts {
     fn place(&self, dir: &Path, name: &str) -> PathBuf {
         match (name.strip_prefix("../"), name.strip_prefix("~/"), &self.home) {
             // Beside the directory, not beside what it may lead to.

@@ -11,7 +11,7 @@ use crate::harness::content::{self, ToolUse};
 use crate::harness::context::{ContextFiles, Imports};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::payload::{Ended, Payload, is_there};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
@@ -129,7 +129,7 @@ fn take(event: &Object, out: &mut TurnSink) -> Taken {
             if data.text("source")?.is_some_and(|source| source != "user") {
                 return Ok(());
             }
-            Ok(out.prompt(Message::of(&data.text("content")?.unwrap_or_default()), None, id)?)
+            Ok(out.prompt(PromptMessage::of(&data.text("content")?.unwrap_or_default()), None, id)?)
         }
         "assistant.message" => assistant(&data()?, &id, out),
         "tool.execution_complete" => result(&data()?, out),

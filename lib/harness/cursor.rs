@@ -11,7 +11,7 @@ use crate::harness::context::{Above, ContextFiles};
 use crate::harness::files::matching;
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
@@ -92,7 +92,7 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         ("user" | "assistant" | "tool", Some(content)) => (role == "user", content),
         _ => return unknown(format!("record of role {role}")),
     };
-    let mut message = Message::default();
+    let mut message = PromptMessage::default();
     out.each_part(content, "part", |_, mut part, out| {
         let id = match part {
             ContentPart::Text(text) if is_users => {

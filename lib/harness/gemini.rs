@@ -20,7 +20,7 @@ use crate::harness::context::{ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{entries, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Message, ran};
+use crate::harness::parts::{PromptMessage, ran};
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
@@ -174,7 +174,7 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
         let text = [text("subject"), text("description")].join("\n");
         out.turn(Role::Reasoning, text.trim(), format!("{id}/thought{n}"))?;
     }
-    let (mut said, mut thoughts, mut calls) = (Message::default(), Vec::new(), Vec::new());
+    let (mut said, mut thoughts, mut calls) = (PromptMessage::default(), Vec::new(), Vec::new());
     let (mut has_response, mut images) = (false, Vec::new());
     if let Some(content) = message.raw("content") {
         out.each_part(content, "message part", |_, part, out| {

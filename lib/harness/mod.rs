@@ -45,7 +45,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::harness::out::{OnTurn, TurnSink};
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::spec::{Format, Spec};
 use crate::harness::turn::SessionReport;
 use serde_json::Value;
@@ -116,7 +116,7 @@ const LOG_CAP: u64 = 64 << 20;
 fn logged(log: &Path) -> Vec<String> {
     fn collect(value: Value, prompts: &mut Vec<String>) {
         match value {
-            Value::String(text) => prompts.push(Message::of(&text).words()),
+            Value::String(text) => prompts.push(PromptMessage::of(&text).words()),
             Value::Array(values) => values.into_iter().for_each(|value| collect(value, prompts)),
             Value::Object(mut object) => {
                 let prompt =

@@ -12,7 +12,7 @@ use crate::base::text::one_line;
 use crate::harness::context::{Above, ContextFiles};
 use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
     Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
@@ -251,7 +251,7 @@ fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken 
     let is_nobodys = part.flag("synthetic")? || part.flag("ignored")?;
     match (&*part.kind()?, part.text("text")?) {
         ("text", _) if is_nobodys => {}
-        ("text", Some(text)) if is_users => out.prompt(Message::of(unquoted(&text)), None, id)?,
+        ("text", Some(text)) if is_users => out.prompt(PromptMessage::of(unquoted(&text)), None, id)?,
         ("text", Some(text)) => out.turn(Role::Assistant, &text, id)?,
         ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id)?,
         ("tool", _) => {

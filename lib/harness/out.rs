@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::harness::content::{self, ContentPart, ToolUse};
 use crate::harness::object::{Skip, Taken};
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::recalled;
 use crate::harness::tool::{self, IMAGE, NO_RESULT, ShownCall};
 use crate::harness::turn::{Role, SessionReport, ToolCall, Turn};
@@ -87,7 +87,12 @@ impl<'a> TurnSink<'a> {
 
     /// Adds a message of the user, behind what was attached to it. `is_typed`: what the record says; `None`: the
     /// program has a log of what was typed, and only what stands in it was.
-    pub(super) fn prompt(&mut self, message: Message, is_typed: Option<bool>, id: String) -> Result<()> {
+    pub(super) fn prompt(
+        &mut self,
+        message: PromptMessage,
+        is_typed: Option<bool>,
+        id: String,
+    ) -> Result<()> {
         let is_typed = is_typed.unwrap_or_else(|| self.prompts.contains(&message.words()));
         let message = message.whole();
         let attached = message.attached.iter().map(String::as_str).filter(|text| !text.is_empty());
@@ -175,8 +180,8 @@ impl<'a> TurnSink<'a> {
     }
 
     /// The text and the images of a user's message.
-    pub(super) fn message(&mut self, content: &RawValue) -> Result<Message, Skip> {
-        let mut message = Message::default();
+    pub(super) fn message(&mut self, content: &RawValue) -> Result<PromptMessage, Skip> {
+        let mut message = PromptMessage::default();
         self.each_part(content, "user part", |_, part, _| message.add(part))?;
         Ok(message)
     }

@@ -14,16 +14,16 @@ const NOBODYS: &[&str] = &[
 
 /// The parts of a message.
 #[derive(Default)]
-pub(super) struct Message {
+pub(super) struct PromptMessage {
     pub(super) texts: Vec<String>,
     pub(super) attached: Vec<String>,
     /// A block is not closed: the next parts are in it.
     is_open: bool,
 }
 
-impl Message {
-    pub(super) fn of(text: &str) -> Message {
-        let mut message = Message::default();
+impl PromptMessage {
+    pub(super) fn of(text: &str) -> PromptMessage {
+        let mut message = PromptMessage::default();
         message.text(text);
         message
     }
@@ -61,17 +61,17 @@ impl Message {
     }
 
     /// Without the contents of the files that it names as `@file`, as Gemini CLI and Qwen Code add them.
-    pub(super) fn without_files(mut self) -> Message {
+    pub(super) fn without_files(mut self) -> PromptMessage {
         let text = self.texts.join("\n");
         let (typed, files) = without_files(&text);
         self.attached.push(files.to_owned());
-        Message { texts: vec![typed], ..self }
+        PromptMessage { texts: vec![typed], ..self }
     }
 
     /// The same without a block that begins in one part and ends in another.
-    pub(super) fn whole(self) -> Message {
-        let Message { texts, attached, .. } = Message::of(&self.texts.join("\n"));
-        Message { texts, attached: [self.attached, attached].concat(), ..self }
+    pub(super) fn whole(self) -> PromptMessage {
+        let PromptMessage { texts, attached, .. } = PromptMessage::of(&self.texts.join("\n"));
+        PromptMessage { texts, attached: [self.attached, attached].concat(), ..self }
     }
 
     /// The words, without the marks for images.
@@ -210,7 +210,7 @@ mod tests {
             ("<https://a.example/x>y</https:>\nUse tabs.", "Use tabs.", "<https://a.example/x>y</https:>"),
             ("a <div>in a sentence</div>, and x < y", "a <div>in a sentence</div>, and x < y", ""),
         ] {
-            let message = Message::of(text);
+            let message = PromptMessage::of(text);
             assert_eq!(
                 (message.texts.concat().as_str(), message.attached.concat().as_str()),
                 (typed, attached),

@@ -13,7 +13,7 @@ use crate::harness::context::{Above, ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{matching, sessions_in};
 use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
@@ -157,7 +157,7 @@ fn user(record: &Object, uuid: String, parts: &RawValue, out: &mut TurnSink) -> 
     let beside = record.object("systemPayload").ok().flatten();
     let hook = beside.and_then(|beside| beside.text("hookContext").ok()?);
     let hook = hook.as_deref().map(str::trim).filter(|hook| !hook.is_empty());
-    let mut message = Message::default();
+    let mut message = PromptMessage::default();
     out.each_part(parts, "user part", |_, part, _| match part {
         ContentPart::Text(text) if hook.is_some_and(|hook| text.trim_start().starts_with(hook)) => Ok(()),
         part => message.add(part),

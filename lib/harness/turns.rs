@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::lines::next_line;
 use crate::base::text::one_line;
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
+use crate::harness::parts::PromptMessage;
 use crate::harness::source::{self, LINE_CAP, failed};
 use crate::harness::spec::Format;
 use crate::harness::spec::ToolKind::{Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
@@ -117,7 +117,7 @@ fn add(turn: TurnLine, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     }
     let id = turn.id.unwrap_or_else(|| ids.next(turn.role, &text));
     match turn.role {
-        Role::User => out.prompt(Message::of(&text), Some(turn.typed == Some(true)), id),
+        Role::User => out.prompt(PromptMessage::of(&text), Some(turn.typed == Some(true)), id),
         role => out.turn(role, &text, id),
     }
 }

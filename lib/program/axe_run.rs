@@ -5,7 +5,7 @@
 
 mod shown;
 
-use crate::agent::conversation::converse;
+use crate::agent::conversation::RunningAgent;
 use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
 use crate::agent::prepare::{Overrides, PreparedAgent};
@@ -195,9 +195,9 @@ pub(super) fn load(
     }
     let texts = [&mut agent.system_prompt].into_iter().chain(&mut agent.files).chain(prompt);
     vars::fill(&agent.vars, &args.texts("set"), texts)?;
-    let overrides = Overrides { skill, schema, workdir };
+    let overrides = Overrides { model, skill, schema, workdir };
     let scope = Scope::of_run(env, deadline, *reporter);
-    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    let prepared = PreparedAgent::new(name, agent, overrides, &global, scope)?;
     Ok(Loaded { global, prepared, timeout, deadline })
 }
 
@@ -266,7 +266,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let start = RunStart {
         agent: prepared.name.to_string(),
         agents_dir: agents_dir(env)?,
-        model: prepared.model.to_string(),
+        model: prepared.model().to_string(),
         api: prepared.api(),
         workdir: prepared.workdir.clone(),
         conversation: args.text("conversation").map(str::to_owned),
@@ -325,16 +325,17 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
     if prepared.api() != start.api {
         return Err(Error::usage(format!(
             "the model \"{}\" cannot read the turns of \"{}\": their services have different APIs",
-            prepared.model, start.model
+            prepared.model(),
+            start.model
         ))
         .hint("use a model of the same API"));
     }
-    let is_other = newest.split('/').next() != Some(&prepared.model.provider);
+    let is_other = newest.split('/').next() != Some(&prepared.model().provider);
     if prepared.api() == Some(Api::OpenAi) && (is_mixed || is_other) {
         turns.make_portable(&mut request);
     }
     prepared.schema = start.schema.clone().map(Schema::new).transpose()?;
-    request.model.clone_from(&prepared.model.name);
+    request.model.clone_from(&prepared.model().name);
     request.schema.clone_from(&prepared.schema);
     if reporter.is_verbose() {
         describe(&prepared, false, start.attached.len(), timeout, reporter);
@@ -378,7 +379,7 @@ impl Task<'_> {
         budget.count_on(used, typed.is_none());
         let run = RunContext::new(global, &prepared.agent, budget, Providers::default(), env)?;
         let run = RunContext { stream: args.has("stream"), turns: Some(turns), ..run };
-        let begun = begun.of(&prepared.name, &prepared.model);
+        let begun = begun.of(&prepared.name, prepared.model());
         let recorder = Recorder::begin(&run.budget.tally, begun, global, env, CLEAN);
         let result = self.carry_out(&run, request, stdout);
         recorder.end(&result, reporter);
@@ -393,7 +394,7 @@ impl Task<'_> {
         let is_live = args.has("stream") && !args.has("json") && prepared.schema.is_none();
         // The line of progress would wipe the text beside it.
         let is_silent = !reporter.is_verbose() && !is_live;
-        let progress = Progress::start(is_silent, format!("{}: {}", prepared.name, prepared.model));
+        let progress = Progress::start(is_silent, format!("{}: {}", prepared.name, prepared.model()));
         let mut stats = RunStats::default();
         let mut live = Live { stdout, ended: Ok(()), ends_with_newline: true };
         let mut on_text = |piece: &str| {
@@ -401,7 +402,8 @@ impl Task<'_> {
                 live.print(piece);
             }
         };
-        let reply = converse(run, prepared, request, *scope, &mut on_text, &mut stats);
+        let agent = RunningAgent { run, agent: prepared, scope: *scope };
+        let reply = agent.converse(request, &mut on_text, &mut stats);
         drop(progress);
         let needs_newline = reply.is_err() || args.has("newline") || live.stdout.is_terminal();
         if !live.ends_with_newline && needs_newline {
@@ -451,7 +453,7 @@ impl Task<'_> {
 
     /// The model that was asked last.
     fn model<'a>(&'a self, stats: &'a RunStats) -> &'a Model {
-        stats.fallback.as_ref().unwrap_or(&self.prepared.model)
+        stats.fallback.as_ref().unwrap_or(self.prepared.model())
     }
 
     /// What a run that failed has said: it was paid for. Within a spent budget it is the output, otherwise stderr has it.

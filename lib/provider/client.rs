@@ -15,8 +15,8 @@ use crate::base::text::one_line;
 use crate::base::{file, http};
 use crate::config::global::{Api, HttpEndpoint, KeySource, Rate};
 use crate::provider::command::level;
-use crate::provider::error::{CallError, body_of, hidden_status};
-use crate::provider::message::{Dialect, Reply, Request};
+use crate::provider::error::{CallError, CallResult, body_of, hidden_status};
+use crate::provider::message::{Dialect, OnText, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
 use crate::provider::stream::{Assembler, GZIP};
 use crate::provider::wire::mend;
@@ -96,8 +96,8 @@ impl ApiClient {
         request: &Request,
         deadline: Deadline,
         retries: u32,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<Reply, CallError> {
+        on_text: OnText,
+    ) -> CallResult<Reply> {
         let mut dialect = self.dialects().get(&request.model).cloned().unwrap_or_default();
         let mut notes = Vec::new();
         let (mut tried, mut has_turn) = (0, request.has_turn);
@@ -149,7 +149,7 @@ impl ApiClient {
         request: &Request,
         deadline: Option<Deadline>,
         for_pause: Duration,
-    ) -> Result<(), CallError> {
+    ) -> CallResult<()> {
         loop {
             let patience = deadline.map_or(Duration::MAX, Deadline::remaining);
             let for_pause = for_pause.min(patience);
@@ -219,8 +219,8 @@ impl ApiClient {
         request: &Request,
         dialect: &Dialect,
         deadline: Deadline,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<Reply, CallError> {
+        on_text: OnText,
+    ) -> CallResult<Reply> {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
             Api::OpenAi => (openai::path(&self.base.path), openai::body(request, dialect)),
@@ -277,7 +277,7 @@ impl ApiClient {
     }
 
     /// An error unless it is a success that can be read.
-    fn check(&self, response: &Response) -> Result<(), CallError> {
+    fn check(&self, response: &Response) -> CallResult<()> {
         if !(200..=299).contains(&response.status) {
             let mut error = CallError::from_response(response.status, response);
             if response.status == 404 {
@@ -336,7 +336,7 @@ fn compression(response: &Response) -> Option<String> {
 
 /// An error unless the body is a complete document, and no error under a status of 200. minreq does not see whether a chunked body was
 /// cut. JSON does.
-fn check_document(response: &Response) -> Result<(), CallError> {
+fn check_document(response: &Response) -> CallResult<()> {
     if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
         if e.is_eof() {
             return Err(CallError::broke_off(response.body.len()));

@@ -10,7 +10,7 @@ use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::lookup::on_path;
 use crate::base::text::lossy;
 use crate::config::preset::{LlmHome, presets};
-use crate::provider::error::{CallError, Category};
+use crate::provider::error::{CallError, CallResult, Category};
 use crate::provider::message::{ChatTurn, Reply, Request, StopReason};
 use crate::provider::wire::{raw, system};
 use std::ffi::OsString;
@@ -44,7 +44,7 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
+    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> CallResult<Reply> {
         let word = first_word(&self.line);
         if let Some(why) = too_deep(self.level) {
             return Err(CallError::server(format!("command \"{word}\" {why}")));

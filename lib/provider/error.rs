@@ -45,6 +45,8 @@ pub struct CallError {
     rejected: Option<Unsupported>,
 }
 
+pub type CallResult<T> = std::result::Result<T, CallError>;
+
 impl CallError {
     pub(super) fn new(category: Category, message: impl Into<String>) -> CallError {
         CallError {

@@ -14,6 +14,9 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 /// The limit of an answer that Anthropic's API needs, where the agent has none.
 pub(super) const MAX_TOKENS: u64 = 4096;
 
+/// Gets the text of a reply as it comes.
+pub type OnText<'a> = &'a mut dyn FnMut(&str);
+
 /// One request: the whole conversation so far.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Request {
@@ -173,7 +176,7 @@ pub struct Tool {
 
 /// The model asks for a function to be called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
+pub struct ToolRequest {
     pub id: String,
     pub name: String,
     /// Models write malformed arguments now and then. The reason goes to the model; nothing is run with a guess.
@@ -191,7 +194,7 @@ pub struct ToolResult {
 #[derive(Debug)]
 pub struct Reply {
     pub text: String,
-    pub calls: Vec<ToolCall>,
+    pub calls: Vec<ToolRequest>,
     /// Whether its text was passed on as it came.
     pub was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].

@@ -18,8 +18,8 @@ use crate::config::global::Endpoint;
 use crate::config::preset::LlmHome;
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
-use crate::provider::error::CallError;
-use crate::provider::message::{Reply, Request};
+use crate::provider::error::CallResult;
+use crate::provider::message::{OnText, Reply, Request};
 use std::path::Path;
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Provider {
 
     /// Waits until the model may be asked, however long others are before it, but no longer than `for_pause` if the service
     /// has asked somebody to wait.
-    pub fn await_turn(&self, request: &Request, for_pause: Duration) -> Result<(), CallError> {
+    pub fn await_turn(&self, request: &Request, for_pause: Duration) -> CallResult<()> {
         match self {
             Provider::Http(client) => client.await_turn(request, None, for_pause),
             Provider::Command(_) => Ok(()),
@@ -70,8 +70,8 @@ impl Provider {
         request: &Request,
         deadline: Deadline,
         retries: u32,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<Reply, CallError> {
+        on_text: OnText,
+    ) -> CallResult<Reply> {
         match self {
             Provider::Http(client) => client.ask(request, deadline, retries, on_text),
             Provider::Command(command) => command.ask(request, deadline),

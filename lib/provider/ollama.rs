@@ -1,9 +1,10 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
 use crate::base::json_schema::Schema;
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, Reply, Request, StopReason, TokenUsage, ToolCall, ToolResult, Unsupported,
+    Attachment, ChatTurn, Dialect, Reply, Request, StopReason, TokenUsage, ToolRequest, ToolResult,
+    Unsupported,
 };
 use crate::provider::openai::{self, merge};
 use crate::provider::wire::{
@@ -53,7 +54,7 @@ fn with_images(text: &str, files: &[Attachment]) -> Value {
     json!({ "role": "user", "content": text, "images": images })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult<Reply> {
     let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let sent = part(&answer, "message").ok_or_else(nothing)?;
@@ -83,10 +84,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
 }
 
 /// Adds a line of a stream to the reply so far, which has the form of one that comes whole.
-pub(super) fn add(
-    whole: &mut Map<String, Value>,
-    mut line: Map<String, Value>,
-) -> Result<StreamPiece, CallError> {
+pub(super) fn add(whole: &mut Map<String, Value>, mut line: Map<String, Value>) -> CallResult<StreamPiece> {
     let added = line.remove("message");
     let message = whole.remove("message").unwrap_or_else(|| json!({}));
     let is_last = line.get("done") == Some(&Value::Bool(true));
@@ -116,9 +114,9 @@ pub(super) fn add(
     Ok(piece)
 }
 
-fn call(call: &Value, number: usize) -> ToolCall {
+fn call(call: &Value, number: usize) -> ToolRequest {
     let function = call.get("function").unwrap_or(&Value::Null);
-    ToolCall {
+    ToolRequest {
         id: format!("call_{number}"),
         name: text_at(function, "name"),
         arguments: arguments(function.get("arguments")),

@@ -1,9 +1,9 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult,
-    Unsupported,
+    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolRequest,
+    ToolResult, Unsupported,
 };
 use crate::provider::wire::{
     self, Members, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part,
@@ -117,7 +117,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult<Reply> {
     let answer = outer(bytes)?;
     let choices =
         part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;
@@ -186,7 +186,7 @@ fn name_calls(message: &mut Value, request: &Request) -> bool {
 }
 
 /// A message's text and refusal. Its content may be null, a text, or a list of parts.
-fn content(content: Option<&Value>) -> Result<(String, String), CallError> {
+fn content(content: Option<&Value>) -> CallResult<(String, String)> {
     let Some(Value::Array(parts)) = content else { return Ok((answer_text(content)?, String::new())) };
     let (mut text, mut refusal) = (String::new(), String::new());
     for part in parts {
@@ -200,9 +200,9 @@ fn content(content: Option<&Value>) -> Result<(String, String), CallError> {
     Ok((text, refusal))
 }
 
-fn call(call: &Value) -> ToolCall {
+fn call(call: &Value) -> ToolRequest {
     let function = call.get("function").unwrap_or(&Value::Null);
-    ToolCall {
+    ToolRequest {
         id: text_at(call, "id"),
         name: text_at(function, "name"),
         arguments: arguments(function.get("arguments")),
@@ -213,10 +213,7 @@ fn call(call: &Value) -> ToolCall {
 const HAS_DELTA: &str = "has_delta";
 
 /// Adds an event of a stream to the reply so far.
-pub(super) fn add(
-    whole: &mut Map<String, Value>,
-    mut event: Map<String, Value>,
-) -> Result<StreamPiece, CallError> {
+pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> CallResult<StreamPiece> {
     for key in ["model", "usage"] {
         whole.extend(event.remove_entry(key).filter(|(_, value)| !value.is_null()));
     }

@@ -2,7 +2,7 @@
 
 use crate::base::fields::kind;
 use crate::base::text::one_line;
-use crate::provider::error::{CallError, MARK};
+use crate::provider::error::{CallError, CallResult, MARK};
 use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -89,7 +89,7 @@ pub(super) fn messages(
 }
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
-pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
+pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> CallResult<T> {
     serde_json::from_slice(bytes).map_err(|e| {
         CallError::server(format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
     })
@@ -99,7 +99,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallErr
 pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 /// A reply's outermost form.
-pub(super) fn outer(bytes: &[u8]) -> Result<Members<'_>, CallError> {
+pub(super) fn outer(bytes: &[u8]) -> CallResult<Members<'_>> {
     match bytes.trim_ascii_start().first() {
         Some(b'{') => read(bytes),
         _ => Err(CallError::server("the reply is not a JSON object")),
@@ -117,7 +117,7 @@ pub(super) fn beside(members: &Members, name: &str) -> Value {
 }
 
 /// A reply's message, in OpenAI's and Ollama's format. One that is no object must not become an empty answer.
-pub(super) fn message_in(raw: &RawValue) -> Result<Value, CallError> {
+pub(super) fn message_in(raw: &RawValue) -> CallResult<Value> {
     match read(raw.get().as_bytes())? {
         message @ Value::Object(_) => Ok(message),
         other => Err(wrong_message(&other)),
@@ -139,7 +139,7 @@ pub(super) fn wrong_message(message: &Value) -> CallError {
 
 /// The text of an answer: null or missing is an empty one, and any other type an error. An answer of another type
 /// must not become an empty one.
-pub(super) fn answer_text(content: Option<&Value>) -> Result<String, CallError> {
+pub(super) fn answer_text(content: Option<&Value>) -> CallResult<String> {
     match content {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -153,7 +153,7 @@ pub(super) fn wrong_content(part: &Value) -> CallError {
 }
 
 /// A message's tool calls in OpenAI's and Ollama's format.
-pub(super) fn tool_calls(message: &Value) -> Result<&[Value], CallError> {
+pub(super) fn tool_calls(message: &Value) -> CallResult<&[Value]> {
     match message.get("tool_calls") {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(calls)) => Ok(calls),

@@ -1,6 +1,6 @@
 //! One line: a run of the agent.
 
-use crate::agent::conversation::{await_turn, converse};
+use crate::agent::conversation::RunningAgent;
 use crate::agent::log::AgentLog;
 use crate::agent::prepare::PreparedAgent;
 use crate::agent::record::Tally;
@@ -92,8 +92,9 @@ impl Task {
         let mut is_own = false;
         let reply = self.context().and_then(|run| {
             // How long the lines before it take is not counted.
-            await_turn(&run, &self.agent, &mut request, scope())?;
-            let reply = converse(&run, &self.agent, request, scope(), &mut |_| {}, stats);
+            let agent = || RunningAgent { run: &run, agent: &self.agent, scope: scope() };
+            agent().await_turn(&mut request)?;
+            let reply = agent().converse(request, &mut |_| {}, stats);
             is_own = run.budget.has_refused();
             reply
         });

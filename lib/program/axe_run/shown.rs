@@ -21,7 +21,7 @@ pub(super) fn describe(
     reporter: &Reporter,
 ) {
     let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
-    reporter.verbose(&format!("Model:    {}", prepared.model));
+    reporter.verbose(&format!("Model:    {}", prepared.model()));
     reporter.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
     reporter.verbose(&format!("Skill:    {skill}"));
     reporter.verbose(&format!("Files:    {} file(s)", prepared.files.len()));
@@ -90,7 +90,8 @@ pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut S
         let _ = writeln!(out, "{gap}{title}\n{}", text.trim_end_matches('\n'));
     };
     let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { text.to_owned() };
-    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
+    let PreparedAgent { agent, workdir, files, skill, .. } = prepared;
+    let model = prepared.model();
     let (workdir, params) = (workdir.display(), params(prepared));
     part(
         "=== Dry Run ===",
