@@ -9,11 +9,13 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lines::next_line;
+use crate::base::text::fences::{Fence, fence};
 use crate::harness::context::{Above, ContextFiles};
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, LINE_CAP, failed};
+use crate::harness::source::{LINE_CAP, failed, open};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
+    CaptureSpec, Format, Home, Install, OwnFile, PastSource, Preset, RecallForm, RecallSpec, Spec, Stored,
+    ToolKind, ToolTable,
 };
 use crate::harness::turn::{Ids, Role};
 use serde_json::Value;
@@ -31,7 +33,7 @@ pub(super) static SPEC: Spec = Spec {
     marks: &["AMP_CURRENT_THREAD_ID"],
     format: Format { read, tools: TOOLS, ..Format::ANY },
     method: "amp-thread",
-    capture: Capture::Id,
+    capture: CaptureSpec::Id,
     past: PastSource::Copies(
         Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" },
         "threads/T-*.json",
@@ -51,7 +53,7 @@ pub(super) static SPEC: Spec = Spec {
         },
     ]),
     next_step: Some("Amp loads the plugin after \"plugins: reload\" in its command palette, or a restart"),
-    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     memory: None,
     preset: Some(Preset {
         caution: Some("Amp keeps its tools and its context files, and records a thread on its server"),
@@ -59,21 +61,21 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["Bash"]),
-    (ToolKind::Read, &["Read"]),
-    (ToolKind::Edit, &["edit_file", "format_file", "undo_edit"]),
-    (ToolKind::Search, &["Grep"]),
-    (ToolKind::Write, &["create_file"]),
-    (ToolKind::Own, &["Glob", "get_diagnostics", "glob", "list_directory", "todo_read", "todo_write"]),
-    (ToolKind::SubAgent, &["Task", "codebase_search_agent", "finder", "oracle"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "Bash"),
+    (ToolKind::Read, "Read"),
+    (ToolKind::Edit, "edit_file format_file undo_edit"),
+    (ToolKind::Search, "Grep"),
+    (ToolKind::Write, "create_file"),
+    (ToolKind::Own, "Glob get_diagnostics glob list_directory todo_read todo_write"),
+    (ToolKind::SubAgent, "Task codebase_search_agent finder oracle"),
 ];
 
 /// A longer text is split into several turns, in bytes.
 const TEXT_CAP: usize = 8 << 20;
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "an Amp thread")?;
+    let mut reader = open(path, "an Amp thread")?;
     let mut thread =
         Thread { ids: Ids::default(), state: ThreadState::Start, fence: None, text: String::new() };
     let mut buffer = Vec::new();
@@ -123,8 +125,8 @@ enum ThreadState {
 struct Thread {
     ids: Ids,
     state: ThreadState,
-    /// The character and length of the fence that is open.
-    fence: Option<(char, usize)>,
+    /// The fence that is open.
+    fence: Option<Fence>,
     /// The text since the last heading, or in the fence of a call or result.
     text: String,
 }
@@ -135,10 +137,13 @@ impl Thread {
             self.front(line, out);
             return Ok(());
         }
-        let fence = fence(line);
+        // With more than three spaces before it, it is none.
+        let text = line.trim_start_matches(' ');
+        let is_near = line.len() - text.len() <= 3 && text.starts_with(['`', '~']);
+        let fence = fence(line.as_bytes()).filter(|_| is_near);
         match (self.fence, fence) {
-            (None, Some((mark, length, _))) => self.fence = Some((mark, length)),
-            (Some((mark, open)), Some((closing, length, true))) if mark == closing && length >= open => {
+            (None, Some(mark)) => self.fence = Some(mark),
+            (Some(open), Some(mark)) if mark.closes(&open) => {
                 self.fence = None;
                 if let ThreadState::Call { .. } | ThreadState::Result { .. } = self.state {
                     return self.end_part(out);
@@ -241,17 +246,6 @@ fn heading(line: &str) -> Option<ThreadState> {
         "Error" | "Cancelled" => Some(ThreadState::Result { failed: true }),
         _ => None,
     }
-}
-
-/// A code fence: its character, its length, and whether it may close one.
-fn fence(line: &str) -> Option<(char, usize, bool)> {
-    let indented = line.trim_start_matches(' ');
-    let mark = indented.chars().next().filter(|mark| ['`', '~'].contains(mark))?;
-    let rest = indented.trim_start_matches(mark);
-    let length = indented.len() - rest.len();
-    let inline = mark == '`' && rest.contains('`');
-    (length >= 3 && line.len() - indented.len() <= 3 && !inline)
-        .then(|| (mark, length, rest.trim().is_empty()))
 }
 
 /// The largest copy of a thread that is read, in bytes.

@@ -7,16 +7,14 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, ToolUse};
+use crate::harness::content::{self, Object, PromptMessage, Skip, Taken, ToolUse, unknown};
 use crate::harness::context::{ContextFiles, Imports};
-use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::PromptMessage;
 use crate::harness::payload::{Ended, Payload, is_there};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
-    hook, understood,
+    CaptureSpec, Format, Home, HookMoment, HookSettings, Install, PastSource, RecallForm, RecallSpec, Spec,
+    ToolKind, ToolTable, has, hook, understood,
 };
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
@@ -49,20 +47,20 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook { session, takes_argument: false, may_print: false, removes: false },
+    capture: CaptureSpec::Hook { session, takes_argument: false, may_print: false, removes: false },
     past: PastSource::Files(HOME, &["session-state/*/events.jsonl"]),
     events: &[
-        hook("sessionStart", When::Start, 5),
-        hook("userPromptSubmitted", When::Prompt, 5),
-        hook("preToolUse", When::Act, 5),
-        hook("preCompact", When::Forgetting, 5),
-        hook("agentStop", When::End, 10),
-        hook("sessionEnd", When::End, 10),
+        hook("sessionStart", HookMoment::Start, 5),
+        hook("userPromptSubmitted", HookMoment::Prompt, 5),
+        hook("preToolUse", HookMoment::Act, 5),
+        hook("preCompact", HookMoment::Forgetting, 5),
+        hook("agentStop", HookMoment::End, 10),
+        hook("sessionEnd", HookMoment::End, 10),
         // It names the event only in hooks that were written for other programs.
-        understood("Stop", When::End),
-        understood("SessionEnd", When::End),
+        understood("Stop", HookMoment::End),
+        understood("SessionEnd", HookMoment::End),
     ],
-    install: Install::Settings(Settings {
+    install: Install::Settings(HookSettings {
         file: "hooks/agent-memory.json",
         is_one_of_many: true,
         version: Some(1),
@@ -70,30 +68,28 @@ pub(super) static SPEC: Spec = Spec {
         never_fails: true,
         command: "bash",
         timeout: Some("timeoutSec"),
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: None,
-    recall: Recall { form: RecallForm::Key("additionalContext"), resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Key("additionalContext"), resumes_whole: false, unheard: &[] },
     memory: None,
     preset: None,
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["bash", "powershell"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "bash powershell"),
     (
         ToolKind::Running,
-        &[
-            "list_bash", "list_powershell", "read_bash", "read_powershell", "stop_bash", "stop_powershell",
-            "write_bash", "write_powershell",
-        ],
+        "list_bash list_powershell read_bash read_powershell stop_bash stop_powershell \
+        write_bash write_powershell",
     ),
-    (ToolKind::Read, &["show_file", "view"]),
-    (ToolKind::Edit, &["edit", "str_replace"]),
-    (ToolKind::Search, &["grep", "rg"]),
-    (ToolKind::Write, &["apply_patch", "create"]),
-    (ToolKind::Own, &["exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
-    (ToolKind::SubAgent, &["list_agents", "read_agent", "task", "write_agent"]),
-    (ToolKind::Question, &["ask_user"]),
+    (ToolKind::Read, "show_file view"),
+    (ToolKind::Edit, "edit str_replace"),
+    (ToolKind::Search, "grep rg"),
+    (ToolKind::Write, "apply_patch create"),
+    (ToolKind::Own, "exit_plan_mode glob report_intent sql store_memory update_todo"),
+    (ToolKind::SubAgent, "list_agents read_agent task write_agent"),
+    (ToolKind::Question, "ask_user"),
 ];
 
 /// The first words of the names of events that are not conversation, or repeat it.

@@ -15,27 +15,23 @@
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::harness::content::{ContentPart, ToolUse, parts};
+use crate::harness::content::{ContentPart, Object, PromptMessage, Taken, ToolUse, parts, ran, unknown};
 use crate::harness::context::{ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{entries, sessions_in};
-use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{PromptMessage, ran};
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::{Reader, SessionLine, each_line, failed};
 use crate::harness::spec::{
-    BuiltInMemory, Capture, Format, Home, Install, MemoryProject, OwnHome, PastSource, Preset, Recall,
-    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
+    BuiltInMemory, CaptureSpec, Format, Home, HookMoment, HookSettings, Install, MemoryProject, OwnHome,
+    PastSource, Preset, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook, understood,
 };
-use crate::harness::tool::IMAGE;
-use crate::harness::turn::Role;
+use crate::harness::turn::{IMAGE, Role};
 use serde_json::value::RawValue;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::{self, Read, Seek};
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[("GEMINI_CLI_HOME", ".gemini")], usual: ".gemini" };
 
@@ -77,7 +73,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook {
+    capture: CaptureSpec::Hook {
         session: |payload, _| transcript(payload, |path| is_below(path, 2, "chats")),
         takes_argument: false,
         // It shows it to the user.
@@ -87,24 +83,24 @@ pub(super) static SPEC: Spec = Spec {
     },
     past: PastSource::Files(HOME, &["tmp/*/chats/session-*.jsonl"]),
     events: &[
-        hook("SessionStart", When::Start, 5000),
-        hook("BeforeAgent", When::Prompt, 5000),
+        hook("SessionStart", HookMoment::Start, 5000),
+        hook("BeforeAgent", HookMoment::Prompt, 5000),
         // It does not pass on what it is told before a call.
-        hook("AfterTool", When::Act, 5000),
-        hook("AfterAgent", When::End, 10_000),
-        hook("SessionEnd", When::End, 10_000),
-        understood("PreCompress", When::End),
+        hook("AfterTool", HookMoment::Act, 5000),
+        hook("AfterAgent", HookMoment::End, 10_000),
+        hook("SessionEnd", HookMoment::End, 10_000),
+        understood("PreCompress", HookMoment::End),
     ],
-    install: Install::Settings(Settings {
+    install: Install::Settings(HookSettings {
         has_comments: true,
         is_named: true,
         never_fails: true,
         switches: &[Switch { file: "settings.json", key: &["hooksConfig", "enabled"], off: false }],
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: None,
     // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
-    recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
+    recall: RecallSpec { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
     memory: Some(BuiltInMemory {
         home: HOME,
         files: &["tmp/*/memory/*.md"],
@@ -118,21 +114,19 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["run_shell_command"]),
-    (ToolKind::Read, &["read_file", "read_many_files"]),
-    (ToolKind::Edit, &["replace"]),
-    (ToolKind::Search, &["grep_search", "search_file_content"]),
-    (ToolKind::Write, &["write_file"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "run_shell_command"),
+    (ToolKind::Read, "read_file read_many_files"),
+    (ToolKind::Edit, "replace"),
+    (ToolKind::Search, "grep_search search_file_content"),
+    (ToolKind::Write, "write_file"),
     (
         ToolKind::Own,
-        &[
-            "complete_task", "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory",
-            "update_topic", "write_todos",
-        ],
+        "complete_task enter_plan_mode exit_plan_mode glob list_directory save_memory \
+        update_topic write_todos",
     ),
-    (ToolKind::SubAgent, &["codebase_investigator", "delegate_to_agent", "generalist", "invoke_agent"]),
-    (ToolKind::Question, &["ask_user"]),
+    (ToolKind::SubAgent, "codebase_investigator delegate_to_agent generalist invoke_agent"),
+    (ToolKind::Question, "ask_user"),
 ];
 
 /// Messages from the program to its user.
@@ -206,7 +200,7 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
     }
     let words = if is_users { said.words() } else { String::new() };
     match (ran(&words), is_users) {
-        (Some((command, output)), _) => out.persons_command(command, output, false, id.clone())?,
+        (Some((command, output)), _) => out.person_ran(command, output, false, id.clone())?,
         (None, true) => out.prompt(said, None, id.clone())?,
         (None, false) => out.turn(Role::Assistant, &said.texts.join("\n"), id.clone())?,
     }

@@ -9,14 +9,13 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::one_line;
+use crate::harness::content::{Object, PromptMessage, Skip, Taken, unknown};
 use crate::harness::context::{Above, ContextFiles};
-use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::PromptMessage;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
-    ToolKind, When, has, understood,
+    CaptureSpec, Format, Home, HookMoment, Install, OwnFile, OwnHome, PastSource, Preset, RecallForm,
+    RecallSpec, Spec, Stored, ToolKind, ToolTable, has, understood,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -67,13 +66,13 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "opencode-session",
-    capture: Capture::Id,
+    capture: CaptureSpec::Id,
     past: PastSource::Asked(
         Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
         "opencode.db",
         stored,
     ),
-    events: &[understood("PreToolUse", When::Act)],
+    events: &[understood("PreToolUse", HookMoment::Act)],
     // It reads both directories.
     install: Install::Files(&[OwnFile {
         dirs: &["plugin", "plugins"],
@@ -81,7 +80,7 @@ pub(super) static SPEC: Spec = Spec {
         text: include_str!("../../examples/opencode/memory.js"),
     }]),
     next_step: None,
-    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     memory: None,
     preset: Some(Preset {
         home: Some(&LLM_HOME),
@@ -95,15 +94,15 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["bash"]),
-    (ToolKind::Read, &["read"]),
-    (ToolKind::Edit, &["edit", "multiedit"]),
-    (ToolKind::Search, &["grep"]),
-    (ToolKind::Write, &["apply_patch", "patch", "write"]),
-    (ToolKind::Own, &["glob", "invalid", "list", "plan_enter", "plan_exit", "todoread", "todowrite"]),
-    (ToolKind::SubAgent, &["task"]),
-    (ToolKind::Question, &["question"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "bash"),
+    (ToolKind::Read, "read"),
+    (ToolKind::Edit, "edit multiedit"),
+    (ToolKind::Search, "grep"),
+    (ToolKind::Write, "apply_patch patch write"),
+    (ToolKind::Own, "glob invalid list plan_enter plan_exit todoread todowrite"),
+    (ToolKind::SubAgent, "task"),
+    (ToolKind::Question, "question"),
 ];
 
 /// The largest export that is read, in bytes: a single string in it, which is held in memory, may be as large.
@@ -150,7 +149,7 @@ struct Export<'a, 'b> {
     out: &'a mut TurnSink<'b>,
     /// There was a key of an export.
     known: bool,
-    /// When the session began, in milliseconds.
+    /// HookMoment the session began, in milliseconds.
     created: Option<f64>,
     /// The receiver's error, which ended the reading.
     stopped: Option<Error>,
@@ -215,7 +214,7 @@ impl Export<'_, '_> {
     }
 }
 
-/// When a session or a message was made, in milliseconds.
+/// HookMoment a session or a message was made, in milliseconds.
 fn created(info: &Object) -> Result<Option<f64>, Skip> {
     info.object("time")?.map_or(Ok(None), |time| time.get("created"))
 }

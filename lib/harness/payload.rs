@@ -5,8 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::fields::{brief, kind};
 use crate::base::reach;
 use crate::base::text::one_line;
-use crate::harness::tool;
-use crate::harness::turn::ToolCall;
+use crate::harness::turn::{ShownCall, ToolCall};
 use serde_json::{Map, Value};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,7 +55,7 @@ impl Payload {
         let name = ["tool_name", "toolName"].iter().find_map(|key| self.text(key).ok().flatten())?;
         let input = ["tool_input", "toolArgs"].iter().find_map(|key| self.0.get(*key))?;
         let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-        Some(tool::call(name, &input).call)
+        Some(ShownCall::of(name, &input).call)
     }
 
     pub fn has(&self, key: &str) -> bool {

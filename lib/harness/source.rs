@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::lines::next_line;
 use crate::base::reach;
 use crate::base::text::counted;
-use crate::harness::object::{Object, Skip, Taken};
+use crate::harness::content::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
 use serde_json::Value;

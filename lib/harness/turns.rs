@@ -4,8 +4,8 @@
 use crate::base::error::{Error, Result};
 use crate::base::lines::next_line;
 use crate::base::text::one_line;
+use crate::harness::content::PromptMessage;
 use crate::harness::out::TurnSink;
-use crate::harness::parts::PromptMessage;
 use crate::harness::source::{self, LINE_CAP, failed};
 use crate::harness::spec::Format;
 use crate::harness::spec::ToolKind::{Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
@@ -19,14 +19,14 @@ use std::path::Path;
 pub static TURNS: Format = Format {
     read,
     tools: &[
-        (Shell, &["bash", "exec_command", "run_shell_command", "shell"]),
-        (Read, &["read", "read_file", "view"]),
-        (Edit, &["edit"]),
-        (Search, &["grep"]),
-        (Write, &["apply_patch", "create", "write", "write_file"]),
-        (Own, &["glob", "list", "list_directory", "ls", "todowrite"]),
-        (SubAgent, &["agent", "task"]),
-        (Question, &["ask_user", "question"]),
+        (Shell, "bash exec_command run_shell_command shell"),
+        (Read, "read read_file view"),
+        (Edit, "edit"),
+        (Search, "grep"),
+        (Write, "apply_patch create write write_file"),
+        (Own, "glob list list_directory ls todowrite"),
+        (SubAgent, "agent task"),
+        (Question, "ask_user question"),
     ],
     ..Format::ANY
 };

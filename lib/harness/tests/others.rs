@@ -1,6 +1,6 @@
 //! Copilot CLI, Qwen Code and Pi, as recorded; and what a person attached or an other program wrote.
 
-use crate::harness::plain::PLAIN;
+use crate::harness::document::PLAIN;
 use crate::harness::tests::{claude, lines, read_bytes, said, told};
 use crate::harness::turn::Role;
 use serde_json::{Value, json};
