@@ -4,8 +4,7 @@ use crate::agent::prepare::ModelRoute;
 use crate::agent::tree::Scope;
 use crate::base::error::{Error, Result};
 use crate::config::global::CallLimits;
-use crate::config::model::Model;
-use crate::config::prices::Price;
+use crate::config::model::{Model, Price};
 use crate::provider::message::{BYTES_PER_TOKEN, Reply, TokenUsage};
 use crate::store::spent::{self, Amount, Reservation};
 

@@ -116,7 +116,7 @@ fn check_models(name: &AgentName, agent: &Agent, global: Option<&Global>, scope:
         // A wrong name is an error wherever it stands. A fallback without a key is missed only when it is needed.
         if let Some(route) = own.value("error", route.map_err(place)) {
             let level = if is_main { "error" } else { "warning" };
-            if global.limits().needs_prices() && route.price.is_none() {
+            if global.limits.needs_prices() && route.price.is_none() {
                 own.value(level, Err::<(), _>(place(no_price(&route.model))));
             }
             let reached = reach(route.endpoint, scope, own).map_err(place);

@@ -172,7 +172,7 @@ impl Conversation<'_> {
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
     fn ask(&mut self, turn: u32, closes: bool) -> Result<Reply> {
         let RunningAgent { run, agent, scope } = self.at;
-        let (budget, limits) = (&run.budget, run.global.limits());
+        let (budget, limits) = (&run.budget, &run.global.limits);
         let with_tools = !self.request.tools.is_empty();
         let tell = |what: &str| {
             if with_tools {
@@ -252,7 +252,7 @@ impl Conversation<'_> {
         let RunningAgent { run, agent, scope } = self.at;
         while let Some((route, next)) = self.next.split_first() {
             self.next = next;
-            let needs_price = run.global.limits().needs_prices() && route.price.is_none();
+            let needs_price = run.global.limits.needs_prices() && route.price.is_none();
             let no_price =
                 || needs_price.then(|| "it has no price, and there is a limit in money".to_owned());
             let connected = match route.unfit(&self.request, self.route).or_else(no_price) {

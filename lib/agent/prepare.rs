@@ -8,14 +8,13 @@ use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
 use crate::base::parallel;
-use crate::config::agent::{self, Agent, AgentName, if_set};
+use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::{Api, Endpoint, Global};
 use crate::config::mcp::{McpServer, Offers};
-use crate::config::model::Model;
-use crate::config::prices::Price;
+use crate::config::model::{Model, Price};
 use crate::config::scaffold;
-use crate::config::schema_file;
 use crate::config::skill;
+use crate::config::toml_file::{self, if_set};
 use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
@@ -150,7 +149,7 @@ impl PreparedAgent {
         let files = files::collect(&agent.files, &workdir, &reporter)?;
         let (skill_path, skill) = skill_of(&agent, overrides.skill, scope)?;
         let schema = match overrides.schema {
-            Some(typed) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
+            Some(typed) => Some(load_schema(&env.current_dir()?.join(env.expand(typed)), typed)?),
             None => schema_of(&agent.schema, env)?,
         };
         let tools = agent.tools.iter().map(|(tool, entry)| declared(&name, tool, entry, env));
@@ -315,11 +314,23 @@ pub(super) fn skill_of(agent: &Agent, typed: Option<&str>, scope: Scope) -> Resu
     })
 }
 
+/// The schema in the file `path`. `named` is how the user wrote it.
+fn load_schema(path: &Path, named: &str) -> Result<Schema> {
+    let Some(bytes) = toml_file::read(path, &format!("schema \"{named}\""))? else {
+        return Err(Error::config(format!("schema not found: {named}"))
+            .hint(format!("looked for \"{}\"", path.display())));
+    };
+    let failed = |error: Error| error.context(format!("schema \"{named}\""));
+    let value = serde_json::from_str(toml_file::text(&bytes).map_err(failed)?)
+        .map_err(|e| failed(Error::config(format!("not valid JSON: {e}"))))?;
+    Schema::new(value).map_err(failed)
+}
+
 /// The schema that an agent's file names, if it names one.
 pub(super) fn schema_of(path: &str, env: &Env) -> Result<Option<Schema>> {
     match path {
         "" => Ok(None),
-        path => schema_file::load(&env.config_dir()?.join(env.expand(path)), path).map(Some),
+        path => load_schema(&env.config_dir()?.join(env.expand(path)), path).map(Some),
     }
 }
 

@@ -139,7 +139,7 @@ impl Recorder {
     pub fn begin(tally: &Arc<Tally>, run: Run, global: &Global, env: &Env, clean: Clean) -> Arc<Recorder> {
         let keys = env.names("").into_iter().filter(|name| name.as_encoded_bytes().ends_with(b"_API_KEY"));
         keys.filter_map(|name| env.text(name.to_str()?)).for_each(|key| Secret::new(key).remember());
-        let limits = *global.limits();
+        let limits = global.limits;
         let is_charged_late = !limits.has_periods() || run.program == "axe-gc";
         // A second one of the same tally keeps the first.
         let _ = tally.clean.set(clean);
@@ -149,7 +149,7 @@ impl Recorder {
             env: env.clone(),
             limits,
             // Without a home there is no place for it.
-            has_ledger: global.has_ledger() && env.data_dir().is_ok(),
+            has_ledger: global.ledger.enabled && env.data_dir().is_ok(),
             is_charged_late,
             started: Instant::now(),
             is_written: Mutex::default(),

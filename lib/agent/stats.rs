@@ -1,7 +1,6 @@
 //! What a conversation costs, for this agent and those below it.
 
-use crate::config::model::Model;
-use crate::config::prices::Price;
+use crate::config::model::{Model, Price};
 use crate::provider::message::TokenUsage;
 use serde_json::Value;
 use std::time::Duration;

@@ -7,8 +7,9 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::lock;
-use crate::config::agent::{Agent, if_set};
+use crate::config::agent::Agent;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
+use crate::config::toml_file::if_set;
 use crate::provider::Provider;
 use crate::provider::message::TokenUsage;
 use std::collections::BTreeMap;
@@ -285,13 +286,16 @@ impl RunBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::StopReason;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     const EVER: u64 = crate::base::deadline::LONGEST_SECONDS;
 
-    fn reply(_is_last: bool) -> Result<Reply, CallError> {
-        Ok(Reply::new(String::new(), StopReason::Complete, "stop", "m"))
+    /// A call that takes as much as its prompt has. Returns whether it is the last one.
+    fn spend(budget: &RunBudget, size: (u64, u64), is_answer: bool, has_closed: &mut bool) -> Result<bool> {
+        let is_last = budget.begin_call(Deadline::after_seconds(EVER), size, is_answer, has_closed)?;
+        std::thread::yield_now();
+        budget.end(size, TokenUsage { input: size.0, ..TokenUsage::default() });
+        Ok(is_last)
     }
 
     /// An agent as the budget sees it.
@@ -312,13 +316,7 @@ mod tests {
             let mut callers = vec![Caller::default()];
             let mut made = 0;
             let mut ask = |caller: &mut Caller, is_answer: bool| {
-                let closes = (is_answer, &mut caller.has_closed);
-                let mut is_last = is_answer;
-                let call = |last: bool| {
-                    is_last |= last;
-                    reply(last)
-                };
-                budget.spend(Deadline::after_seconds(EVER), (1, 1), None, closes, call).unwrap().unwrap();
+                let is_last = is_answer | spend(&budget, (1, 1), is_answer, &mut caller.has_closed).unwrap();
                 made += 1;
                 caller.has_answered = is_last;
                 if is_last && !caller.has_closed {
@@ -352,12 +350,8 @@ mod tests {
     fn a_limit_for_several_runs_stops_each_of_them() {
         let whole = Arc::new(TokenLimit::new(Some(30), "raise --budget"));
         let make = |own| RunBudget::new(9, own).within(Arc::clone(&whole), Arc::default());
-        let spend = |budget: &RunBudget, size| {
-            let deadline = Deadline::after_seconds(EVER);
-            budget.spend(deadline, (size, 0), None, (false, &mut false), reply).map(|reply| reply.unwrap())
-        };
+        let spend = |budget: &RunBudget, size| spend(budget, (size, 0), false, &mut false);
         let (one, other, small) = (make(None), make(None), make(Some(4)));
-        // A reply without a count is as large as its prompt.
         assert!(spend(&one, 10).is_ok() && spend(&other, 10).is_ok());
         let error = spend(&small, 5).unwrap_err();
         assert!(error.line().contains("the token budget of 4 is spent") && small.has_refused(), "{error}");
@@ -377,12 +371,7 @@ mod tests {
                 for _ in 0..50 {
                     scope.spawn(|| {
                         start.wait();
-                        let call = |last| {
-                            std::thread::yield_now();
-                            reply(last)
-                        };
-                        let deadline = Deadline::after_seconds(EVER);
-                        let spent = budget.spend(deadline, (1, 0), None, (false, &mut false), call);
+                        let spent = spend(&budget, (1, 0), false, &mut false);
                         let counter = if spent.is_ok() { &made } else { &refused };
                         counter.fetch_add(1, SeqCst);
                     });

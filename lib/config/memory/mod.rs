@@ -6,7 +6,6 @@ pub mod search;
 pub mod settings;
 pub mod starter;
 pub mod trust;
-mod value;
 
 #[cfg(test)]
 mod tests;
@@ -176,21 +175,17 @@ pub fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Resu
     let files = files(explicit, env)?;
     let mut settings = Settings::defaults();
     if let Some(main) = &files.main {
+        let source = main.display().to_string();
+        let warn = |what: String| reporter.warn(&format!("\"{source}\": {what}"));
         for (key, value) in read::strictly(main, env)? {
             if files.is_here && key == "trustedDirectories" {
-                reporter.warn(&format!(
-                    "\"{}\": trustedDirectories only works in your own configuration; ignored",
-                    main.display()
-                ));
+                warn(format!("{key} only works in your own configuration; ignored"));
                 continue;
             }
             if let Some(new) = replaced(&key) {
-                reporter.warn(&format!(
-                    "\"{}\": {key} is replaced by {new}; it still counts, as the most notes in the list",
-                    main.display()
-                ));
+                warn(format!("{key} is replaced by {new}; it still counts, as the most notes in the list"));
             }
-            settings.set(&key, value, &main.display().to_string());
+            settings.set(&key, value, &source);
         }
     }
     if let Some(dangling) = &files.dangling {

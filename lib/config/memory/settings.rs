@@ -2,8 +2,7 @@
 
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::harness::name::{Harness, is_program_name};
-use serde_json::{Map, Value};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 /// The allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +100,7 @@ pub fn replaced(key: &str) -> Option<&'static str> {
 /// The effective value, and where it comes from.
 #[derive(Debug)]
 pub struct Setting {
-    pub key: Cow<'static, str>,
+    pub key: String,
     pub value: Value,
     /// `default`, or a file.
     pub source: String,
@@ -116,7 +115,7 @@ pub struct Settings {
 impl Settings {
     pub fn defaults() -> Settings {
         let setting = |known: &SettingSpec| Setting {
-            key: known.key.into(),
+            key: known.key.to_owned(),
             value: serde_json::from_str(known.default).unwrap_or_default(),
             source: "default".to_owned(),
         };
@@ -126,16 +125,16 @@ impl Settings {
     }
 
     pub fn set(&mut self, key: &str, value: Value, source: &str) {
+        let source = source.to_owned();
         if let Some(setting) = self.all.iter_mut().find(|setting| setting.key == key) {
-            setting.value = value;
-            source.clone_into(&mut setting.source);
-        } else if harness_of(key).is_some() {
-            let last = self.all.iter().rposition(|setting| harness_of(&setting.key).is_some());
-            let setting = Setting { key: key.to_owned().into(), value, source: source.to_owned() };
-            self.all.insert(last.map_or(self.all.len(), |last| last + 1), setting);
-        } else if let Some(known) = SETTINGS.iter().find(|known| known.key == key) {
-            self.all.push(Setting { key: known.key.into(), value, source: source.to_owned() });
+            (setting.value, setting.source) = (value, source);
+            return;
         }
+        // Programs stand together.
+        let is_of_program = |setting: &Setting| harness_of(&setting.key).is_some();
+        let last = harness_of(key).and_then(|_| self.all.iter().rposition(is_of_program));
+        let setting = Setting { key: key.to_owned(), value, source };
+        self.all.insert(last.map_or(self.all.len(), |last| last + 1), setting);
     }
 
     pub fn get(&self, key: &str) -> Option<&Setting> {
@@ -144,11 +143,12 @@ impl Settings {
 
     /// One object in the form of the file.
     pub fn nested(&self) -> Value {
-        let mut whole = Map::new();
+        let mut whole = json!({});
         for setting in &self.all {
-            put(&mut whole, &setting.key, setting.value.clone());
+            let place = setting.key.split('.').fold(&mut whole, |section, name| &mut section[name]);
+            place.clone_from(&setting.value);
         }
-        Value::Object(whole)
+        whole
     }
 }
 
@@ -179,24 +179,10 @@ pub(super) fn is_section(key: &str) -> bool {
     SETTINGS.iter().any(is_inside) || key.strip_prefix("harnesses.").is_some_and(is_harness)
 }
 
-fn put(object: &mut Map<String, Value>, key: &str, value: Value) {
-    match key.split_once('.') {
-        None => {
-            object.insert(key.to_owned(), value);
-        }
-        Some((section, rest)) => {
-            let inner = object.entry(section).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(inner) = inner {
-                put(inner, rest, value);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{HARNESSES, spec::Capture};
+    use crate::harness::{HARNESSES, spec::CaptureSpec};
 
     #[test]
     fn every_default_is_json_and_few_are_null() {
@@ -210,7 +196,8 @@ mod tests {
             "sync.trust",
         ];
         assert_eq!(null, optional);
-        let by_id = HARNESSES.iter().filter(|spec| matches!(spec.capture, Capture::Id)).map(|spec| spec.name);
+        let by_id =
+            HARNESSES.iter().filter(|spec| matches!(spec.capture, CaptureSpec::Id)).map(|spec| spec.name);
         let commands = defaults.nested()["harnesses"].as_object().unwrap().clone();
         assert_eq!(by_id.collect::<Vec<_>>(), commands.keys().collect::<Vec<_>>());
         assert_eq!(commands["amp"]["readCommand"], "amp threads markdown {threadId}");
