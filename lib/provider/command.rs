@@ -51,9 +51,8 @@ impl ShellCommand {
         }
         // The shell would say it, too.
         if self.is_missing {
-            let mut error = CallError::outage(format!("command \"{word}\" was not found"));
-            error.hint = Some("install it".to_owned());
-            return Err(error);
+            let why = format!("command \"{word}\" was not found");
+            return Err(CallError::outage(why).hint("install it"));
         }
         let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
         let mut vars = self.vars.clone();
@@ -78,11 +77,11 @@ impl ShellCommand {
         })?;
         if let Some(failed) = finished.failure() {
             // It cannot say why: its service may be the reason.
-            let mut error = CallError::outage(format!("command \"{word}\" {failed}"));
-            if matches!(finished.status.code(), Some(126 | 127)) {
-                error.hint = Some("install it, or correct its line in config.toml".to_owned());
-            }
-            return Err(error);
+            let error = CallError::outage(format!("command \"{word}\" {failed}"));
+            return Err(match finished.status.code() {
+                Some(126 | 127) => error.hint("install it, or correct its line in config.toml"),
+                _ => error,
+            });
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());

@@ -2,12 +2,11 @@
 
 use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolRequest,
-    ToolResult, Unsupported,
+    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, Members, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part,
-    raw, read, system, text_at, tool_calls, with, with_role, wrong_content, wrong_message,
+    self, Members, StreamPiece, answer_text, beside, count, message_in, messages, outer, part, raw, read,
+    system, text_at, tool_calls, tool_request, with, with_role, wrong_content, wrong_message,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -32,17 +31,15 @@ pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
         let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
         json!({ "type": "json_schema", "json_schema": format })
     });
-    let (max_tokens, renamed) = match accepts(Unsupported::MaxTokens) {
-        true => (request.max_tokens, None),
-        false => (None, request.max_tokens.filter(|_| !request.extra.contains_key("max_completion_tokens"))),
-    };
+    let is_renamed = !accepts(Unsupported::MaxTokens);
+    let is_set = request.extra.contains_key("max_completion_tokens");
     let has_options = request.is_streamed && accepts(Unsupported::StreamOptions);
     let tools: Vec<Value> = request.tools.iter().map(tool).collect();
     let parameters = json!({
         "model": request.model,
         "temperature": request.temperature.filter(|_| accepts(Unsupported::Temperature)),
-        "max_tokens": max_tokens,
-        "max_completion_tokens": renamed,
+        "max_tokens": request.max_tokens.filter(|_| !is_renamed),
+        "max_completion_tokens": request.max_tokens.filter(|_| is_renamed && !is_set),
         "response_format": format,
         "tools": Some(tools).filter(|tools| !tools.is_empty()),
         "stream": request.is_streamed.then_some(true),
@@ -135,7 +132,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> CallResult<Reply> {
     let raw = if is_changed { raw(&message) } else { sent.to_owned() };
     let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
-    let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();
+    let calls: Vec<_> =
+        tool_calls(&message)?.iter().map(|call| tool_request(call, text_at(call, "id"))).collect();
     let stop_reason = beside(&choice, "finish_reason");
     let stop_reason = stop_reason.as_str().unwrap_or_default();
     if stop_reason == "error" {
@@ -198,15 +196,6 @@ fn content(content: Option<&Value>) -> CallResult<(String, String)> {
         }
     }
     Ok((text, refusal))
-}
-
-fn call(call: &Value) -> ToolRequest {
-    let function = call.get("function").unwrap_or(&Value::Null);
-    ToolRequest {
-        id: text_at(call, "id"),
-        name: text_at(function, "name"),
-        arguments: arguments(function.get("arguments")),
-    }
 }
 
 /// A key of our own in the reply so far.
@@ -293,11 +282,8 @@ pub(super) fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
             }
             (Some(Value::String(text)), Value::String(more)) => match key.as_str() {
                 // Some servers repeat them with each piece.
-                "role" | "id" | "type" | "name" | "format" => {
-                    if !more.is_empty() {
-                        *text = more;
-                    }
-                }
+                "role" | "id" | "type" | "name" | "format" if more.is_empty() => {}
+                "role" | "id" | "type" | "name" | "format" => *text = more,
                 _ => text.push_str(&more),
             },
             (Some(Value::Object(inner)), Value::Object(more)) => merge(inner, more),
@@ -309,9 +295,7 @@ pub(super) fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
                 more.into_iter().for_each(|item| add_item(&mut items, item));
                 whole.insert(key, Value::Array(items));
             }
-            (_, piece) => {
-                whole.insert(key, piece);
-            }
+            (_, piece) => drop(whole.insert(key, piece)),
         }
     }
 }
@@ -333,18 +317,15 @@ fn add_item(items: &mut Vec<Value>, item: Value) {
 
 /// Whether `item` is another tool call than `known`. Gemini's parallel calls all have the same index, or none.
 fn begins_a_call(item: &Value, known: &Value) -> bool {
-    let text = |value: &Value, at: &str| {
-        value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
-    };
-    match (text(item, "/id"), text(known, "/id")) {
-        (Some(id), Some(of_known)) => id != of_known,
+    let [item, known] = [item, known].map(|call| {
+        let text = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty());
+        [text("/id"), text("/function/name"), text("/function/arguments")]
+    });
+    match (item, known) {
+        ([Some(id), ..], [Some(of_known), ..]) => id != of_known,
         // Nothing can follow whole arguments.
-        _ => {
-            text(item, "/function/name").is_some()
-                && text(item, "/function/arguments").is_some()
-                && text(known, "/function/arguments")
-                    .is_some_and(|all| serde_json::from_str::<Map<String, Value>>(&all).is_ok())
-        }
+        ([_, Some(_), Some(_)], [.., Some(all)]) => serde_json::from_str::<Map<String, Value>>(all).is_ok(),
+        _ => false,
     }
 }
 

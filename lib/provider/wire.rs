@@ -3,7 +3,7 @@
 use crate::base::fields::kind;
 use crate::base::text::one_line;
 use crate::provider::error::{CallError, CallResult, MARK};
-use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
+use crate::provider::message::{Attachment, ChatTurn, Request, ToolRequest, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -161,6 +161,12 @@ pub(super) fn tool_calls(message: &Value) -> CallResult<&[Value]> {
             Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(other))))
         }
     }
+}
+
+/// Such a call.
+pub(super) fn tool_request(call: &Value, id: String) -> ToolRequest {
+    let function = call.get("function").unwrap_or(&Value::Null);
+    ToolRequest { id, name: text_at(function, "name"), arguments: arguments(function.get("arguments")) }
 }
 
 /// Makes JSON readable that a server did not write as the standard demands, so that an answer is not lost to one
