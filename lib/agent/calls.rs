@@ -105,7 +105,7 @@ impl RunningAgent<'_> {
             context => format!("Task: {task}\n\nContext:\n{context}"),
         };
         let mut own = RunStats::default();
-        let ended = self.run_sub_agent(name, message, below, &mut own);
+        let ended = self.run_agent(name, message, below, &mut own);
         if !own.has_closed {
             run.budget.take_back();
         }
@@ -145,13 +145,7 @@ impl RunningAgent<'_> {
     }
 
     /// Runs `name` with its own prompt, skill, files, log and model.
-    fn run_sub_agent(
-        self,
-        name: &str,
-        message: String,
-        scope: Scope,
-        stats: &mut RunStats,
-    ) -> Result<String> {
+    fn run_agent(self, name: &str, message: String, scope: Scope, stats: &mut RunStats) -> Result<String> {
         let Scope { env, reporter, .. } = scope;
         let global = self.run.global;
         let not_loaded = |error: Error| error.context(format!("failed to load agent \"{name}\""));

@@ -134,11 +134,8 @@ impl Conversation<'_> {
         results.resize(calls.len(), None);
         let open = calls.iter().enumerate().filter(|(n, _)| results[*n].is_none());
         let answers = self.answered(&open.collect::<Vec<_>>()).into_iter();
-        results
-            .iter_mut()
-            .filter(|result| result.is_none())
-            .zip(answers)
-            .for_each(|(to, new)| *to = Some(new));
+        let unknown = results.iter_mut().filter(|result| result.is_none());
+        unknown.zip(answers).for_each(|(to, new)| *to = Some(new));
         self.request.turns.push(ChatTurn::Assistant(raw));
         self.request.turns.push(ChatTurn::ToolResults(results.into_iter().flatten().collect()));
     }
@@ -179,11 +176,9 @@ impl Conversation<'_> {
                 scope.reporter.verbose(&format!("[turn {turn}] {what}"));
             }
         };
-        let pending = match self.request.turns.last() {
-            Some(ChatTurn::ToolResults(results)) => results.len(),
-            _ => 0,
-        };
-        let messages = self.request.turns.len();
+        let turns = &self.request.turns;
+        let pending = if let Some(ChatTurn::ToolResults(all)) = turns.last() { all.len() } else { 0 };
+        let messages = turns.len();
         tell(&format!("Sending request ({messages} messages, {pending} tool calls pending)"));
         let size = agent.size(&self.request);
         let is_last =
@@ -260,7 +255,7 @@ impl Conversation<'_> {
                 None => run
                     .providers
                     .of(&route.endpoint, &agent.workdir, scope)
-                    .map_err(|error| error.message().to_owned()),
+                    .map_err(|e| e.message().to_owned()),
             };
             let (model, failed) = (&route.model, &self.route.model);
             let provider = match connected {
@@ -325,10 +320,8 @@ fn accepted(schema: &Schema, answer: &str) -> Result<String, Vec<Fault>> {
         let message = if text.is_empty() { "it is empty".to_owned() } else { format!("it is not JSON: {e}") };
         vec![Fault { path: String::new(), message }]
     })?;
-    match schema.faults(&value) {
-        faults if faults.is_empty() => Ok(text.to_owned()),
-        faults => Err(faults),
-    }
+    let faults = schema.faults(&value);
+    if faults.is_empty() { Ok(text.to_owned()) } else { Err(faults) }
 }
 
 fn mismatch(faults: Vec<Fault>) -> Error {
@@ -338,10 +331,7 @@ fn mismatch(faults: Vec<Fault>) -> Error {
 /// The first faults, for a message.
 fn in_line(faults: &[Fault]) -> String {
     let first: Vec<_> = faults.iter().take(3).map(|fault| one_line(&fault.to_string(), 200)).collect();
-    let more = if faults.len() > first.len() {
-        format!("; and {} more", faults.len() - first.len())
-    } else {
-        String::new()
-    };
+    let rest = faults.len() - first.len();
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     format!("{}{more}", first.join("; "))
 }

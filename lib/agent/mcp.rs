@@ -89,18 +89,14 @@ impl Server {
             ..Invocation::new(CommandLine::Words(&server.entry.command), workdir, MESSAGE_CAP, scope.deadline)
         });
         let name = &server.name;
-        let session = session.map_err(|fault| {
-            Error::config(format!("MCP server \"{name}\" {fault}"))
-                .hint(format!("correct mcp.{name}.command"))
-        })?;
+        let next = format!("correct mcp.{name}.command");
+        let session = session.map_err(|e| Error::config(format!("MCP server \"{name}\" {e}")).hint(next))?;
         let mut connection = Connection { session, id: 0, broken: None };
         let offered = connection.hello(scope.deadline);
         let offered = offered.map_err(|why| {
             let error = Error::api(format!("MCP server \"{name}\" {}", connection.end(&why)));
-            match scope.deadline.passed() {
-                true => error.hint(format!("raise mcp.{name}.start_timeout, or --timeout")),
-                false => error,
-            }
+            let next = format!("raise mcp.{name}.start_timeout, or --timeout");
+            if scope.deadline.passed() { error.hint(next) } else { error }
         })?;
         let offers = listed(server, offered)?;
         scope.reporter.verbose(&format!("MCP:      \"{name}\" offers {} tool(s)", offers.len()));
@@ -144,9 +140,8 @@ fn listed(server: &McpServer, offered: Offered) -> Result<Offers> {
                 let names = one_line(&names.join(", "), SHOWN_CAP);
                 let offers = if names.is_empty() { "nothing" } else { &names };
                 let message = format!("MCP server \"{name}\" does not offer the tool \"{shown}\"");
-                return Err(
-                    Error::config(message).hint(format!("correct mcp.{name}.tools; it offers: {offers}"))
-                );
+                let next = format!("correct mcp.{name}.tools; it offers: {offers}");
+                return Err(Error::config(message).hint(next));
             }
         }
     }

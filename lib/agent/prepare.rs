@@ -60,13 +60,9 @@ impl ModelRoute {
             }
             _ => error,
         })?;
-        let callable = [
-            ("sub_agents", agent.sub_agents.is_empty()),
-            ("tools", agent.tools.is_empty()),
-            ("mcp", agent.mcp.is_empty()),
-        ];
-        let callable = callable.into_iter().find_map(|(what, is_empty)| (!is_empty).then_some(what));
-        if let Some(what) = callable.filter(|_| endpoint.api().is_none()) {
+        let lacks = [agent.sub_agents.is_empty(), agent.tools.is_empty(), agent.mcp.is_empty()];
+        let callable = ["sub_agents", "tools", "mcp"].into_iter().zip(lacks).find(|(_, lacks)| !lacks);
+        if let Some((what, _)) = callable.filter(|_| endpoint.api().is_none()) {
             return Err(Error::config(format!(
                 "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
             ))
@@ -94,9 +90,8 @@ impl ModelRoute {
         if has_raw_turns && self.endpoint.api() != other.endpoint.api() {
             return Some("the conversation so far has the form of another API".to_owned());
         }
-        let refused = request.turns.iter().find_map(|turn| match turn {
-            ChatTurn::Attached(_, files) => self.refuses(files),
-            _ => None,
+        let refused = request.turns.iter().find_map(|turn| {
+            if let ChatTurn::Attached(_, files) = turn { self.refuses(files) } else { None }
         });
         refused.map(|(file, why)| format!("it {why} (\"{}\")", file.name))
     }
@@ -328,10 +323,8 @@ fn load_schema(path: &Path, named: &str) -> Result<Schema> {
 
 /// The schema that an agent's file names, if it names one.
 pub(super) fn schema_of(path: &str, env: &Env) -> Result<Option<Schema>> {
-    match path {
-        "" => Ok(None),
-        path => load_schema(&env.config_dir()?.join(env.expand(path)), path).map(Some),
-    }
+    let load = |path: &str| load_schema(&env.config_dir()?.join(env.expand(path)), path);
+    Some(path).filter(|path| !path.is_empty()).map(load).transpose()
 }
 
 pub(super) fn declared(name: &AgentName, tool: &str, entry: &ToolEntry, env: &Env) -> Result<DeclaredTool> {

@@ -17,7 +17,7 @@ use crate::store::run_id::RunId;
 use crate::store::runs::{self, Run, RunError, SubRun, ToolRun};
 use crate::store::spent::{self, Amount};
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -113,9 +113,9 @@ fn without_secrets(arguments: &Value, clean: Clean) -> Value {
     match serde_json::from_str(&text) {
         Ok(Value::Object(all)) => {
             let some = all.iter().take(MOST_ARGUMENTS);
-            some.map(|(name, value)| (cut(name, CHARS).into_owned(), cut_value(value)))
-                .collect::<Map<_, _>>()
-                .into()
+            Value::Object(
+                some.map(|(name, value)| (cut(name, CHARS).into_owned(), cut_value(value))).collect(),
+            )
         }
         Ok(Value::Null) => Value::Null,
         _ => Value::String(cut(&text, CHARS).into_owned()),

@@ -251,9 +251,8 @@ impl RunBudget {
     /// A call has ended.
     pub(super) fn end(&self, (input, output): (u64, u64), used: TokenUsage) {
         let (reserved, used) = (input.saturating_add(output), used.input.saturating_add(used.output));
-        std::iter::once(&self.own)
-            .chain(self.whole.as_deref())
-            .for_each(|limit| limit.settle(reserved, used));
+        let limits = std::iter::once(&self.own).chain(self.whole.as_deref());
+        limits.for_each(|limit| limit.settle(reserved, used));
         lock(&self.slots).running -= 1;
         // All: one that is woken may not take the slot.
         self.freed.notify_all();

@@ -42,19 +42,14 @@ impl AgentName {
 
 /// Why `name` cannot be a file's name without its ending; `None` if it can.
 pub fn unsafe_name(name: &str) -> Option<&'static str> {
-    if name.is_empty() {
-        Some("it is empty")
-    } else if name.len() > LONGEST_NAME {
-        Some("it is longer than 200 bytes")
-    } else if name.contains(['/', '\\']) {
-        Some("it contains a slash")
-    } else if name.starts_with('.') {
-        Some("it begins with a dot")
-    } else if name.chars().any(char::is_control) {
-        Some("it contains a control character")
-    } else {
-        None
-    }
+    Some(match () {
+        () if name.is_empty() => "it is empty",
+        () if name.len() > LONGEST_NAME => "it is longer than 200 bytes",
+        () if name.contains(['/', '\\']) => "it contains a slash",
+        () if name.starts_with('.') => "it begins with a dot",
+        () if name.chars().any(char::is_control) => "it contains a control character",
+        () => return None,
+    })
 }
 
 impl fmt::Display for AgentName {

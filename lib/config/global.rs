@@ -197,10 +197,7 @@ pub struct HttpEndpoint {
 impl Endpoint {
     /// `None` for a command.
     pub fn api(&self) -> Option<Api> {
-        match self {
-            Endpoint::Http(endpoint) => Some(endpoint.api),
-            Endpoint::Command { .. } => None,
-        }
+        if let Endpoint::Http(endpoint) = self { Some(endpoint.api) } else { None }
     }
 
     pub fn is_streamed(&self) -> bool {
@@ -215,10 +212,7 @@ impl Global {
         let Some(bytes) = toml_file::read(&path, "config file")? else {
             // A Nix module that is switched off can leave such a link behind.
             if path.is_symlink() {
-                reporter.warn(&format!(
-                    "config file \"{0}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{0}\"",
-                    path.display()
-                ));
+                toml_file::warn_of_dangling(&path, reporter);
             }
             return Ok(Global::default());
         };

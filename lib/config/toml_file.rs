@@ -1,5 +1,6 @@
 //! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
 
+use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
@@ -14,6 +15,12 @@ pub(super) const CAP: u64 = 1 << 20;
 pub fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>> {
     let read = file::if_exists(file::read(path, CAP));
     read.map_err(|e| Error::config(format!("failed to read {what}: {e}")).because(e))
+}
+
+/// Of a configuration file that a link leads to, and that does not exist.
+pub(super) fn warn_of_dangling(path: &Path, reporter: &Reporter) {
+    let (path, what) = (path.display(), "is a link to a file that does not exist; it is ignored; remove it");
+    reporter.warn(&format!("config file \"{path}\" {what}: rm \"{path}\""));
 }
 
 /// How many unknown keys are reported.

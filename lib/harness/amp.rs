@@ -21,6 +21,8 @@ use crate::harness::turn::{Ids, Role};
 use serde_json::Value;
 use std::path::Path;
 
+const DATA: Home = Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" };
+
 pub(super) static SPEC: Spec = Spec {
     name: "amp",
     title: "Amp",
@@ -34,11 +36,7 @@ pub(super) static SPEC: Spec = Spec {
     format: Format { read, tools: TOOLS, ..Format::ANY },
     method: "amp-thread",
     capture: CaptureSpec::Id,
-    past: PastSource::Copies(
-        Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" },
-        "threads/T-*.json",
-        copied,
-    ),
+    past: PastSource::Copies(DATA, "threads/T-*.json", copied),
     events: &[],
     install: Install::Files(&[
         OwnFile {
@@ -233,10 +231,9 @@ impl Thread {
 /// The part that begins with this line outside of fences.
 fn heading(line: &str) -> Option<ThreadState> {
     let line = line.trim_end();
-    match line {
-        "## User" => return Some(ThreadState::Said(Role::User)),
-        "## Assistant" => return Some(ThreadState::Said(Role::Assistant)),
-        _ => {}
+    let said = [("## User", Role::User), ("## Assistant", Role::Assistant)];
+    if let Some((_, role)) = said.into_iter().find(|(heading, _)| *heading == line) {
+        return Some(ThreadState::Said(role));
     }
     let (label, rest) = line.strip_prefix("**Tool ")?.split_once(":** `")?;
     let name = rest.strip_suffix('`')?;

@@ -70,15 +70,7 @@ pub(super) static SPEC: Spec = Spec {
         removes: false,
     },
     past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
-    events: &[
-        START,
-        PROMPT,
-        SUB_AGENT,
-        hook("PreToolUse", HookMoment::Act, 5),
-        STOP,
-        SESSION_END,
-        PRE_COMPACT,
-    ],
+    events: &[START, PROMPT, SUB_AGENT, ACT, STOP, SESSION_END, PRE_COMPACT],
     install: Install::Settings(HookSettings {
         switches: DISABLE_ALL,
         plugins: Some("enabledPlugins"),
@@ -105,6 +97,7 @@ pub(super) static SPEC: Spec = Spec {
 pub(super) const START: HookEvent = hook("SessionStart", HookMoment::Start, 5);
 pub(super) const PROMPT: HookEvent = hook("UserPromptSubmit", HookMoment::Prompt, 5);
 pub(super) const SUB_AGENT: HookEvent = hook("SubagentStart", HookMoment::SubAgent, 5);
+const ACT: HookEvent = hook("PreToolUse", HookMoment::Act, 5);
 pub(super) const STOP: HookEvent = hook("Stop", HookMoment::End, 10);
 // Without a timeout it gets 1.5 s.
 pub(super) const SESSION_END: HookEvent = hook("SessionEnd", HookMoment::End, 10);
@@ -210,11 +203,8 @@ impl SessionReader {
             return user(record, uuid, content, out);
         }
         let is_synthetic = message.text("model")?.as_deref() == Some("<synthetic>");
-        if is_synthetic || record.flag("isApiErrorMessage")? {
-            Ok(())
-        } else {
-            assistant(&uuid, content, out)
-        }
+        let is_programs = is_synthetic || record.flag("isApiErrorMessage")?;
+        if is_programs { Ok(()) } else { assistant(&uuid, content, out) }
     }
 }
 

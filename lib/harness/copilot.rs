@@ -40,9 +40,7 @@ pub(super) static SPEC: Spec = Spec {
             has(record, &["data"]) && (kind.starts_with("session.") || kind.ends_with(".message"))
         },
         tools: TOOLS,
-        prompts: |_, env| {
-            HOME.dir(env).map(|dir| dir.join("command-history-state.json")).into_iter().collect()
-        },
+        prompts: |_, env| Vec::from_iter(HOME.dir(env).map(|dir| dir.join("command-history-state.json"))),
         keeps_directory: true,
         ..Format::ANY
     },

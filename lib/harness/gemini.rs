@@ -67,9 +67,7 @@ pub(super) static SPEC: Spec = Spec {
         read,
         is_record: |record| has(record, &["sessionId", "projectHash"]),
         tools: TOOLS,
-        prompts: |session, _| {
-            session.ancestors().nth(2).map(|dir| dir.join("logs.json")).into_iter().collect()
-        },
+        prompts: |session, _| Vec::from_iter(session.ancestors().nth(2).map(|dir| dir.join("logs.json"))),
         sub_agents,
         ..Format::ANY
     },

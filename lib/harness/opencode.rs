@@ -25,15 +25,15 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+/// Where it keeps its sessions and credentials.
+const DATA: Home = Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" };
+
 /// Where its terminal keeps the prompts that were typed in it.
 const STATE: Home = Home { variables: &[("XDG_STATE_HOME", "opencode")], usual: ".local/state/opencode" };
 
 static LLM_HOME: OwnHome = OwnHome {
     dir: "opencode",
-    credentials: (
-        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
-        &["auth.json"],
-    ),
+    credentials: (DATA, &["auth.json"]),
     settings: &["config.json", "opencode.json", "opencode.jsonc"],
     kept: &["model", "provider", "enabled_providers", "disabled_providers"],
     dropped: &[],
@@ -67,11 +67,7 @@ pub(super) static SPEC: Spec = Spec {
     },
     method: "opencode-session",
     capture: CaptureSpec::Id,
-    past: PastSource::Asked(
-        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
-        "opencode.db",
-        stored,
-    ),
+    past: PastSource::Asked(DATA, "opencode.db", stored),
     events: &[understood("PreToolUse", HookMoment::Act)],
     // It reads both directories.
     install: Install::Files(&[OwnFile {
@@ -116,11 +112,9 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
     let length = reader.get_ref().length();
     if length > CAP {
-        return Err(Error::io(format!(
-            "\"{}\" has {length} bytes; an export of more than {} MiB is not read",
-            path.display(),
-            CAP >> 20
-        )));
+        let (path, most) = (path.display(), CAP >> 20);
+        let why = format!("\"{path}\" has {length} bytes; an export of more than {most} MiB is not read");
+        return Err(Error::io(why));
     }
     let mut document = Export { out, known: false, created: None, stopped: None };
     let ended = serde_json::Deserializer::from_reader(reader.take(CAP)).deserialize_map(&mut document);

@@ -81,14 +81,9 @@ impl<'a> TurnSink<'a> {
 
     /// Adds a message of the user, behind what was attached to it. `is_typed`: what the record says; `None`: the
     /// program has a log of what was typed, and only what stands in it was.
-    pub(super) fn prompt(
-        &mut self,
-        message: PromptMessage,
-        is_typed: Option<bool>,
-        id: String,
-    ) -> Result<()> {
-        let is_typed = is_typed.unwrap_or_else(|| self.prompts.contains(&message.words()));
-        let message = message.whole();
+    pub(super) fn prompt(&mut self, said: PromptMessage, is_typed: Option<bool>, id: String) -> Result<()> {
+        let is_typed = is_typed.unwrap_or_else(|| self.prompts.contains(&said.words()));
+        let message = said.whole();
         let attached = message.attached.iter().map(String::as_str).filter(|text| !text.is_empty());
         let attached = attached.collect::<Vec<_>>().join("\n");
         if !attached.trim().is_empty() {

@@ -15,14 +15,17 @@ use crate::harness::out::TurnSink;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    BuiltInMemory, CaptureSpec, DISABLE_ALL, Format, Home, HookMoment, HookSettings, Install, MemoryProject,
-    PastSource, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook,
+    BuiltInMemory, CaptureSpec, DISABLE_ALL, Format, Home, HookEvent, HookMoment, HookSettings, Install,
+    MemoryProject, PastSource, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
 
 /// Where it keeps what it writes itself.
 const RUNTIME: Home = Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" };
+
+/// It does not pass on what it is told before a call.
+const ACT: HookEvent = hook("PostToolUse", HookMoment::Act, 5);
 
 pub(super) static SPEC: Spec = Spec {
     name: "qwen-code",
@@ -59,16 +62,7 @@ pub(super) static SPEC: Spec = Spec {
         removes: false,
     },
     past: PastSource::Files(RUNTIME, &["projects/*/chats/*.jsonl"]),
-    // It does not pass on what it is told before a call.
-    events: &[
-        START,
-        PROMPT,
-        SUB_AGENT,
-        hook("PostToolUse", HookMoment::Act, 5),
-        STOP,
-        SESSION_END,
-        PRE_COMPACT,
-    ],
+    events: &[START, PROMPT, SUB_AGENT, ACT, STOP, SESSION_END, PRE_COMPACT],
     install: Install::Settings(HookSettings {
         has_comments: true,
         switches: DISABLE_ALL,

@@ -93,13 +93,12 @@ impl Format {
     /// What the tool of this name does. A name in no table is of a tool that nobody knows, or that somebody added: it
     /// may show anything.
     pub fn tool(&self, name: &str) -> ToolKind {
+        let is_known = |(_, names): &&(_, &str)| names.split(' ').any(|known| known == name);
         match name {
-            ATTACHED => return ToolKind::Attached,
-            PERSONS_SHELL => return ToolKind::Shell,
-            _ => {}
+            ATTACHED => ToolKind::Attached,
+            PERSONS_SHELL => ToolKind::Shell,
+            _ => self.tools.iter().find(is_known).map_or(ToolKind::Unknown, |(kind, _)| *kind),
         }
-        let mut known = self.tools.iter().filter(|(_, names)| names.split(' ').any(|known| known == name));
-        known.next().map_or(ToolKind::Unknown, |(kind, _)| *kind)
     }
 }
 

@@ -219,10 +219,7 @@ fn capped(value: &str) -> String {
 
 /// A result without notes from memory, and how many bytes were cut.
 pub(super) fn shown_result(text: &str, recalls: bool) -> (String, usize) {
-    match recalls {
-        true => (recalled::NOTES_LEFT_OUT.to_owned(), 0),
-        false => without_memory(text),
-    }
+    if recalls { (recalled::NOTES_LEFT_OUT.to_owned(), 0) } else { without_memory(text) }
 }
 
 /// The exit code in the words that a program puts around what a command printed: before it, where Codex has them, or in the

@@ -70,10 +70,8 @@ impl ShellCommand {
         })
         .map_err(|fault| {
             let message = format!("command \"{word}\" {fault}");
-            match fault {
-                ExecError::Deadline => CallError::new(Category::Timeout, message),
-                _ => CallError::outage(message),
-            }
+            let is_late = matches!(fault, ExecError::Deadline);
+            if is_late { CallError::new(Category::Timeout, message) } else { CallError::outage(message) }
         })?;
         if let Some(failed) = finished.failure() {
             // It cannot say why: its service may be the reason.

@@ -209,11 +209,13 @@ pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>)
     let mut choice = match event.remove("choices") {
         None | Some(Value::Null) => return Ok(StreamPiece::default()),
         // The first answer, if `n` asks for several.
-        Some(Value::Array(choices)) => match choices.into_iter().find(|choice| index_of(choice) == 0) {
-            None => return Ok(StreamPiece::default()),
-            Some(Value::Object(choice)) => choice,
-            Some(other) => return Err(wrong_message(&other)),
-        },
+        Some(Value::Array(choices)) => {
+            match choices.into_iter().find(|choice| count(choice, "/index") == 0) {
+                None => return Ok(StreamPiece::default()),
+                Some(Value::Object(choice)) => choice,
+                Some(other) => return Err(wrong_message(&other)),
+            }
+        }
         Some(other) => return Err(wrong_message(&other)),
     };
     if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
@@ -250,10 +252,6 @@ pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>)
         Some(other) => return Err(wrong_content(&other)),
     }
     Ok(piece)
-}
-
-fn index_of(choice: &Value) -> u64 {
-    choice.get("index").and_then(Value::as_u64).unwrap_or(0)
 }
 
 /// The pieces of a stream in the form of a reply that comes whole.

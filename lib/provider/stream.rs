@@ -189,10 +189,8 @@ impl<'a> Assembler<'a> {
             }
         }
         if !self.is_complete {
-            let length = self.length;
-            return Err(CallError::server(format!(
-                "the stream broke off after {length} bytes of the answer"
-            )));
+            let why = format!("the stream broke off after {} bytes of the answer", self.length);
+            return Err(CallError::server(why));
         }
         let whole = match self.api {
             Api::OpenAi => openai::whole(self.whole),
@@ -203,10 +201,8 @@ impl<'a> Assembler<'a> {
 }
 
 fn within_cap(length: usize, what: &str) -> CallResult<()> {
-    match length > CAP {
-        true => Err(CallError::server(format!("{what} is larger than 16 MiB"))),
-        false => Ok(()),
-    }
+    let wrong = || CallError::server(format!("{what} is larger than 16 MiB"));
+    (length <= CAP).then_some(()).ok_or_else(wrong)
 }
 
 #[cfg(test)]

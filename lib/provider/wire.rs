@@ -90,9 +90,8 @@ pub(super) fn messages(
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
 pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> CallResult<T> {
-    serde_json::from_slice(bytes).map_err(|e| {
-        CallError::server(format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
-    })
+    let wrong = |e: serde_json::Error| format!("the reply cannot be read: {}", one_line(&e.to_string(), 200));
+    serde_json::from_slice(bytes).map_err(|e| CallError::server(wrong(e)))
 }
 
 /// The members of a reply, or of a part of it, as they came.

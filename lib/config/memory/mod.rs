@@ -17,6 +17,7 @@ use crate::base::reach;
 use crate::config::memory::search::{absolute, files};
 use crate::config::memory::settings::{Settings, replaced};
 use crate::config::preset::{of_path, preset};
+use crate::config::toml_file::warn_of_dangling;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -189,10 +190,7 @@ pub fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Resu
         }
     }
     if let Some(dangling) = &files.dangling {
-        reporter.warn(&format!(
-            "config file \"{0}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{0}\"",
-            dangling.display()
-        ));
+        warn_of_dangling(dangling, reporter);
     }
     if let Some(untrusted) = &files.untrusted {
         trust::add(&mut settings, untrusted, env, reporter);
