@@ -1,8 +1,7 @@
 //! What is wrong with agents and with config.toml, as far as that shows without a call. Nothing is run for it.
 
-use crate::agent::account::no_price;
 use crate::agent::prepare::{
-    ModelRoute, add_servers, declared, missing_program, schema_of, skill_of, warn_of_missing,
+    ModelRoute, add_servers, declared, missing_program, no_price, schema_of, skill_of, warn_of_missing,
 };
 use crate::agent::tree::Scope;
 use crate::base::cli::Reporter;

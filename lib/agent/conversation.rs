@@ -1,8 +1,7 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
-use crate::agent::account::{estimated, reserve, settle};
 use crate::agent::calls::not_run;
-use crate::agent::prepare::{ModelRoute, PreparedAgent};
+use crate::agent::prepare::{ModelRoute, PreparedAgent, no_price};
 use crate::agent::stats::{Cost, RunStats};
 use crate::agent::tree::{MOST_AT_ONCE, RunContext, Scope};
 use crate::agent::turn_file::TurnFile;
@@ -11,12 +10,14 @@ use crate::base::json_schema::Schema;
 use crate::base::parallel;
 use crate::base::text::one_line;
 use crate::config::global::Api;
+use crate::config::model::Price;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    ChatTurn, OnText, Reply, Request, StopReason, TokenUsage, ToolRequest, ToolResult,
+    BYTES_PER_TOKEN, ChatTurn, OnText, Reply, Request, StopReason, TokenUsage, ToolRequest, ToolResult,
 };
 use crate::provider::{Provider, openai};
+use crate::store::spent::{self, Amount, Reservation};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
@@ -169,7 +170,7 @@ impl Conversation<'_> {
     /// One call, within the budget. `closes`: the model shall answer without further tool calls.
     fn ask(&mut self, turn: u32, closes: bool) -> Result<Reply> {
         let RunningAgent { run, agent, scope } = self.at;
-        let (budget, limits) = (&run.budget, &run.global.limits);
+        let budget = &run.budget;
         let with_tools = !self.request.tools.is_empty();
         let tell = |what: &str| {
             if with_tools {
@@ -183,18 +184,26 @@ impl Conversation<'_> {
         let size = agent.size(&self.request);
         let is_last =
             budget.begin_call(scope.deadline, size, closes || !with_tools, &mut self.stats.has_closed)?;
-        let reserved = limits.has_periods().then(|| reserve(limits, self.route, self.next, size, scope));
-        let reserved = reserved.transpose().inspect_err(|_| {
+        let reserved = self.reserve(size).inspect_err(|_| {
             budget.end(size, TokenUsage::default());
             budget.take_back();
         })?;
         self.request.is_closing = with_tools && (is_last || closes);
         budget.tally.call_begins();
         let asked = self.asked();
-        let used = asked.as_ref().map_or(TokenUsage::default(), |reply| estimated(reply, size));
+        let used = asked.as_ref().map_or(TokenUsage::default(), |reply| match reply.tokens {
+            // A command counts nothing.
+            TokenUsage { input: 0, output: 0, .. } => {
+                let output = reply.text.len() as u64 / BYTES_PER_TOKEN;
+                TokenUsage { input: size.0, output, ..TokenUsage::default() }
+            }
+            counted => counted,
+        });
         budget.end(size, used);
-        if let Some(reserved) = reserved {
-            settle(reserved, used, self.route.price, scope);
+        // Otherwise the reservation stays, which is the safe side.
+        let settled = reserved.map(|all| spent::settle(scope.env, all, amount(used, self.route.price)));
+        if let Some(Err(error)) = settled {
+            scope.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
         }
         let mut reply = asked.inspect_err(|failure| {
             self.stats.retries += failure.retries;
@@ -208,6 +217,23 @@ impl Conversation<'_> {
         self.stats.retries += reply.retries;
         self.warnings.append(&mut reply.warnings);
         Ok(reply)
+    }
+
+    /// Reserves in the limits of a day and a month, which hold for all runs together, what a call of any model may take: the
+    /// tokens of its prompt, and of the longest answer.
+    fn reserve(&self, (input, output): (u64, u64)) -> Result<Option<Reservation>> {
+        let limits = &self.at.run.global.limits;
+        if !limits.has_periods() {
+            return Ok(None);
+        }
+        if limits.needs_prices() && self.route.price.is_none() {
+            return Err(no_price(&self.route.model));
+        }
+        let usage = TokenUsage { input, output, ..TokenUsage::default() };
+        let others = self.next.iter().map(|route| amount(usage, route.price).cost);
+        let own = amount(usage, self.route.price);
+        let most = Amount { cost: others.fold(own.cost, f64::max), ..own };
+        spent::reserve(self.at.scope.env, limits, most).map(Some)
     }
 
     /// The reply of the model, or of the first after it that can be reached.
@@ -306,6 +332,12 @@ impl Conversation<'_> {
         self.stats.rejected = repaired.is_err().then(|| reply.text.clone());
         repaired.map(|text| Reply { text, ..reply }).map_err(mismatch)
     }
+}
+
+fn amount(usage: TokenUsage, price: Option<Price>) -> Amount {
+    let TokenUsage { input, output, cache_read, cache_write } = usage;
+    let cost = price.map_or(0.0, |price| price.cost(input, output, cache_read, cache_write));
+    Amount { tokens: input.saturating_add(output), cost }
 }
 
 /// The JSON in an answer that `schema` accepts. Thinking before it and a code fence around it are left out: models

@@ -97,6 +97,11 @@ impl ModelRoute {
     }
 }
 
+pub(super) fn no_price(model: &Model) -> Error {
+    Error::config(format!("the limits in money need a price for the model \"{model}\""))
+        .hint(format!("add [prices.\"{model}\"] to config.toml, with input and output"))
+}
+
 /// An agent that is ready to run, except for its log and its servers.
 pub struct PreparedAgent {
     pub name: AgentName,
@@ -149,9 +154,9 @@ impl PreparedAgent {
         };
         let tools = agent.tools.iter().map(|(tool, entry)| declared(&name, tool, entry, env));
         let mut tools = tools.collect::<Result<Vec<_>>>()?;
-        let mcp = add_servers(&name, &agent, &mut tools, scope)?;
-        let servers = BTreeMap::new();
         Ok(PreparedAgent {
+            mcp: add_servers(&name, &agent, &mut tools, scope)?,
+            servers: BTreeMap::new(),
             name,
             agent,
             route,
@@ -162,8 +167,6 @@ impl PreparedAgent {
             skill,
             schema,
             tools,
-            mcp,
-            servers,
         })
     }
 

@@ -110,14 +110,10 @@ enum ThreadState {
     /// After it, before the first section.
     Title,
     Said(Role),
-    /// After `**Tool Use:**`: the fenced block is its arguments.
-    Call {
-        name: String,
-    },
-    /// After `**Tool Result:**` and the like.
-    Result {
-        failed: bool,
-    },
+    /// After `**Tool Use:**` and a name: the fenced block is its arguments.
+    Call(String),
+    /// After `**Tool Result:**` and the like. Whether it failed.
+    Result(bool),
 }
 
 struct Thread {
@@ -143,7 +139,7 @@ impl Thread {
             (None, Some(mark)) => self.fence = Some(mark),
             (Some(open), Some(mark)) if mark.closes(&open) => {
                 self.fence = None;
-                if let ThreadState::Call { .. } | ThreadState::Result { .. } = self.state {
+                if let ThreadState::Call(_) | ThreadState::Result(_) = self.state {
                     return self.end_part(out);
                 }
             }
@@ -154,7 +150,7 @@ impl Thread {
                     self.state = next;
                     return Ok(());
                 }
-                if let ThreadState::Call { .. } | ThreadState::Result { .. } = self.state {
+                if let ThreadState::Call(_) | ThreadState::Result(_) = self.state {
                     if line.trim().is_empty() {
                         return Ok(());
                     }
@@ -164,15 +160,13 @@ impl Thread {
             }
         }
         match self.state {
-            ThreadState::Call { .. } | ThreadState::Result { .. }
-                if fence.is_some() && self.text.is_empty() =>
-            {
+            ThreadState::Call(_) | ThreadState::Result(_) if fence.is_some() && self.text.is_empty() => {
                 // The opening fence. The space marks it as read, so that a fence inside is not taken for it.
                 self.text.push(' ');
             }
             ThreadState::Start | ThreadState::Front | ThreadState::Title => {}
             // The middle will be cut anyway.
-            ThreadState::Call { .. } | ThreadState::Result { .. } if self.text.len() > TEXT_CAP => {}
+            ThreadState::Call(_) | ThreadState::Result(_) if self.text.len() > TEXT_CAP => {}
             _ => {
                 self.text.push_str(line);
                 self.text.push('\n');
@@ -207,11 +201,11 @@ impl Thread {
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
         match std::mem::replace(&mut self.state, ThreadState::Said(Role::Assistant)) {
-            ThreadState::Call { name } => {
+            ThreadState::Call(name) => {
                 let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
                 out.call(&id, &name, text, id.clone())
             }
-            ThreadState::Result { failed } => {
+            ThreadState::Result(failed) => {
                 self.state = ThreadState::Said(Role::User);
                 let key = out.oldest_call().unwrap_or_else(|| self.ids.next(Role::Tool, text));
                 out.result(&key, text, failed)
@@ -238,9 +232,9 @@ fn heading(line: &str) -> Option<ThreadState> {
     let (label, rest) = line.strip_prefix("**Tool ")?.split_once(":** `")?;
     let name = rest.strip_suffix('`')?;
     match label {
-        "Use" => Some(ThreadState::Call { name: name.to_owned() }),
-        "Result" => Some(ThreadState::Result { failed: false }),
-        "Error" | "Cancelled" => Some(ThreadState::Result { failed: true }),
+        "Use" => Some(ThreadState::Call(name.to_owned())),
+        "Result" => Some(ThreadState::Result(false)),
+        "Error" | "Cancelled" => Some(ThreadState::Result(true)),
         _ => None,
     }
 }

@@ -131,7 +131,7 @@ mod tests {
             let text = text.split("\n- ").next().unwrap().replace('\n', " ");
             let default = &defaults.get(known.key).unwrap().value;
             let expected = match (known.kind, default) {
-                (ValueKind::Number { least, most }, default) => {
+                (ValueKind::Number(least, most), default) => {
                     format!("{least} to {most}, default {default}")
                 }
                 (_, Value::String(default)) => format!("efault: {default}"),

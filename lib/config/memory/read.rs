@@ -110,7 +110,7 @@ fn checked<'a>(kind: ValueKind, at: &JsonNode<'a>, base: PathBase) -> Checked<'a
         ValueKind::Flag => {
             json!(serde_json::from_str::<bool>(at.raw).map_err(|_| at.expected("true or false"))?)
         }
-        ValueKind::Number { least, most } => match at.raw.parse() {
+        ValueKind::Number(least, most) => match at.raw.parse() {
             Ok(n) if (least..=most).contains(&n) => n.into(),
             _ => return Err(at.expected(&format!("a whole number from {least} to {most}"))),
         },
@@ -139,7 +139,7 @@ fn checked<'a>(kind: ValueKind, at: &JsonNode<'a>, base: PathBase) -> Checked<'a
             }
         }
         ValueKind::Commands => commands(at)?,
-        ValueKind::Words { needs } => words(at, needs)?,
+        ValueKind::Words(needs) => words(at, needs)?,
         ValueKind::Texts => {
             let items = at.items("a list of strings")?;
             items.iter().map(|item| item.text("a string")).collect::<Result<_, _>>()?

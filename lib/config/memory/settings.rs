@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     Flag,
-    Number {
-        least: u64,
-        most: u64,
-    },
+    /// From the first to the second.
+    Number(u64, u64),
     /// A directory, whether it exists or not.
     Directory,
     Directories,
@@ -25,10 +23,8 @@ pub enum ValueKind {
     Word(&'static [&'static str]),
     /// Shell commands by name.
     Commands,
-    /// A command that is split into words without a shell.
-    Words {
-        needs: Option<&'static str>,
-    },
+    /// A command that is split into words without a shell, one of which contains this.
+    Words(Option<&'static str>),
     Texts,
     /// Times, as `daily` or `Mon..Fri 07:00`, or null.
     Calendar,
@@ -46,30 +42,22 @@ const fn known(key: &'static str, kind: ValueKind, default: &'static str) -> Set
     SettingSpec { key, kind, default }
 }
 
-const fn number(least: u64, most: u64) -> ValueKind {
-    ValueKind::Number { least, most }
-}
-
-const BYTES: ValueKind = number(1_000, 100_000_000);
-const HOURS: ValueKind = number(1, 366 * 24);
-const SESSION: ValueKind = ValueKind::Words { needs: Some("{threadId}") };
+const BYTES: ValueKind = ValueKind::Number(1_000, 100_000_000);
+const HOURS: ValueKind = ValueKind::Number(1, 366 * 24);
+const SESSION: ValueKind = ValueKind::Words(Some("{threadId}"));
 
 pub const SETTINGS: &[SettingSpec] = &[
     known("storage.root", ValueKind::Directory, "null"),
     known("storage.autoCommit", ValueKind::Flag, "true"),
-    known(
-        "storage.commitHook",
-        ValueKind::Words { needs: None },
-        r#""git commit --trailer 'Thread-Id: {threadId}'""#,
-    ),
+    known("storage.commitHook", ValueKind::Words(None), r#""git commit --trailer 'Thread-Id: {threadId}'""#),
     known("llm.command", ValueKind::Command, "null"),
     known("llm.presets", ValueKind::Commands, "{}"),
-    known("llm.timeoutSeconds", number(1, LONGEST_SECONDS), "600"),
+    known("llm.timeoutSeconds", ValueKind::Number(1, LONGEST_SECONDS), "600"),
     known("llm.maxPromptBytes", BYTES, "200000"),
     known("llm.maxReplyBytes", BYTES, "4000000"),
     known("llm.maxNoteBytes", BYTES, "16000"),
-    known("llm.maxCallsPerRun", number(0, 10_000), "20"),
-    known("llm.maxCallsPerDay", number(0, 100_000), "100"),
+    known("llm.maxCallsPerRun", ValueKind::Number(0, 10_000), "20"),
+    known("llm.maxCallsPerDay", ValueKind::Number(0, 100_000), "100"),
     known("capture.sweep", ValueKind::Flag, "true"),
     known("capture.memories", ValueKind::Flag, "true"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),
@@ -82,9 +70,9 @@ pub const SETTINGS: &[SettingSpec] = &[
     known("recall.beforeActs", ValueKind::Flag, "true"),
     known("recall.shared", ValueKind::Flag, "true"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
-    known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
-    known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),
-    known("agentsMd.maxWarm", number(0, 100_000), "null"),
+    known("agentsMd.maxHotTokens", ValueKind::Number(0, 1_000_000), "2500"),
+    known("agentsMd.maxWarmTokens", ValueKind::Number(0, 1_000_000), "1500"),
+    known("agentsMd.maxWarm", ValueKind::Number(0, 100_000), "null"),
     known("harnesses.amp.readCommand", SESSION, r#""amp threads markdown {threadId}""#),
     known("harnesses.opencode.readCommand", SESSION, r#""opencode export {threadId}""#),
     known("redact.enabled", ValueKind::Flag, "true"),
