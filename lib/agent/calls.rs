@@ -1,11 +1,10 @@
 //! The calls of tools that an agent's model makes. A tool is a program, a tool of a server, or `call_agent`, with which an
 //! agent calls another. Its error is reported to the model and ends only that call.
 
-use crate::agent::conversation::RunningAgent;
 use crate::agent::log::AgentLog;
-use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::mcp::{Arguments, Told};
+use crate::agent::prepare::{Overrides, PreparedAgent, RunningAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
-use crate::agent::tools::{self, Arguments, Told};
 use crate::agent::tree::Scope;
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
@@ -80,7 +79,7 @@ impl RunningAgent<'_> {
         };
         let words = one_line(&Value::Object(arguments.clone()).to_string(), 200);
         scope.reporter.verbose(&format!("[tool] Calling \"{}\" with {words}", tool.name));
-        let ran = run.budget.run_tool(scope.deadline, || tools::run(tool, arguments, agent, scope, exit));
+        let ran = run.budget.run_tool(scope.deadline, || self.call_tool(tool, arguments, exit));
         let told = ran.map_err(|e| not_run(call, e.message()))?;
         let shown = exit.map_or_else(|| "no exit code".to_owned(), |code| format!("exit {code}"));
         let (Ok(text) | Err(text)) = &told;

@@ -1,9 +1,9 @@
 //! The loop: ask, answer the model's tool calls, ask again, until it has nothing more to call.
 
 use crate::agent::calls::not_run;
-use crate::agent::prepare::{ModelRoute, PreparedAgent, no_price};
+use crate::agent::prepare::{ModelRoute, RunningAgent, no_price};
 use crate::agent::stats::{Cost, RunStats};
-use crate::agent::tree::{MOST_AT_ONCE, RunContext, Scope};
+use crate::agent::tree::MOST_AT_ONCE;
 use crate::agent::turn_file::TurnFile;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::json_schema::Schema;
@@ -23,14 +23,6 @@ use std::sync::Arc;
 
 /// After this many turns the model is going in circles.
 const MOST_TURNS: u32 = 50;
-
-/// An agent at its place in the tree of a run.
-#[derive(Clone, Copy)]
-pub struct RunningAgent<'a> {
-    pub run: &'a RunContext<'a>,
-    pub agent: &'a PreparedAgent,
-    pub scope: Scope<'a>,
-}
 
 /// One agent's conversation while it runs.
 struct Conversation<'a> {
@@ -237,7 +229,7 @@ impl Conversation<'_> {
     }
 
     /// The reply of the model, or of the first after it that can be reached.
-    fn asked(&mut self) -> CallResult<Reply> {
+    fn asked(&mut self) -> CallResult {
         let RunningAgent { run, agent, scope } = self.at;
         // The text of two turns is kept apart.
         let mut gap = if self.has_text { "\n\n" } else { "" };

@@ -34,16 +34,11 @@ impl AgentLog {
         let reporter = scope.reporter;
         let entries = log.read(memory, scope).unwrap_or_else(|error| Err(error.message().to_owned()));
         match (&entries, &log.path) {
-            (Err(why), _) => {
-                reporter.warn(&format!("failed to load memory for \"{}\": {why}", log.agent));
-            }
+            (Err(why), _) => reporter.warn(&format!("failed to load memory for \"{}\": {why}", log.agent)),
             (Ok(text), Some(path)) if reporter.is_verbose() => {
-                reporter.verbose(&match run_log::count_in(text.as_bytes()) {
-                    Ok(count) if !text.is_empty() => {
-                        format!("Memory:   {count} entries loaded from {}", path.display())
-                    }
-                    _ => "Memory:   0 entries (no memory file)".to_owned(),
-                });
+                let count = run_log::count_in(text.as_bytes()).ok().filter(|_| !text.is_empty());
+                let loaded = |count| format!("Memory:   {count} entries loaded from {}", path.display());
+                reporter.verbose(&count.map_or("Memory:   0 entries (no memory file)".to_owned(), loaded));
             }
             (Ok(_), _) => {}
         }

@@ -3,7 +3,6 @@
 //! A server is a stranger. Each wait has a deadline, each message and list a cap, and whatever it sends is text for the
 //! model or an error. It gets nothing from us but calls: what it asks for is refused, except a ping.
 
-use crate::agent::tools::{Arguments, Told};
 use crate::agent::tree::Scope;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
@@ -13,7 +12,7 @@ use crate::base::sync::lock;
 use crate::base::text::{border, in_line, one_line, size};
 use crate::config::mcp::{McpServer, Offer, Offers};
 use crate::provider::command::{level, vars};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -26,6 +25,12 @@ const MOST_TOOLS: usize = 1000;
 const OFFER_CAP: usize = 64 << 10;
 /// How much of its stderr, or of the names of its tools, a message has, in bytes.
 const SHOWN_CAP: usize = 600;
+
+/// What the model is told of a call; an error is one for the model, too.
+pub(super) type Told = Result<String, String>;
+
+/// Those of a call, by name.
+pub(super) type Arguments = Map<String, Value>;
 
 /// A server that runs. It ends when this is dropped.
 pub struct Server(Mutex<Connection>);

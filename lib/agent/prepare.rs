@@ -2,7 +2,7 @@
 
 use crate::agent::log::AgentLog;
 use crate::agent::mcp::Server;
-use crate::agent::tree::{MOST_AT_ONCE, Providers, Scope};
+use crate::agent::tree::{MOST_AT_ONCE, Providers, RunContext, Scope};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
@@ -123,6 +123,14 @@ pub struct PreparedAgent {
     pub mcp: Vec<(McpServer, Offers)>,
     /// Those that run, by name.
     pub(super) servers: BTreeMap<String, Server>,
+}
+
+/// An agent at its place in the tree of a run.
+#[derive(Clone, Copy)]
+pub struct RunningAgent<'a> {
+    pub run: &'a RunContext<'a>,
+    pub agent: &'a PreparedAgent,
+    pub scope: Scope<'a>,
 }
 
 impl PreparedAgent {

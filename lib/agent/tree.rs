@@ -59,14 +59,9 @@ pub struct RunContext<'a> {
 
 impl<'a> RunContext<'a> {
     /// A run of `agent`.
-    pub fn new(
-        global: &'a Global,
-        agent: &Agent,
-        budget: RunBudget,
-        providers: Providers,
-        env: &Env,
-    ) -> Result<RunContext<'a>> {
+    pub fn new(global: &'a Global, agent: &Agent, budget: RunBudget, env: &Env) -> Result<RunContext<'a>> {
         let (retries, max_depth) = (global.retries(env)?, agent.sub_agents_config.depth());
+        let providers = Providers::default();
         Ok(RunContext { global, retries, max_depth, budget, providers, stream: false, turns: None })
     }
 }

@@ -143,12 +143,8 @@ impl TurnFile {
             };
             return Err(Error::not_found(format!("no run \"{id}\" can be continued")).hint(hint));
         };
-        let (continued, state) = read(&bytes).ok_or_else(|| {
-            Error::corrupt(format!(
-                "\"{}\" is not the file of a run: its beginning is missing",
-                path.display()
-            ))
-        })?;
+        let why = || format!("\"{}\" is not the file of a run: its beginning is missing", path.display());
+        let (continued, state) = read(&bytes).ok_or_else(|| Error::corrupt(why()))?;
         reporter.verbose(&format!("Turns:    {} from {}", state.said.len(), path.display()));
         let (start, state) = (Arc::clone(&continued.start), Mutex::new(TurnState { lock: held, ..state }));
         let turns = TurnFile { id, path: Some(path), start, reporter, state };

@@ -226,17 +226,13 @@ pub const KEYS: Keys = &[
 /// The directories that agents are looked up in: `--agents-dir` or `AXE_AGENTS_DIR` first. One that the user did not
 /// name is never searched: its agents could be anybody's.
 fn dirs(env: &Env) -> Result<Vec<PathBuf>> {
-    let mut dirs = Vec::new();
-    if let Some(dir) = agents_dir(env)? {
-        if !dir.is_dir() {
-            let named = env.os(AGENTS_DIR).unwrap_or_default().to_string_lossy();
-            return Err(Error::config(format!("the agents directory \"{named}\" does not exist"))
-                .hint("correct --agents-dir or AXE_AGENTS_DIR"));
-        }
-        dirs.push(dir);
+    let named = agents_dir(env)?;
+    if named.as_ref().is_some_and(|dir| !dir.is_dir()) {
+        let named = env.os(AGENTS_DIR).unwrap_or_default().to_string_lossy();
+        return Err(Error::config(format!("the agents directory \"{named}\" does not exist"))
+            .hint("correct --agents-dir or AXE_AGENTS_DIR"));
     }
-    dirs.push(env.config_dir()?.join("agents"));
-    Ok(dirs)
+    Ok(named.into_iter().chain([env.config_dir()?.join("agents")]).collect())
 }
 
 /// The environment in which `dir`, from the command line, is searched first.

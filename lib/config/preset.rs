@@ -147,9 +147,7 @@ fn in_toml(value: &Value) -> String {
     let member =
         |(key, value): (&String, &Value)| format!("{} = {}", Value::from(key.as_str()), in_toml(value));
     match value {
-        Value::Object(members) => {
-            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
-        }
+        Value::Object(all) => format!("{{{}}}", all.iter().map(member).collect::<Vec<_>>().join(", ")),
         Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
         plain => plain.to_string(),
     }

@@ -32,17 +32,16 @@ pub type Keys = &'static [(&'static str, &'static [&'static str])];
 /// A key in [`Keys`] that stands for every key, with everything below it.
 pub(super) const ANY: &str = "**";
 
-/// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
+/// What a file says, and warnings.
+type Parsed<T> = Result<(T, Vec<String>)>;
+
+/// `bytes` as a `T`. The error is one line and never quotes the file, which may contain a key.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Parsed<T> {
     parse_part(bytes, &[], keys)
 }
 
 /// The same for a file in which only the table at the path `part` is looked at: `keys` are those below it.
-pub(super) fn parse_part<T: DeserializeOwned>(
-    bytes: &[u8],
-    part: &[&str],
-    keys: Keys,
-) -> Result<(T, Vec<String>)> {
+pub(super) fn parse_part<T: DeserializeOwned>(bytes: &[u8], part: &[&str], keys: Keys) -> Parsed<T> {
     let text = text(bytes)?;
     let value = toml::from_str(text).map_err(|e| {
         let message = without_value(e.message());

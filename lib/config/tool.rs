@@ -192,9 +192,8 @@ impl ToolEntry {
                 }
                 known @ ("string" | "integer" | "number" | "boolean") => known,
                 other => {
-                    return wrong(&format!(
-                        "has the type \"{other}\"; use string, integer, number, boolean or path"
-                    ));
+                    let types = "string, integer, number, boolean or path";
+                    return wrong(&format!("has the type \"{other}\"; use {types}"));
                 }
             };
             match (words.next(), words.next()) {

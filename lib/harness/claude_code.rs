@@ -222,9 +222,7 @@ fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -
     let mut message = PromptMessage::default();
     out.each_part(content, "user part", |_, part, out| {
         match part {
-            ContentPart::Result { key: Some(key), text, failed } => {
-                out.result(&key, preview(&text), failed)?
-            }
+            ContentPart::Result { key: Some(id), text, failed } => out.result(&id, preview(&text), failed)?,
             ContentPart::Text(_) | ContentPart::Image if is_nobodys => {}
             ContentPart::Text(text) if text.trim_start().starts_with(INTERRUPTED) => {}
             other => return message.add(other),

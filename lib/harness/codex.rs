@@ -212,10 +212,8 @@ impl Rollout {
                 out.at = record.time("timestamp");
                 let metadata = record.object("metadata")?;
                 let is_summary = metadata.map_or(Ok(false), |metadata| metadata.flag("compaction_output"))?;
-                match record.object("payload")?.filter(|_| !is_summary) {
-                    Some(item) => self.item(&item, out),
-                    None => Ok(()),
-                }
+                let item = record.object("payload")?.filter(|_| !is_summary);
+                item.map_or(Ok(()), |item| self.item(&item, out))
             }
             "event_msg" => {
                 // It is short; others repeat what was said.

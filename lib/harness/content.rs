@@ -1,5 +1,7 @@
 //! What a record has of a message: JSON that another program wrote, the parts of a message, and a person's prompt among what
 //! stands beside it.
+//!
+//! Most programs keep a message's content in the form of Anthropic's, OpenAI's or Gemini's API: a string, or a list of parts.
 
 use crate::base::error::Error;
 use crate::base::members::Members;
@@ -35,6 +37,8 @@ pub(super) fn unknown(kind: impl Into<String>) -> Taken {
     Err(Skip::Unknown(kind.into()))
 }
 
+/// A JSON object. A value is read when it is asked for; one of another type than expected shows that the record is none that we
+/// know.
 pub(super) struct Object<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'a> Object<'a> {
@@ -167,10 +171,7 @@ impl<'a> ContentPart<'a> {
 
     /// What a reader that does not expect it says of it.
     pub(super) fn unknown(self) -> Taken {
-        Err(Skip::Unknown(match self {
-            ContentPart::Other(kind) => kind,
-            _ => "of another kind".to_owned(),
-        }))
+        unknown(if let ContentPart::Other(kind) = self { kind } else { "of another kind".to_owned() })
     }
 }
 

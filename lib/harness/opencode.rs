@@ -143,7 +143,7 @@ struct Export<'a, 'b> {
     out: &'a mut TurnSink<'b>,
     /// There was a key of an export.
     known: bool,
-    /// HookMoment the session began, in milliseconds.
+    /// When the session began, in milliseconds.
     created: Option<f64>,
     /// The receiver's error, which ended the reading.
     stopped: Option<Error>,
@@ -208,7 +208,7 @@ impl Export<'_, '_> {
     }
 }
 
-/// HookMoment a session or a message was made, in milliseconds.
+/// When a session or a message was made, in milliseconds.
 fn created(info: &Object) -> Result<Option<f64>, Skip> {
     info.object("time")?.map_or(Ok(None), |time| time.get("created"))
 }

@@ -138,9 +138,7 @@ pub fn id_fault(id: &str) -> Option<String> {
     match () {
         () if id.is_empty() => Some("is empty".to_owned()),
         () if id.len() > ID_CAP => Some(format!("has {} bytes; at most {ID_CAP} are taken", id.len())),
-        () if !id.starts_with(|c: char| c.is_ascii_alphanumeric()) || !id.chars().all(is_fine) => {
-            Some(shown())
-        }
-        () => None,
+        () if id.starts_with(|c: char| c.is_ascii_alphanumeric()) && id.chars().all(is_fine) => None,
+        () => Some(shown()),
     }
 }

@@ -174,7 +174,7 @@ pub struct Stored {
     pub parent: Option<String>,
     #[serde(rename = "directory")]
     pub cwd: Option<String>,
-    /// HookMoment it last changed, in milliseconds since 1970.
+    /// When it last changed, in milliseconds since 1970.
     #[serde(rename = "time_updated")]
     pub changed: i64,
     pub bytes: Option<u64>,

@@ -64,20 +64,15 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
             true => Err(format!("it has more than {} MiB", LINE_CAP >> 20)),
             false => serde_json::from_slice(&buffer).map_err(|e| reason(&e)).and_then(complete),
         };
-        match turn {
-            Ok(turn) => add(turn, &mut ids, out)?,
-            Err(why) => {
-                let what = format!("\"{}\", line {number}, is not a turn: {why}", path.display());
-                return Err(Error::io(what)
-                    .hint("print one JSON object per line, as memory-configuration(7) describes it"));
-            }
-        }
+        let turn = turn.map_err(|why| {
+            Error::io(format!("\"{}\", line {number}, is not a turn: {why}", path.display()))
+                .hint("print one JSON object per line, as memory-configuration(7) describes it")
+        })?;
+        add(turn, &mut ids, out)?;
         turns += 1;
     }
-    match turns {
-        0 => Err(Error::io(format!("\"{}\" contains only white space, and is not a turn", path.display()))),
-        _ => Ok(()),
-    }
+    let nothing = || format!("\"{}\" contains only white space, and is not a turn", path.display());
+    (turns > 0).then_some(()).ok_or_else(|| Error::io(nothing()))
 }
 
 /// Without the position in the line, which says little.

@@ -5,7 +5,7 @@
 
 use crate::agent::gc;
 use crate::agent::record::{Recorder, begun};
-use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
+use crate::agent::tree::{RunBudget, RunContext, Scope};
 use crate::base::cli::{
     self, About, Args, Completes, Context, ExitCode, Progress, Words, flag, seconds, value,
 };
@@ -179,7 +179,7 @@ fn analyse(
     let endpoint = global.endpoint(model, env)?;
     let workdir = agent::workdir(None, agent, env)?;
     let progress = Progress::start(true, format!("{name}: {model}"));
-    let run = RunContext::new(global, agent, RunBudget::new(1, None), Providers::default(), env)?;
+    let run = RunContext::new(global, agent, RunBudget::new(1, None), env)?;
     *recorder = Some(Recorder::begin(&run.budget.tally, begun, global, env, CLEAN));
     let scope = Scope::of_run(env, deadline, cx.reporter);
     let reply = gc::analyse(&run, (&endpoint, model), log, &workdir, scope);

@@ -5,13 +5,12 @@
 
 mod shown;
 
-use crate::agent::conversation::RunningAgent;
 use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
-use crate::agent::prepare::{Overrides, PreparedAgent};
+use crate::agent::prepare::{Overrides, PreparedAgent, RunningAgent};
 use crate::agent::record::{Clean, Recorder, begun};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
-use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
+use crate::agent::tree::{RunBudget, RunContext, Scope};
 use crate::agent::turn_file::{Continued, RunStart, TurnFile};
 use crate::base::cli::{
     self, About, Args, Completes, Context, Flag, Progress, Reporter, Rule, Stdout, Words, count, flag, path,
@@ -378,7 +377,7 @@ impl Task<'_> {
         let budget = RunBudget::new(global.max_calls(), max_tokens);
         // A new limit is for what comes now.
         budget.count_on(used, typed.is_none());
-        let run = RunContext::new(global, &prepared.agent, budget, Providers::default(), env)?;
+        let run = RunContext::new(global, &prepared.agent, budget, env)?;
         let run = RunContext { stream: args.has("stream"), turns: Some(turns), ..run };
         let begun = begun.of(&prepared.name, prepared.model());
         let recorder = Recorder::begin(&run.budget.tally, begun, global, env, CLEAN);

@@ -57,9 +57,8 @@ pub fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Resu
         match load(&path, &real, room) {
             Ok(Some((text, damaged))) => {
                 if damaged {
-                    reporter.warn(&format!(
-                        "files: \"{path}\" is not valid UTF-8; the invalid bytes became U+FFFD"
-                    ));
+                    let what = "is not valid UTF-8; the invalid bytes became U+FFFD";
+                    reporter.warn(&format!("files: \"{path}\" {what}"));
                 }
                 room = room.saturating_sub(text.len() as u64);
                 files.push(ContextFile { path, text });
@@ -228,7 +227,7 @@ mod tests {
         let pattern = FilePattern::parse("src/*/a?.rs").unwrap();
         assert_eq!(pattern.depth, Some(2));
         assert!(pattern.matches(Path::new("src/x/ab.rs")) && !pattern.matches(Path::new("src/x/y/ab.rs")));
-        assert!(FilePattern::parse("README.md").unwrap().is_literal());
+        assert!(FilePattern::parse("README.md").unwrap().rest.is_none());
     }
 
     #[test]

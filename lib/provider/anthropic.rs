@@ -106,7 +106,7 @@ fn result(result: &ToolResult) -> Value {
     })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> CallResult<Reply> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let content = part(&answer, "content").ok_or_else(nothing)?;

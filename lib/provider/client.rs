@@ -95,7 +95,7 @@ impl ApiClient {
         deadline: Deadline,
         retries: u32,
         on_text: OnText,
-    ) -> CallResult<Reply> {
+    ) -> CallResult {
         let mut dialect = lock(&self.dialects).get(&request.model).cloned().unwrap_or_default();
         let mut notes = Vec::new();
         let (mut tried, mut has_turn) = (0, request.has_turn);
@@ -209,13 +209,7 @@ impl ApiClient {
         }
     }
 
-    fn once(
-        &self,
-        request: &Request,
-        dialect: &Dialect,
-        deadline: Deadline,
-        on_text: OnText,
-    ) -> CallResult<Reply> {
+    fn once(&self, request: &Request, dialect: &Dialect, deadline: Deadline, on_text: OnText) -> CallResult {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
             Api::OpenAi => (openai::path(&self.base.path), openai::body(request, dialect)),

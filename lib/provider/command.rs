@@ -44,7 +44,7 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> CallResult<Reply> {
+    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> CallResult {
         let word = first_word(&self.line);
         if let Some(why) = too_deep(self.level) {
             return Err(CallError::server(format!("command \"{word}\" {why}")));

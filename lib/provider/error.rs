@@ -5,7 +5,7 @@ use crate::base::http::Response;
 use crate::base::http::error::{HttpError, HttpErrorKind};
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::message::{Dialect, Request, Unsupported};
+use crate::provider::message::{Dialect, Reply, Request, Unsupported};
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub struct CallError {
     pub(super) rejected: Option<Unsupported>,
 }
 
-pub type CallResult<T> = std::result::Result<T, CallError>;
+pub type CallResult<T = Reply> = std::result::Result<T, CallError>;
 
 impl CallError {
     pub(super) fn new(category: Category, message: impl Into<String>) -> CallError {
@@ -178,10 +178,9 @@ impl From<HttpError> for CallError {
 
 impl From<CallError> for Error {
     fn from(call: CallError) -> Error {
-        let line = match call.retries {
-            0 => call.to_string(),
-            retries => format!("{call} (tried {} times)", retries + 1),
-        };
+        let tries =
+            if call.retries > 0 { format!(" (tried {} times)", call.retries + 1) } else { String::new() };
+        let line = format!("{call}{tries}");
         let is_refused = call.category == Category::BadRequest;
         let error = if is_refused { Error::refused(line) } else { Error::api(line) };
         if let Some(hint) = call.hint { error.hint(hint) } else { error }
@@ -215,9 +214,7 @@ pub(super) fn body_of(bytes: &[u8]) -> Value {
     match serde_json::from_slice(bytes) {
         Ok(Value::Array(mut list)) => list.pop().unwrap_or_default(),
         Ok(body) => body,
-        Err(_) if bytes.starts_with(b"<") || bytes.starts_with(b"{") || bytes.len() > PLAIN_CAP => {
-            Value::Null
-        }
+        Err(_) if matches!(bytes, [b'<' | b'{', ..]) || bytes.len() > PLAIN_CAP => Value::Null,
         Err(_) => std::str::from_utf8(bytes).map_or(Value::Null, |text| Value::String(one_line(text, 300))),
     }
 }
@@ -239,10 +236,8 @@ fn message_of(body: &Value) -> Option<String> {
     let text = |value: &Value| message_in(value, 0);
     let places = ["/error/message", "/error", "/message", "/detail", "/errors", ""];
     let message = places.into_iter().filter_map(|at| body.pointer(at)).find_map(text)?;
-    match body.pointer("/error/metadata/raw").and_then(text) {
-        Some(cause) => Some(format!("{message}: {}", one_line(&cause, 500))),
-        None => Some(message),
-    }
+    let cause = body.pointer("/error/metadata/raw").and_then(text);
+    Some(cause.map_or(message.clone(), |cause| format!("{message}: {}", one_line(&cause, 500))))
 }
 
 /// A text, the message of an object with the place that it is about, or those of a list.

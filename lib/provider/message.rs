@@ -75,9 +75,7 @@ impl Request {
     pub fn bytes(&self) -> u64 {
         let turns = self.turns.iter().map(|turn| match turn {
             ChatTurn::User(text) | ChatTurn::Said(text) => text.len(),
-            ChatTurn::Attached(text, files) => {
-                text.len() + files.iter().map(Attachment::weight).sum::<usize>()
-            }
+            ChatTurn::Attached(text, all) => text.len() + all.iter().map(Attachment::weight).sum::<usize>(),
             ChatTurn::Assistant(raw) => raw.get().len(),
             ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
         });

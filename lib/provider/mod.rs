@@ -19,7 +19,7 @@ use crate::config::preset::LlmHome;
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
 use crate::provider::error::CallResult;
-use crate::provider::message::{OnText, Reply, Request};
+use crate::provider::message::{OnText, Request};
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,13 +63,7 @@ impl Provider {
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
     /// service is asked again, up to `retries` times; a command is asked once. If the reply comes in pieces, `on_text`
     /// gets its text as it comes.
-    pub fn ask(
-        &self,
-        request: &Request,
-        deadline: Deadline,
-        retries: u32,
-        on_text: OnText,
-    ) -> CallResult<Reply> {
+    pub fn ask(&self, request: &Request, deadline: Deadline, retries: u32, on_text: OnText) -> CallResult {
         match self {
             Provider::Http(client) => client.ask(request, deadline, retries, on_text),
             Provider::Command(command) => command.ask(request, deadline),

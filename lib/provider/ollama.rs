@@ -53,7 +53,7 @@ fn with_images(text: &str, files: &[Attachment]) -> Value {
     json!({ "role": "user", "content": text, "images": images })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> CallResult<Reply> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let sent = part(&answer, "message").ok_or_else(nothing)?;

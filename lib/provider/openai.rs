@@ -114,7 +114,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> CallResult<Reply> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let choices =
         part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;

@@ -99,10 +99,8 @@ pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 /// A reply's outermost form.
 pub(super) fn outer(bytes: &[u8]) -> CallResult<Members<'_>> {
-    match bytes.trim_ascii_start().first() {
-        Some(b'{') => read(bytes),
-        _ => Err(CallError::server("the reply is not a JSON object")),
-    }
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    if is_object { read(bytes) } else { Err(CallError::server("the reply is not a JSON object")) }
 }
 
 /// A member, unless it is null.
@@ -117,10 +115,8 @@ pub(super) fn beside(members: &Members, name: &str) -> Value {
 
 /// A reply's message, in OpenAI's and Ollama's format. One that is no object must not become an empty answer.
 pub(super) fn message_in(raw: &RawValue) -> CallResult<Value> {
-    match read(raw.get().as_bytes())? {
-        message @ Value::Object(_) => Ok(message),
-        other => Err(wrong_message(&other)),
-    }
+    let message: Value = read(raw.get().as_bytes())?;
+    if message.is_object() { Ok(message) } else { Err(wrong_message(&message)) }
 }
 
 /// Makes sure that a message names its role, as some servers' do not: it is sent back. Returns whether it was changed.
@@ -156,9 +152,7 @@ pub(super) fn tool_calls(message: &Value) -> CallResult<&[Value]> {
     match message.get("tool_calls") {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(calls)) => Ok(calls),
-        Some(other) => {
-            Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(other))))
-        }
+        Some(all) => Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(all)))),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::config::json_file::{self, JsonNode, Member, ValueFault};
 use crate::config::memory::remote;
 use crate::config::memory::settings::{SETTINGS, ValueKind, is_section, kind_of, replaced};
 use crate::config::toml_file::CAP;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,7 @@ struct PathBase<'a> {
 fn checked<'a>(kind: ValueKind, at: &JsonNode<'a>, base: PathBase) -> Checked<'a, Value> {
     Ok(match kind {
         ValueKind::Flag => {
-            json!(serde_json::from_str::<bool>(at.raw).map_err(|_| at.expected("true or false"))?)
+            serde_json::from_str::<bool>(at.raw).map_err(|_| at.expected("true or false"))?.into()
         }
         ValueKind::Number(least, most) => match at.raw.parse() {
             Ok(n) if (least..=most).contains(&n) => n.into(),
