@@ -4,7 +4,7 @@
 use crate::agent::mcp::{Arguments, Told};
 use crate::agent::prepare::RunningAgent;
 use crate::agent::tree::Scope;
-use crate::base::exec::{self, CommandLine, ExecError, Invocation};
+use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{excerpt, lossy, one_line};
@@ -66,22 +66,28 @@ impl RunningAgent<'_> {
             }
             _ => format!("Error: tool \"{name}\" {fault}"),
         })?;
-        let (output, _) = lossy(finished.stdout);
         *exit = finished.status.code();
-        if let Some(code) = exit.filter(|code| tool.ok_exit.contains(code)) {
-            let is_silent = code != 0 && output.is_empty();
-            return Ok(if is_silent { format!("(no output, exit {code})") } else { output });
-        }
-        let mut content = format!("Error: tool \"{name}\" failed ({})", exec::how_it_ended(finished.status));
-        let surplus = finished.stderr.len().saturating_sub(STDERR_CAP);
-        let stderr = String::from_utf8_lossy(&finished.stderr[surplus..]);
-        for (title, text) in [("stderr", stderr.trim()), ("stdout", output.trim_end())] {
-            if !text.is_empty() {
-                content.push_str(&format!("\n{title}:\n{text}"));
-            }
-        }
-        Err(content)
+        outcome(tool, finished)
     }
+}
+
+/// What the model is told of a program that has ended.
+fn outcome(tool: &DeclaredTool, finished: Finished) -> Told {
+    let (output, _) = lossy(finished.stdout);
+    if let Some(code) = finished.status.code().filter(|code| tool.ok_exit.contains(code)) {
+        let is_silent = code != 0 && output.is_empty();
+        return Ok(if is_silent { format!("(no output, exit {code})") } else { output });
+    }
+    let ended = exec::how_it_ended(finished.status);
+    let mut content = format!("Error: tool \"{}\" failed ({ended})", tool.name);
+    let surplus = finished.stderr.len().saturating_sub(STDERR_CAP);
+    let stderr = String::from_utf8_lossy(&finished.stderr[surplus..]);
+    for (title, text) in [("stderr", stderr.trim()), ("stdout", output.trim_end())] {
+        if !text.is_empty() {
+            content.push_str(&format!("\n{title}:\n{text}"));
+        }
+    }
+    Err(content)
 }
 
 /// Asks the person at the terminal whether the program may run. The error is for the model.

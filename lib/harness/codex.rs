@@ -322,7 +322,9 @@ impl Rollout {
         }
         let text = message.texts.join("\n");
         let id = id.unwrap_or_else(|| self.ids.next(role, &text));
-        Ok(if is_users { out.prompt(message, Some(is_typed), id)? } else { out.turn(role, &text, id)? })
+        let added =
+            if is_users { out.prompt(message, Some(is_typed), id) } else { out.turn(role, &text, id) };
+        Ok(added?)
     }
 }
 

@@ -64,8 +64,10 @@ pub fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter)
     }
 }
 
+type Caps = Vec<(String, Value)>;
+
 /// The caps that an untrusted file lowers, and the keys that are ignored.
-fn sorted(file: &Path, settings: &Settings, env: &Env) -> Result<(Vec<(String, Value)>, Vec<String>)> {
+fn sorted(file: &Path, settings: &Settings, env: &Env) -> Result<(Caps, Vec<String>)> {
     let bytes = read::bytes(file)?;
     let (mut caps, mut ignored) = (Vec::new(), Vec::new());
     for found in read::settings(&bytes, file, env)? {
