@@ -1,8 +1,7 @@
 //! What is wrong with agents and with config.toml, as far as that shows without a call. Nothing is run for it.
 
-use crate::agent::account::no_price;
 use crate::agent::prepare::{
-    ModelRoute, add_servers, declared, missing_program, schema_of, skill_of, warn_of_missing,
+    ModelRoute, add_servers, declared, missing_program, no_price, schema_of, skill_of, warn_of_missing,
 };
 use crate::agent::tree::Scope;
 use crate::base::cli::Reporter;
@@ -107,16 +106,14 @@ fn check_models(name: &AgentName, agent: &Agent, global: Option<&Global>, scope:
     let Some(global) = global else { return };
     let main = std::iter::once(&agent.model).filter(|model| !model.is_empty()).map(|text| (true, text));
     for (is_main, text) in main.chain(agent.fallback.iter().map(|text| (false, text))) {
-        let place = |error: Error| match is_main {
-            true => error,
-            false => error.context(format!("fallback \"{text}\"")),
-        };
+        let at = format!("fallback \"{text}\"");
+        let place = |error: Error| if is_main { error } else { error.context(&at) };
         let route =
             global.model(text).and_then(|model| ModelRoute::of(name, agent, model, global, scope.env));
         // A wrong name is an error wherever it stands. A fallback without a key is missed only when it is needed.
         if let Some(route) = own.value("error", route.map_err(place)) {
             let level = if is_main { "error" } else { "warning" };
-            if global.limits().needs_prices() && route.price.is_none() {
+            if global.limits.needs_prices() && route.price.is_none() {
                 own.value(level, Err::<(), _>(place(no_price(&route.model))));
             }
             let reached = reach(route.endpoint, scope, own).map_err(place);
@@ -152,12 +149,10 @@ fn reach(endpoint: Endpoint, scope: Scope, own: &mut Problems) -> Result<()> {
 fn check_parts(name: &AgentName, agent: &Agent, scope: Scope, own: &mut Problems) {
     let Scope { env, reporter, .. } = scope;
     // A value that the command line must give may be anything.
-    let given = agent
-        .vars
-        .iter()
-        .map(|(name, value)| (name.clone(), if value.is_empty() { "any".to_owned() } else { value.clone() }));
+    let mut given = agent.vars.clone();
+    given.values_mut().filter(|value| value.is_empty()).for_each(|value| "any".clone_into(value));
     let mut texts: Vec<String> = std::iter::once(&agent.system_prompt).chain(&agent.files).cloned().collect();
-    own.value("error", vars::fill(&given.collect(), &[], &mut texts));
+    own.value("error", vars::fill(&given, &[], &mut texts));
     let has_variable = |pattern: &&String| !agent.vars.is_empty() && pattern.contains("{{");
     let patterns: Vec<String> = agent.files.iter().filter(|text| !has_variable(text)).cloned().collect();
     let are_valid = patterns.iter().all(|text| own.value("error", files::check(text)).is_some());

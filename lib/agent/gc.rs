@@ -1,11 +1,10 @@
 //! Garbage collection (M7): the call that looks for patterns in an agent's log, and the limit that it is trimmed to.
 
-use crate::agent::record::Tally;
 use crate::agent::stats::Cost;
-use crate::agent::tree::Scope;
+use crate::agent::tree::{RunContext, Scope};
 use crate::base::error::Result;
-use crate::config::agent::Memory;
-use crate::config::global::{Endpoint, Global};
+use crate::config::agent::LogSettings;
+use crate::config::global::Endpoint;
 use crate::config::model::Model;
 use crate::provider::Provider;
 use crate::provider::message::{ChatTurn, Reply, Request, TokenUsage};
@@ -14,17 +13,15 @@ use std::path::Path;
 /// M7 4.1, word for word.
 const PROMPT: &str = include_str!("gc_prompt.md");
 
-/// Asks `model` for the analysis of a whole log. One call, no tools. Adds what it takes to `tally`.
+/// Asks `model` for the analysis of a whole log. One call, no tools. Adds what it takes to the tally of `run`.
 pub fn analyse(
+    run: &RunContext,
     (endpoint, model): (&Endpoint, &Model),
-    global: &Global,
-    tally: &Tally,
     log: String,
     workdir: &Path,
     scope: Scope,
 ) -> Result<Reply> {
-    let Scope { env, deadline, .. } = scope;
-    let retries = global.retries(env)?;
+    let (Scope { env, deadline, .. }, tally) = (scope, &run.budget.tally);
     let provider = Provider::connect(endpoint, workdir, false, env, deadline)?;
     let request = Request {
         temperature: Some(0.3),
@@ -33,15 +30,15 @@ pub fn analyse(
         ..Request::new(&model.name, PROMPT.trim_end().to_owned(), ChatTurn::User(log))
     };
     tally.call_begins();
-    let reply = provider.ask(&request, deadline, retries, &mut |_| {}).inspect_err(|failure| {
+    let reply = provider.ask(&request, deadline, run.retries, &mut |_| {}).inspect_err(|failure| {
         tally.call_ended(TokenUsage::default(), Cost::default(), failure.retries);
     })?;
-    tally.call_ended(reply.tokens, Cost::of(reply.tokens, global.price(model)), reply.retries);
+    tally.call_ended(reply.tokens, Cost::of(reply.tokens, run.global.price(model)), reply.retries);
     Ok(reply)
 }
 
 /// How many entries are kept: `last_n`, else `max_entries`, else all (`None`).
-pub fn trim_target(memory: &Memory) -> Option<usize> {
+pub fn trim_target(memory: &LogSettings) -> Option<usize> {
     [memory.last_n, memory.max_entries as usize].into_iter().find(|n| *n > 0)
 }
 
@@ -54,7 +51,7 @@ mod tests {
         for (last_n, max_entries, target) in
             [(5, 100, Some(5)), (5, 0, Some(5)), (0, 100, Some(100)), (0, 0, None), (10, 5, Some(10))]
         {
-            let memory = Memory { last_n, max_entries, ..Memory::default() };
+            let memory = LogSettings { last_n, max_entries, ..LogSettings::default() };
             assert_eq!(trim_target(&memory), target);
         }
     }

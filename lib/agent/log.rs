@@ -4,7 +4,7 @@ use crate::agent::tree::Scope;
 use crate::base::cli::Reporter;
 use crate::base::error::Result;
 use crate::base::text::size;
-use crate::config::agent::{AgentName, Memory};
+use crate::config::agent::{AgentName, LogSettings};
 use crate::store::run_log;
 use std::io;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct AgentLog {
 }
 
 impl AgentLog {
-    pub fn load(agent: &AgentName, memory: &Memory, scope: Scope) -> AgentLog {
+    pub fn load(agent: &AgentName, memory: &LogSettings, scope: Scope) -> AgentLog {
         let (agent, max_task_chars) = (agent.clone(), memory.max_task_chars);
         let mut log = AgentLog { agent, path: None, entries: None, max_task_chars };
         if !memory.enabled {
@@ -34,16 +34,11 @@ impl AgentLog {
         let reporter = scope.reporter;
         let entries = log.read(memory, scope).unwrap_or_else(|error| Err(error.message().to_owned()));
         match (&entries, &log.path) {
-            (Err(why), _) => {
-                reporter.warn(&format!("failed to load memory for \"{}\": {why}", log.agent));
-            }
+            (Err(why), _) => reporter.warn(&format!("failed to load memory for \"{}\": {why}", log.agent)),
             (Ok(text), Some(path)) if reporter.is_verbose() => {
-                reporter.verbose(&match run_log::count_in(text.as_bytes()) {
-                    Ok(count) if !text.is_empty() => {
-                        format!("Memory:   {count} entries loaded from {}", path.display())
-                    }
-                    _ => "Memory:   0 entries (no memory file)".to_owned(),
-                });
+                let count = run_log::count_in(text.as_bytes()).ok().filter(|_| !text.is_empty());
+                let loaded = |count| format!("Memory:   {count} entries loaded from {}", path.display());
+                reporter.verbose(&count.map_or("Memory:   0 entries (no memory file)".to_owned(), loaded));
             }
             (Ok(_), _) => {}
         }
@@ -51,7 +46,7 @@ impl AgentLog {
         log
     }
 
-    fn read(&mut self, memory: &Memory, scope: Scope) -> Result<Result<String, String>> {
+    fn read(&mut self, memory: &LogSettings, scope: Scope) -> Result<Result<String, String>> {
         let path = run_log::path(&self.agent, memory, scope.env)?;
         let entries = match run_log::tail(&path, memory.last_n, scope.deadline) {
             Err(e) if e.kind() == io::ErrorKind::FileTooLarge => Err(e.to_string()),

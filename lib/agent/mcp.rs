@@ -26,6 +26,12 @@ const OFFER_CAP: usize = 64 << 10;
 /// How much of its stderr, or of the names of its tools, a message has, in bytes.
 const SHOWN_CAP: usize = 600;
 
+/// What the model is told of a call; an error is one for the model, too.
+pub(super) type Told = Result<String, String>;
+
+/// Those of a call, by name.
+pub(super) type Arguments = Map<String, Value>;
+
 /// A server that runs. It ends when this is dropped.
 pub struct Server(Mutex<Connection>);
 
@@ -54,7 +60,7 @@ pub fn page(result: &Value) -> Result<(Offered, Option<String>), String> {
 }
 
 /// What the model is told of a call's result; an error is one for the model.
-pub fn told(result: &Value) -> Result<String, String> {
+pub fn told(result: &Value) -> Told {
     let part = |block: &Value| {
         let text = |name: &str| block.get(name).and_then(Value::as_str);
         let kind = text("type").unwrap_or("part");
@@ -88,18 +94,14 @@ impl Server {
             ..Invocation::new(CommandLine::Words(&server.entry.command), workdir, MESSAGE_CAP, scope.deadline)
         });
         let name = &server.name;
-        let session = session.map_err(|fault| {
-            Error::config(format!("MCP server \"{name}\" {fault}"))
-                .hint(format!("correct mcp.{name}.command"))
-        })?;
+        let next = format!("correct mcp.{name}.command");
+        let session = session.map_err(|e| Error::config(format!("MCP server \"{name}\" {e}")).hint(next))?;
         let mut connection = Connection { session, id: 0, broken: None };
         let offered = connection.hello(scope.deadline);
         let offered = offered.map_err(|why| {
             let error = Error::api(format!("MCP server \"{name}\" {}", connection.end(&why)));
-            match scope.deadline.passed() {
-                true => error.hint(format!("raise mcp.{name}.start_timeout, or --timeout")),
-                false => error,
-            }
+            let next = format!("raise mcp.{name}.start_timeout, or --timeout");
+            if scope.deadline.passed() { error.hint(next) } else { error }
         })?;
         let offers = listed(server, offered)?;
         scope.reporter.verbose(&format!("MCP:      \"{name}\" offers {} tool(s)", offers.len()));
@@ -107,13 +109,7 @@ impl Server {
     }
 
     /// Calls a tool, one call after another. The error is for the model.
-    pub(super) fn call(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        scope: Scope,
-        seconds: u64,
-    ) -> Result<String, String> {
+    pub(super) fn call(&self, tool: &str, arguments: &Arguments, scope: Scope, seconds: u64) -> Told {
         let mut connection = lock(&self.0);
         if scope.deadline.passed() {
             return Err("was not asked: the run is out of time".to_owned());
@@ -149,9 +145,8 @@ fn listed(server: &McpServer, offered: Offered) -> Result<Offers> {
                 let names = one_line(&names.join(", "), SHOWN_CAP);
                 let offers = if names.is_empty() { "nothing" } else { &names };
                 let message = format!("MCP server \"{name}\" does not offer the tool \"{shown}\"");
-                return Err(
-                    Error::config(message).hint(format!("correct mcp.{name}.tools; it offers: {offers}"))
-                );
+                let next = format!("correct mcp.{name}.tools; it offers: {offers}");
+                return Err(Error::config(message).hint(next));
             }
         }
     }

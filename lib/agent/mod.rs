@@ -1,6 +1,6 @@
 //! Running an agent: preparation, conversation, log.
 
-mod account;
+mod calls;
 pub mod check;
 pub mod conversation;
 pub mod gc;

@@ -19,20 +19,13 @@ pub struct NamedConversation {
 
 impl NamedConversation {
     /// Waits for other runs of the conversation, then reads it. In a dry run it is only read.
-    pub fn open(
-        agent: &AgentName,
-        name: ConversationName,
-        is_dry_run: bool,
-        scope: Scope,
-    ) -> Result<NamedConversation> {
+    pub fn open(agent: &AgentName, name: ConversationName, is_dry_run: bool, scope: Scope) -> Result<Self> {
         let Scope { env, deadline, reporter, .. } = scope;
         let path = conversation::path(agent, &name, env)?;
-        let mut lock = None;
-        if !is_dry_run {
-            let what = format!("conversation \"{name}\"");
-            let next = "wait for that run, use a longer --timeout or another name";
-            lock = Some(conversation::hold(&path, &env.data_dir()?, &what, next, deadline)?);
-        }
+        let (what, next) =
+            (format!("conversation \"{name}\""), "wait for that run, use a longer --timeout or another name");
+        let hold = || conversation::hold(&path, &env.data_dir()?, &what, next, deadline);
+        let lock = (!is_dry_run).then(hold).transpose()?;
         let earlier = conversation::read(&path)?;
         for warning in &earlier.warnings {
             reporter.warn(warning);

@@ -2,20 +2,19 @@
 
 use crate::agent::log::AgentLog;
 use crate::agent::mcp::Server;
-use crate::agent::tree::{MOST_AT_ONCE, Providers, Scope};
+use crate::agent::tree::{MOST_AT_ONCE, Providers, RunContext, Scope};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::lookup;
 use crate::base::parallel;
-use crate::config::agent::{self, Agent, AgentName, if_set};
+use crate::config::agent::{self, Agent, AgentName};
 use crate::config::global::{Api, Endpoint, Global};
 use crate::config::mcp::{McpServer, Offers};
-use crate::config::model::Model;
-use crate::config::prices::Price;
+use crate::config::model::{Model, Price};
 use crate::config::scaffold;
-use crate::config::schema_file;
 use crate::config::skill;
+use crate::config::toml_file::{self, if_set};
 use crate::config::tool::{DeclaredTool, ToolEntry};
 use crate::prompt;
 use crate::prompt::files::{self, ContextFile};
@@ -24,12 +23,18 @@ use crate::store::accepted;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Values from the command line that replace those of the agent file.
-#[derive(Debug, Clone, Copy, Default)]
+/// What may come from the command line, instead of the agent's file.
 pub struct Overrides<'a> {
+    pub model: Model,
     pub skill: Option<&'a str>,
     pub schema: Option<&'a str>,
     pub workdir: Option<&'a str>,
+}
+
+impl Overrides<'_> {
+    pub(super) fn of_model(model: Model) -> Self {
+        Overrides { model, skill: None, schema: None, workdir: None }
+    }
 }
 
 /// A model, how it is reached, and what it costs.
@@ -55,13 +60,9 @@ impl ModelRoute {
             }
             _ => error,
         })?;
-        let callable = [
-            ("sub_agents", agent.sub_agents.is_empty()),
-            ("tools", agent.tools.is_empty()),
-            ("mcp", agent.mcp.is_empty()),
-        ];
-        let callable = callable.into_iter().find_map(|(what, is_empty)| (!is_empty).then_some(what));
-        if let Some(what) = callable.filter(|_| endpoint.api().is_none()) {
+        let lacks = [agent.sub_agents.is_empty(), agent.tools.is_empty(), agent.mcp.is_empty()];
+        let callable = ["sub_agents", "tools", "mcp"].into_iter().zip(lacks).find(|(_, lacks)| !lacks);
+        if let Some((what, _)) = callable.filter(|_| endpoint.api().is_none()) {
             return Err(Error::config(format!(
                 "agent \"{name}\" has {what}, and its model \"{model}\" is a command, which cannot call them"
             ))
@@ -89,20 +90,23 @@ impl ModelRoute {
         if has_raw_turns && self.endpoint.api() != other.endpoint.api() {
             return Some("the conversation so far has the form of another API".to_owned());
         }
-        let refused = request.turns.iter().find_map(|turn| match turn {
-            ChatTurn::Attached(_, files) => self.refuses(files),
-            _ => None,
+        let refused = request.turns.iter().find_map(|turn| {
+            if let ChatTurn::Attached(_, files) = turn { self.refuses(files) } else { None }
         });
         refused.map(|(file, why)| format!("it {why} (\"{}\")", file.name))
     }
+}
+
+pub(super) fn no_price(model: &Model) -> Error {
+    Error::config(format!("the limits in money need a price for the model \"{model}\""))
+        .hint(format!("add [prices.\"{model}\"] to config.toml, with input and output"))
 }
 
 /// An agent that is ready to run, except for its log and its servers.
 pub struct PreparedAgent {
     pub name: AgentName,
     pub agent: Agent,
-    pub model: Model,
-    /// The way to its model, and those to the models that are asked if that one cannot be reached.
+    /// The way to its model.
     pub(super) route: ModelRoute,
     /// The models that are asked if it cannot be reached, in this order.
     pub(super) fallback: Vec<ModelRoute>,
@@ -121,18 +125,25 @@ pub struct PreparedAgent {
     pub(super) servers: BTreeMap<String, Server>,
 }
 
+/// An agent at its place in the tree of a run.
+#[derive(Clone, Copy)]
+pub struct RunningAgent<'a> {
+    pub run: &'a RunContext<'a>,
+    pub agent: &'a PreparedAgent,
+    pub scope: Scope<'a>,
+}
+
 impl PreparedAgent {
     /// Reads and checks what the run needs. The first error in this order is reported.
     pub fn new(
         name: AgentName,
         agent: Agent,
-        model: Model,
         overrides: Overrides,
         global: &Global,
         scope: Scope,
     ) -> Result<PreparedAgent> {
         let Scope { env, reporter, .. } = scope;
-        let route = ModelRoute::of(&name, &agent, model.clone(), global, env)?;
+        let route = ModelRoute::of(&name, &agent, overrides.model, global, env)?;
         let mut fallback: Vec<ModelRoute> = Vec::new();
         for text in &agent.fallback {
             let failed = |error: Error| error.context(format!("fallback \"{text}\" of agent \"{name}\""));
@@ -146,17 +157,16 @@ impl PreparedAgent {
         let files = files::collect(&agent.files, &workdir, &reporter)?;
         let (skill_path, skill) = skill_of(&agent, overrides.skill, scope)?;
         let schema = match overrides.schema {
-            Some(typed) => Some(schema_file::load(&env.current_dir()?.join(env.expand(typed)), typed)?),
+            Some(typed) => Some(load_schema(&env.current_dir()?.join(env.expand(typed)), typed)?),
             None => schema_of(&agent.schema, env)?,
         };
         let tools = agent.tools.iter().map(|(tool, entry)| declared(&name, tool, entry, env));
         let mut tools = tools.collect::<Result<Vec<_>>>()?;
-        let mcp = add_servers(&name, &agent, &mut tools, scope)?;
-        let servers = BTreeMap::new();
         Ok(PreparedAgent {
+            mcp: add_servers(&name, &agent, &mut tools, scope)?,
+            servers: BTreeMap::new(),
             name,
             agent,
-            model,
             route,
             fallback,
             workdir,
@@ -165,8 +175,6 @@ impl PreparedAgent {
             skill,
             schema,
             tools,
-            mcp,
-            servers,
         })
     }
 
@@ -182,7 +190,7 @@ impl PreparedAgent {
             max_tokens: params.max_tokens,
             extra: params.extra.clone(),
             schema: self.schema.clone(),
-            ..Request::new(&self.model.name, system, message)
+            ..Request::new(&self.model().name, system, message)
         }
     }
 
@@ -237,6 +245,10 @@ impl PreparedAgent {
         }
     }
 
+    pub fn model(&self) -> &Model {
+        &self.route.model
+    }
+
     /// The API of its model; a command has none.
     pub fn api(&self) -> Option<Api> {
         self.route.endpoint.api()
@@ -246,7 +258,8 @@ impl PreparedAgent {
         match self.route.refuses(files) {
             Some((file, why)) => Err(Error::usage(format!(
                 "cannot attach \"{}\": the model \"{}\" {why}",
-                file.name, self.model
+                file.name,
+                self.model()
             ))
             .hint("use another model, or pipe its text in")),
             None => Ok(()),
@@ -254,36 +267,20 @@ impl PreparedAgent {
     }
 }
 
-/// The servers of an agent, with what was accepted of them. Their tools are added to `tools`.
+/// The servers of an agent, with what was accepted of the tools that it lists. These are added to `tools`.
 pub(super) fn add_servers(
     name: &AgentName,
     agent: &Agent,
     tools: &mut Vec<DeclaredTool>,
     scope: Scope,
 ) -> Result<Vec<(McpServer, Offers)>> {
-    let servers = accepted_servers(name, agent, scope)?;
-    for (server, offers) in &servers {
-        for (tool, offer) in offers {
-            let tool = server.tool(tool, offer)?;
-            if tools.iter().any(|known| known.name == tool.name) {
-                let message = format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
-                return Err(Error::config(message).hint("rename one of them, or its server"));
-            }
-            tools.push(tool);
-        }
-    }
-    Ok(servers)
-}
-
-/// The servers of an agent, with what was accepted of the tools that it lists.
-fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec<(McpServer, Offers)>> {
     let of_agent = |error: Error| error.context(format!("agent config \"{name}\""));
     let declared = agent.mcp.iter().map(|(server, entry)| entry.declared(server).map_err(of_agent));
     let servers = declared.collect::<Result<Vec<_>>>()?;
-    let mut accepted = match servers.is_empty() {
-        true => return Ok(Vec::new()),
-        false => accepted::load(name, scope.env)?,
-    };
+    if servers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut accepted = accepted::load(name, scope.env)?;
     let with_offers = |server: McpServer| {
         let mut offers = accepted.servers.remove(&server.name).unwrap_or_default();
         offers.retain(|tool, _| server.entry.tools.contains(tool));
@@ -297,7 +294,18 @@ fn accepted_servers(name: &AgentName, agent: &Agent, scope: Scope) -> Result<Vec
         }
         Ok((server, offers))
     };
-    servers.into_iter().map(with_offers).collect()
+    let servers = servers.into_iter().map(with_offers).collect::<Result<Vec<_>>>()?;
+    for (server, offers) in &servers {
+        for (tool, offer) in offers {
+            let tool = server.tool(tool, offer)?;
+            if tools.iter().any(|known| known.name == tool.name) {
+                let message = format!("agent config \"{name}\": two tools have the name \"{}\"", tool.name);
+                return Err(Error::config(message).hint("rename one of them, or its server"));
+            }
+            tools.push(tool);
+        }
+    }
+    Ok(servers)
 }
 
 /// The skill of an agent, and its path as it was given.
@@ -312,12 +320,22 @@ pub(super) fn skill_of(agent: &Agent, typed: Option<&str>, scope: Scope) -> Resu
     })
 }
 
+/// The schema in the file `path`. `named` is how the user wrote it.
+fn load_schema(path: &Path, named: &str) -> Result<Schema> {
+    let Some(bytes) = toml_file::read(path, &format!("schema \"{named}\""))? else {
+        return Err(Error::config(format!("schema not found: {named}"))
+            .hint(format!("looked for \"{}\"", path.display())));
+    };
+    let failed = |error: Error| error.context(format!("schema \"{named}\""));
+    let value = serde_json::from_str(toml_file::text(&bytes).map_err(failed)?)
+        .map_err(|e| failed(Error::config(format!("not valid JSON: {e}"))))?;
+    Schema::new(value).map_err(failed)
+}
+
 /// The schema that an agent's file names, if it names one.
 pub(super) fn schema_of(path: &str, env: &Env) -> Result<Option<Schema>> {
-    match path {
-        "" => Ok(None),
-        path => schema_file::load(&env.config_dir()?.join(env.expand(path)), path).map(Some),
-    }
+    let load = |path: &str| load_schema(&env.config_dir()?.join(env.expand(path)), path);
+    Some(path).filter(|path| !path.is_empty()).map(load).transpose()
 }
 
 pub(super) fn declared(name: &AgentName, tool: &str, entry: &ToolEntry, env: &Env) -> Result<DeclaredTool> {

@@ -17,7 +17,7 @@ use crate::store::run_id::RunId;
 use crate::store::runs::{self, Run, RunError, SubRun, ToolRun};
 use crate::store::spent::{self, Amount};
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -113,9 +113,9 @@ fn without_secrets(arguments: &Value, clean: Clean) -> Value {
     match serde_json::from_str(&text) {
         Ok(Value::Object(all)) => {
             let some = all.iter().take(MOST_ARGUMENTS);
-            some.map(|(name, value)| (cut(name, CHARS).into_owned(), cut_value(value)))
-                .collect::<Map<_, _>>()
-                .into()
+            Value::Object(
+                some.map(|(name, value)| (cut(name, CHARS).into_owned(), cut_value(value))).collect(),
+            )
         }
         Ok(Value::Null) => Value::Null,
         _ => Value::String(cut(&text, CHARS).into_owned()),
@@ -139,7 +139,7 @@ impl Recorder {
     pub fn begin(tally: &Arc<Tally>, run: Run, global: &Global, env: &Env, clean: Clean) -> Arc<Recorder> {
         let keys = env.names("").into_iter().filter(|name| name.as_encoded_bytes().ends_with(b"_API_KEY"));
         keys.filter_map(|name| env.text(name.to_str()?)).for_each(|key| Secret::new(key).remember());
-        let limits = *global.limits();
+        let limits = global.limits;
         let is_charged_late = !limits.has_periods() || run.program == "axe-gc";
         // A second one of the same tally keeps the first.
         let _ = tally.clean.set(clean);
@@ -149,7 +149,7 @@ impl Recorder {
             env: env.clone(),
             limits,
             // Without a home there is no place for it.
-            has_ledger: global.has_ledger() && env.data_dir().is_ok(),
+            has_ledger: global.ledger.enabled && env.data_dir().is_ok(),
             is_charged_late,
             started: Instant::now(),
             is_written: Mutex::default(),

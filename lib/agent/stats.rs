@@ -1,7 +1,6 @@
 //! What a conversation costs, for this agent and those below it.
 
-use crate::config::model::Model;
-use crate::config::prices::Price;
+use crate::config::model::{Model, Price};
 use crate::provider::message::TokenUsage;
 use serde_json::Value;
 use std::time::Duration;
@@ -48,12 +47,8 @@ impl RunStats {
     /// What was said before the run failed, as far as `is_shown` says that nobody has seen it yet. All of it is paid for.
     pub fn before_failure(&self, is_shown: bool) -> String {
         let own = if is_shown { &[][..] } else { &self.so_far[..] };
-        own.iter()
-            .chain(&self.answers)
-            .chain(&self.rejected)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join("\n\n")
+        let all = own.iter().chain(&self.answers).chain(&self.rejected).map(String::as_str);
+        all.collect::<Vec<_>>().join("\n\n")
     }
 }
 

@@ -1,16 +1,16 @@
 //! Declared tools: arguments are checked, and become the words of a program, whose output is the result, or a call of a
 //! server.
 
-use crate::agent::mcp::Server;
-use crate::agent::prepare::PreparedAgent;
+use crate::agent::mcp::{Arguments, Told};
+use crate::agent::prepare::RunningAgent;
 use crate::agent::tree::Scope;
-use crate::base::exec::{self, CommandLine, ExecError, Invocation};
+use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
 use crate::base::file;
 use crate::base::terminal;
 use crate::base::text::{excerpt, lossy, one_line};
 use crate::config::tool::{DeclaredTool, WordPart};
 use crate::provider::command::{level, too_deep, vars};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The longest word that the system takes, with the NUL at its end, in bytes.
@@ -18,61 +18,70 @@ const WORD_CAP: usize = 128 * 1024;
 /// How much of its stderr, if it fails.
 const STDERR_CAP: usize = 2 * 1024;
 
-/// Runs a tool of `agent` in its working directory, in its own process group, until the deadline or its own timeout, or
-/// has its server do it. Returns what the model is told. `exit` stays as it is if no program ran, or if a signal ended it.
-pub(super) fn run(
-    tool: &DeclaredTool,
-    arguments: &Map<String, Value>,
-    agent: &PreparedAgent,
-    scope: Scope,
-    exit: &mut Option<i32>,
-) -> Result<String, String> {
-    let (name, workdir) = (&tool.name, agent.workdir.as_path());
-    let refused = |why: String| format!("{name} error: {why}");
-    let arguments = checked(tool, arguments, workdir).map_err(refused)?;
-    let words = words(tool, &arguments).map_err(refused)?;
-    let level = level(scope.env);
-    if let Some(why) = too_deep(level) {
-        return Err(refused(format!("it {why}")));
-    }
-    let input = if tool.stdin_json { Value::Object(arguments.clone()).to_string() } else { String::new() };
-    if tool.confirm {
-        confirmed(&words, &input, scope).map_err(refused)?;
-    }
-    if let Some((server, called)) = &tool.server {
-        return call(tool, agent.servers.get(server), called, &arguments, scope);
-    }
-    let finished = exec::run(Invocation {
-        input: input.into_bytes(),
-        vars: vars(scope.env),
-        is_heard: scope.reporter.is_verbose(),
-        is_cut: true,
-        level,
-        ..Invocation::new(
-            CommandLine::Words(&words),
-            workdir,
-            tool.max_output,
-            scope.within(tool.timeout_seconds).deadline,
-        )
-    });
-    let finished = finished.map_err(|fault| match fault {
-        ExecError::Deadline if !scope.deadline.passed() => {
-            format!("Error: tool \"{name}\" {fault} ({} s)", tool.timeout_seconds)
+impl RunningAgent<'_> {
+    /// Runs a tool in the working directory, in its own process group, until the deadline or its own timeout, or
+    /// has its server do it. Returns what the model is told. `exit` stays as it is if no program ran, or if a signal ended it.
+    pub(super) fn call_tool(
+        self,
+        tool: &DeclaredTool,
+        arguments: &Arguments,
+        exit: &mut Option<i32>,
+    ) -> Told {
+        let RunningAgent { agent, scope, .. } = self;
+        let (name, workdir) = (&tool.name, agent.workdir.as_path());
+        let refused = |why: String| format!("{name} error: {why}");
+        let arguments = checked(tool, arguments, workdir).map_err(refused)?;
+        let words = words(tool, &arguments).map_err(refused)?;
+        let level = level(scope.env);
+        if let Some(why) = too_deep(level) {
+            return Err(refused(format!("it {why}")));
         }
-        _ => format!("Error: tool \"{name}\" {fault}"),
-    })?;
+        let input =
+            if tool.stdin_json { Value::Object(arguments.clone()).to_string() } else { String::new() };
+        if tool.confirm {
+            confirmed(&words, &input, scope).map_err(refused)?;
+        }
+        if let Some((server, called)) = &tool.server {
+            let answer = match agent.servers.get(server) {
+                Some(running) => running.call(called, &arguments, scope, tool.timeout_seconds),
+                None => Err("does not run".to_owned()),
+            };
+            let half = tool.max_output / 2;
+            let within = |text: String| excerpt(&text, half, half).0.into_owned();
+            let failed = |why| within(format!("Error: tool \"{name}\": the MCP server {why}"));
+            return answer.map(within).map_err(failed);
+        }
+        let deadline = scope.within(tool.timeout_seconds).deadline;
+        let finished = exec::run(Invocation {
+            input: input.into_bytes(),
+            vars: vars(scope.env),
+            is_heard: scope.reporter.is_verbose(),
+            is_cut: true,
+            level,
+            ..Invocation::new(CommandLine::Words(&words), workdir, tool.max_output, deadline)
+        });
+        let finished = finished.map_err(|fault| match fault {
+            ExecError::Deadline if !scope.deadline.passed() => {
+                format!("Error: tool \"{name}\" {fault} ({} s)", tool.timeout_seconds)
+            }
+            _ => format!("Error: tool \"{name}\" {fault}"),
+        })?;
+        *exit = finished.status.code();
+        outcome(tool, finished)
+    }
+}
+
+/// What the model is told of a program that has ended.
+fn outcome(tool: &DeclaredTool, finished: Finished) -> Told {
     let (output, _) = lossy(finished.stdout);
-    *exit = finished.status.code();
-    match *exit {
-        Some(code) if tool.ok_exit.contains(&code) && code != 0 && output.is_empty() => {
-            return Ok(format!("(no output, exit {code})"));
-        }
-        Some(code) if tool.ok_exit.contains(&code) => return Ok(output),
-        _ => {}
+    if let Some(code) = finished.status.code().filter(|code| tool.ok_exit.contains(code)) {
+        let is_silent = code != 0 && output.is_empty();
+        return Ok(if is_silent { format!("(no output, exit {code})") } else { output });
     }
-    let mut content = format!("Error: tool \"{name}\" failed ({})", exec::how_it_ended(finished.status));
+    let ended = exec::how_it_ended(finished.status);
+    let mut content = format!("Error: tool \"{}\" failed ({ended})", tool.name);
     let surplus = finished.stderr.len().saturating_sub(STDERR_CAP);
-    let stderr = String::from_utf8_lossy(&finished.stderr[surplus..]).into_owned();
+    let stderr = String::from_utf8_lossy(&finished.stderr[surplus..]);
     for (title, text) in [("stderr", stderr.trim()), ("stdout", output.trim_end())] {
         if !text.is_empty() {
             content.push_str(&format!("\n{title}:\n{text}"));
@@ -81,57 +90,30 @@ pub(super) fn run(
     Err(content)
 }
 
-/// Calls a tool of a server, which may not run.
-fn call(
-    tool: &DeclaredTool,
-    server: Option<&Server>,
-    called: &str,
-    arguments: &Map<String, Value>,
-    scope: Scope,
-) -> Result<String, String> {
-    let answer = match server {
-        Some(running) => running.call(called, arguments, scope, tool.timeout_seconds),
-        None => Err("does not run".to_owned()),
-    };
-    let half = tool.max_output / 2;
-    let within = |text: String| excerpt(&text, half, half).0.into_owned();
-    let failed = |why| within(format!("Error: tool \"{}\": the MCP server {why}", tool.name));
-    answer.map(within).map_err(failed)
-}
-
 /// Asks the person at the terminal whether the program may run. The error is for the model.
 fn confirmed(words: &[String], input: &str, scope: Scope) -> Result<(), String> {
     let shown = shlex::try_join(words.iter().map(String::as_str)).map_err(|e| e.to_string())?;
     let given = if input.is_empty() { String::new() } else { format!(" with {input}") };
     let question = format!("Run {}? [y/N] ", one_line(&(shown + &given), usize::MAX));
+    let must = "it was not run: it must be confirmed, and ";
     match terminal::agrees(&question, scope.deadline) {
         Ok(Some(true)) => Ok(()),
         Ok(Some(false)) => Err("it was not run: the person declined".to_owned()),
-        Ok(None) => {
-            Err("it was not run: it must be confirmed, and there is no terminal to ask on".to_owned())
-        }
-        Err(why) => Err(format!("it was not run: it must be confirmed, and {}", why.message())),
+        Ok(None) => Err(format!("{must}there is no terminal to ask on")),
+        Err(why) => Err(format!("{must}{}", why.message())),
     }
 }
 
 /// The arguments, if the declaration accepts them, with paths resolved. The error is for the model.
-fn checked(
-    tool: &DeclaredTool,
-    arguments: &Map<String, Value>,
-    workdir: &Path,
-) -> Result<Map<String, Value>, String> {
+fn checked(tool: &DeclaredTool, arguments: &Arguments, workdir: &Path) -> Result<Arguments, String> {
     // Models write null for what they leave out.
     let mut arguments = arguments.clone();
     arguments.retain(|_, value| !value.is_null());
-    let whole = Value::Object(arguments);
-    let faults = tool.schema.faults(&whole);
+    let faults = tool.schema.faults(&Value::Object(arguments.clone()));
     if !faults.is_empty() {
         let all: Vec<_> = faults.iter().map(|fault| one_line(&fault.to_string(), 200)).collect();
         return Err(format!("the arguments are not valid: {}", all.join("; ")));
     }
-    let Value::Object(mut arguments) = whole else {
-        return Err("the arguments are not an object".to_owned());
-    };
     for name in &tool.paths {
         if let Some(Value::String(path)) = arguments.get_mut(name) {
             let real = resolve(path, workdir).map_err(|why| format!("\"{name}\" {why}"))?;
@@ -168,7 +150,7 @@ fn resolve(text: &str, workdir: &Path) -> Result<PathBuf, String> {
 }
 
 /// The program and its words. The error is for the model.
-fn words(tool: &DeclaredTool, arguments: &Map<String, Value>) -> Result<Vec<String>, String> {
+fn words(tool: &DeclaredTool, arguments: &Arguments) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::with_capacity(tool.words.len());
     let mut flags_end = false;
     'words: for (at, declared) in tool.words.iter().enumerate() {

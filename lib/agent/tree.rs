@@ -1,6 +1,5 @@
 //! What the whole tree of agents of one run shares, and the place of each of them.
 
-use crate::agent::account::Account;
 use crate::agent::record::Tally;
 use crate::agent::turn_file::TurnFile;
 use crate::base::cli::Reporter;
@@ -8,11 +7,11 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::sync::lock;
-use crate::config::agent::{Agent, if_set};
+use crate::config::agent::Agent;
 use crate::config::global::{Endpoint, Global, HttpEndpoint};
+use crate::config::toml_file::if_set;
 use crate::provider::Provider;
-use crate::provider::error::CallError;
-use crate::provider::message::{BYTES_PER_TOKEN, Reply, TokenUsage};
+use crate::provider::message::TokenUsage;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -60,14 +59,9 @@ pub struct RunContext<'a> {
 
 impl<'a> RunContext<'a> {
     /// A run of `agent`.
-    pub fn new(
-        global: &'a Global,
-        agent: &Agent,
-        budget: RunBudget,
-        providers: Providers,
-        env: &Env,
-    ) -> Result<RunContext<'a>> {
+    pub fn new(global: &'a Global, agent: &Agent, budget: RunBudget, env: &Env) -> Result<RunContext<'a>> {
         let (retries, max_depth) = (global.retries(env)?, agent.sub_agents_config.depth());
+        let providers = Providers::default();
         Ok(RunContext { global, retries, max_depth, budget, providers, stream: false, turns: None })
     }
 }
@@ -105,7 +99,7 @@ pub struct RunBudget {
     own: TokenLimit,
     /// A limit for several runs together.
     whole: Option<Arc<TokenLimit>>,
-    state: Mutex<Spent>,
+    slots: Mutex<CallSlots>,
     freed: Condvar,
     /// What the run has taken, for the ledger.
     pub tally: Arc<Tally>,
@@ -159,7 +153,7 @@ impl TokenLimit {
     }
 }
 
-struct Spent {
+struct CallSlots {
     /// Calls that nobody has been given.
     spare: u32,
     running: usize,
@@ -168,9 +162,9 @@ struct Spent {
 impl RunBudget {
     /// One call is set aside for the main agent's answer.
     pub fn new(max_calls: u32, max_tokens: Option<u64>) -> RunBudget {
-        let state = Mutex::new(Spent { spare: max_calls.saturating_sub(1), running: 0 });
+        let slots = Mutex::new(CallSlots { spare: max_calls.saturating_sub(1), running: 0 });
         let own = TokenLimit::new(max_tokens, "raise --max-tokens-total, or max_tokens_total under [limits]");
-        RunBudget { max_calls, own, whole: None, state, freed: Condvar::new(), tally: Arc::default() }
+        RunBudget { max_calls, own, whole: None, slots, freed: Condvar::new(), tally: Arc::default() }
     }
 
     /// The same, within a limit for several runs together, which are counted as one.
@@ -198,111 +192,83 @@ impl RunBudget {
 
     /// Hands out up to `wanted` calls, for tools or for the answers of sub-agents. Returns how many there were.
     pub(super) fn hand_out(&self, wanted: u32) -> u32 {
-        let mut spent = lock(&self.state);
-        let given = wanted.min(spent.spare);
-        spent.spare -= given;
+        let mut slots = lock(&self.slots);
+        let given = wanted.min(slots.spare);
+        slots.spare -= given;
         given
     }
 
     /// Takes back a call that was not made.
     pub(super) fn take_back(&self) {
-        lock(&self.state).spare += 1;
+        lock(&self.slots).spare += 1;
     }
 
     /// Hands out an agent's next call. `is_answer` if it cannot be followed by another: then it is the one that was set
     /// aside, as it is if no other is left; `has_closed` says whether that one is used. Returns whether none is left.
     fn next_call(&self, is_answer: bool, has_closed: &mut bool) -> Result<bool> {
-        let mut spent = lock(&self.state);
-        let is_last = spent.spare == 0;
+        let mut slots = lock(&self.slots);
+        let is_last = slots.spare == 0;
         if (is_answer || is_last) && !*has_closed && self.max_calls > 0 {
             *has_closed = true;
             return Ok(is_last);
         }
-        spent.spare = spent.spare.checked_sub(1).ok_or_else(|| self.used_up())?;
+        slots.spare = slots.spare.checked_sub(1).ok_or_else(|| self.used_up())?;
         Ok(false)
     }
 
-    /// Makes `call` when one of the slots is free, if the budget allows it. `call` is told whether the model must answer
-    /// now. `size` is the number of tokens that the call may take: those of its prompt, and of the longest answer. They are
-    /// also reserved in the limits of a day and a month, `account`.
-    pub(super) fn spend(
+    /// Waits until a call may begin that may take so many tokens: those of its prompt, and of the longest answer. Returns
+    /// whether the model must answer now. `is_answer` and `has_closed`: see [`RunBudget::next_call`].
+    pub(super) fn begin_call(
         &self,
         deadline: Deadline,
-        size: (u64, u64),
-        account: Option<&Account>,
-        (is_answer, has_closed): (bool, &mut bool),
-        call: impl FnOnce(bool) -> Result<Reply, CallError>,
-    ) -> Result<Result<Reply, CallError>> {
-        let whole = size.0.saturating_add(size.1);
+        (input, output): (u64, u64),
+        is_answer: bool,
+        has_closed: &mut bool,
+    ) -> Result<bool> {
         let is_last = self.next_call(is_answer, has_closed)?;
-        self.begin(deadline, whole)?;
-        let reservation = account.map(|account| account.reserve(size)).transpose().inspect_err(|_| {
-            self.end(whole, 0);
-            self.take_back();
-        })?;
-        let reply = call(is_last);
-        let used = reply.as_ref().map_or(TokenUsage::default(), |reply| match reply.tokens {
-            // A command counts nothing.
-            TokenUsage { input: 0, output: 0, .. } => {
-                let output = reply.text.len() as u64 / BYTES_PER_TOKEN;
-                TokenUsage { input: size.0, output, ..TokenUsage::default() }
-            }
-            counted => counted,
-        });
-        self.end(whole, used.input.saturating_add(used.output));
-        if let (Some(account), Some(reservation)) = (account, reservation) {
-            account.settle(reservation, used);
-        }
-        Ok(reply)
+        self.begin(deadline, input.saturating_add(output))?;
+        Ok(is_last)
     }
 
     /// Runs a tool when one of the slots is free. Its call was handed out.
     pub(super) fn run_tool<T>(&self, deadline: Deadline, call: impl FnOnce() -> T) -> Result<T> {
         self.begin(deadline, 0)?;
         let result = call();
-        self.end(0, 0);
+        self.end((0, 0), TokenUsage::default());
         Ok(result)
     }
 
     /// Takes a slot for a call that may take so many tokens. The call is given back if there is none.
     fn begin(&self, deadline: Deadline, tokens: u64) -> Result<()> {
-        let begun = self.slot(deadline, tokens);
-        if begun.is_err() {
-            self.take_back();
-        }
-        begun
+        self.slot(deadline, tokens).inspect_err(|_| self.take_back())
     }
 
-    fn end(&self, reserved: u64, used: u64) {
-        self.limits().for_each(|limit| limit.settle(reserved, used));
-        lock(&self.state).running -= 1;
+    /// A call has ended.
+    pub(super) fn end(&self, (input, output): (u64, u64), used: TokenUsage) {
+        let (reserved, used) = (input.saturating_add(output), used.input.saturating_add(used.output));
+        let limits = std::iter::once(&self.own).chain(self.whole.as_deref());
+        limits.for_each(|limit| limit.settle(reserved, used));
+        lock(&self.slots).running -= 1;
         // All: one that is woken may not take the slot.
         self.freed.notify_all();
     }
 
     /// Waits until fewer than [`MOST_AT_ONCE`] calls are running.
     fn slot(&self, deadline: Deadline, tokens: u64) -> Result<()> {
-        let mut spent = lock(&self.state);
-        while spent.running >= MOST_AT_ONCE {
+        let mut slots = lock(&self.slots);
+        while slots.running >= MOST_AT_ONCE {
             if deadline.passed() {
                 return Err(Error::api("timeout: too many calls were running until the deadline"));
             }
-            spent = self
-                .freed
-                .wait_timeout(spent, deadline.remaining())
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            let woken = self.freed.wait_timeout(slots, deadline.remaining());
+            slots = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         self.own.reserve(tokens)?;
         if let Some(whole) = &self.whole {
             whole.reserve(tokens).inspect_err(|_| self.own.settle(tokens, 0))?;
         }
-        spent.running += 1;
+        slots.running += 1;
         Ok(())
-    }
-
-    fn limits(&self) -> impl Iterator<Item = &TokenLimit> {
-        std::iter::once(&self.own).chain(self.whole.as_deref())
     }
 
     pub(super) fn used_up(&self) -> Error {
@@ -314,13 +280,16 @@ impl RunBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::message::StopReason;
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     const EVER: u64 = crate::base::deadline::LONGEST_SECONDS;
 
-    fn reply(_is_last: bool) -> Result<Reply, CallError> {
-        Ok(Reply::new(String::new(), StopReason::Complete, "stop", "m"))
+    /// A call that takes as much as its prompt has. Returns whether it is the last one.
+    fn spend(budget: &RunBudget, size: (u64, u64), is_answer: bool, has_closed: &mut bool) -> Result<bool> {
+        let is_last = budget.begin_call(Deadline::after_seconds(EVER), size, is_answer, has_closed)?;
+        std::thread::yield_now();
+        budget.end(size, TokenUsage { input: size.0, ..TokenUsage::default() });
+        Ok(is_last)
     }
 
     /// An agent as the budget sees it.
@@ -341,13 +310,7 @@ mod tests {
             let mut callers = vec![Caller::default()];
             let mut made = 0;
             let mut ask = |caller: &mut Caller, is_answer: bool| {
-                let closes = (is_answer, &mut caller.has_closed);
-                let mut is_last = is_answer;
-                let call = |last: bool| {
-                    is_last |= last;
-                    reply(last)
-                };
-                budget.spend(Deadline::after_seconds(EVER), (1, 1), None, closes, call).unwrap().unwrap();
+                let is_last = is_answer | spend(&budget, (1, 1), is_answer, &mut caller.has_closed).unwrap();
                 made += 1;
                 caller.has_answered = is_last;
                 if is_last && !caller.has_closed {
@@ -381,12 +344,8 @@ mod tests {
     fn a_limit_for_several_runs_stops_each_of_them() {
         let whole = Arc::new(TokenLimit::new(Some(30), "raise --budget"));
         let make = |own| RunBudget::new(9, own).within(Arc::clone(&whole), Arc::default());
-        let spend = |budget: &RunBudget, size| {
-            let deadline = Deadline::after_seconds(EVER);
-            budget.spend(deadline, (size, 0), None, (false, &mut false), reply).map(|reply| reply.unwrap())
-        };
+        let spend = |budget: &RunBudget, size| spend(budget, (size, 0), false, &mut false);
         let (one, other, small) = (make(None), make(None), make(Some(4)));
-        // A reply without a count is as large as its prompt.
         assert!(spend(&one, 10).is_ok() && spend(&other, 10).is_ok());
         let error = spend(&small, 5).unwrap_err();
         assert!(error.line().contains("the token budget of 4 is spent") && small.has_refused(), "{error}");
@@ -406,12 +365,7 @@ mod tests {
                 for _ in 0..50 {
                     scope.spawn(|| {
                         start.wait();
-                        let call = |last| {
-                            std::thread::yield_now();
-                            reply(last)
-                        };
-                        let deadline = Deadline::after_seconds(EVER);
-                        let spent = budget.spend(deadline, (1, 0), None, (false, &mut false), call);
+                        let spent = spend(&budget, (1, 0), false, &mut false);
                         let counter = if spent.is_ok() { &made } else { &refused };
                         counter.fetch_add(1, SeqCst);
                     });

@@ -14,7 +14,7 @@ use crate::base::sync::lock;
 use crate::config::global::Api;
 use crate::config::model::Model;
 use crate::config::tool::CALL_AGENT;
-use crate::provider::message::{ChatTurn, Reply, Request, ToolCall, ToolResult};
+use crate::provider::message::{ChatTurn, Reply, Request, ToolRequest, ToolResult};
 use crate::provider::openai;
 use crate::store::conversation::hold;
 use crate::store::run_id::{RunId, runs_dir};
@@ -76,7 +76,7 @@ pub(super) struct KeptTurn {
     /// Whose turn it is.
     #[serde(default)]
     model: String,
-    pub(super) calls: Vec<ToolCall>,
+    pub(super) calls: Vec<ToolRequest>,
     #[serde(skip)]
     pub(super) results: Vec<Option<ToolResult>>,
     used: u64,
@@ -84,7 +84,7 @@ pub(super) struct KeptTurn {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum KeptEvent {
     Run {
         start: Box<RunStart>,
         request: Box<Request>,
@@ -108,11 +108,11 @@ pub struct TurnFile {
     path: Option<PathBuf>,
     start: Arc<RunStart>,
     reporter: Reporter,
-    state: Mutex<State>,
+    state: Mutex<TurnState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TurnState {
     /// Held while the file is ours.
     lock: Option<RunLock>,
     has_failed: bool,
@@ -143,14 +143,10 @@ impl TurnFile {
             };
             return Err(Error::not_found(format!("no run \"{id}\" can be continued")).hint(hint));
         };
-        let (continued, state) = read(&bytes).ok_or_else(|| {
-            Error::corrupt(format!(
-                "\"{}\" is not the file of a run: its beginning is missing",
-                path.display()
-            ))
-        })?;
+        let why = || format!("\"{}\" is not the file of a run: its beginning is missing", path.display());
+        let (continued, state) = read(&bytes).ok_or_else(|| Error::corrupt(why()))?;
         reporter.verbose(&format!("Turns:    {} from {}", state.said.len(), path.display()));
-        let (start, state) = (Arc::clone(&continued.start), Mutex::new(State { lock: held, ..state }));
+        let (start, state) = (Arc::clone(&continued.start), Mutex::new(TurnState { lock: held, ..state }));
         let turns = TurnFile { id, path: Some(path), start, reporter, state };
         signal::set_next_step(turns.next_step());
         Ok((turns, continued))
@@ -267,15 +263,15 @@ impl KeptTurn {
 }
 
 /// What the lines say; `None` without the first one. A line that was cut off, as a kill may leave it, says nothing.
-fn read(bytes: &[u8]) -> Option<(Continued, State)> {
+fn read(bytes: &[u8]) -> Option<(Continued, TurnState)> {
     let lines = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let mut lines = lines.filter_map(|line| serde_json::from_slice(line).ok());
-    let Some(Line::Run { start, mut request }) = lines.next() else { return None };
-    let (mut used, mut state) = (0, State::default());
+    let Some(KeptEvent::Run { start, mut request }) = lines.next() else { return None };
+    let (mut used, mut state) = (0, TurnState::default());
     let (mut model, mut is_mixed) = (start.model.clone(), false);
     for line in lines {
         match line {
-            Line::Turn(mut turn) => {
+            KeptEvent::Turn(mut turn) => {
                 state.newest.take().into_iter().for_each(|before| before.settle(&mut request.turns));
                 used = used.max(turn.used);
                 let by = std::mem::take(&mut turn.model);
@@ -287,18 +283,18 @@ fn read(bytes: &[u8]) -> Option<(Continued, State)> {
                 turn.results = vec![None; turn.calls.len()];
                 state.newest = Some(turn);
             }
-            Line::User(text) => {
+            KeptEvent::User(text) => {
                 state.newest.take().into_iter().for_each(|before| before.settle(&mut request.turns));
                 request.turns.push(ChatTurn::User(text));
             }
-            Line::Begun(call) => state.newest.iter_mut().for_each(|turn| turn.begun(call)),
-            Line::Done { call, result, used: now } => {
+            KeptEvent::Begun(call) => state.newest.iter_mut().for_each(|turn| turn.begun(call)),
+            KeptEvent::Done { call, result, used: now } => {
                 used = used.max(now);
                 if let Some(known) = state.newest.as_mut().and_then(|turn| turn.results.get_mut(call)) {
                     *known = Some(result);
                 }
             }
-            Line::Run { .. } => {}
+            KeptEvent::Run { .. } => {}
         }
     }
     // An answer alone is asked for again.

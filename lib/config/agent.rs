@@ -42,19 +42,14 @@ impl AgentName {
 
 /// Why `name` cannot be a file's name without its ending; `None` if it can.
 pub fn unsafe_name(name: &str) -> Option<&'static str> {
-    if name.is_empty() {
-        Some("it is empty")
-    } else if name.len() > LONGEST_NAME {
-        Some("it is longer than 200 bytes")
-    } else if name.contains(['/', '\\']) {
-        Some("it contains a slash")
-    } else if name.starts_with('.') {
-        Some("it begins with a dot")
-    } else if name.chars().any(char::is_control) {
-        Some("it contains a control character")
-    } else {
-        None
-    }
+    Some(match () {
+        () if name.is_empty() => "it is empty",
+        () if name.len() > LONGEST_NAME => "it is longer than 200 bytes",
+        () if name.contains(['/', '\\']) => "it contains a slash",
+        () if name.starts_with('.') => "it begins with a dot",
+        () if name.chars().any(char::is_control) => "it contains a control character",
+        () => return None,
+    })
 }
 
 impl fmt::Display for AgentName {
@@ -88,14 +83,9 @@ pub struct Agent {
     pub timeout: u64,
     /// Whether its prompt is marked for the API's cache although a run may send it only once.
     pub cache: bool,
-    pub memory: Memory,
+    pub memory: LogSettings,
     pub limits: TokenLimits,
     pub params: Params,
-}
-
-/// A number that counts as not set where it is 0.
-pub fn if_set(number: u64) -> Option<u64> {
-    (number > 0).then_some(number)
 }
 
 fn some_count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
@@ -141,7 +131,7 @@ impl SubAgents {
 /// `[memory]`: the log of past runs (M6).
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct LogSettings {
     pub enabled: bool,
     /// Used without change; empty: `memory/<agent>.md` in the data directory.
     pub path: String,
@@ -168,32 +158,26 @@ pub struct Params {
     pub extra: Map<String, Value>,
 }
 
+/// Those that are fields of [`Params`].
+const OWN_PARAMS: [&str; 2] = ["temperature", "max_tokens"];
+
 /// What the request itself sets.
 const NOT_PARAMS: &[&str] =
     &["model", "messages", "system", "tools", "tool_choice", "stream", "stream_options", "options"];
 
 /// The other keys of `[params]`.
-fn further_params(file: toml::Table) -> Result<Map<String, Value>> {
-    let params = file.into_iter().find_map(|(key, value)| match value {
-        toml::Value::Table(params) if key == "params" => Some(params),
-        _ => None,
-    });
-    let mut further = Map::new();
-    for (key, value) in params.unwrap_or_default() {
-        match key.as_str() {
-            "temperature" | "max_tokens" => {}
-            name if NOT_PARAMS.contains(&name) => {
-                return Err(Error::config(format!("params.{key} cannot be set: a run sets it itself")));
-            }
-            _ => {
-                let value = as_json(value).ok_or_else(|| {
-                    Error::config(format!("params.{key} has a value that JSON does not have"))
-                })?;
-                further.insert(key, value);
-            }
+fn further_params(mut file: toml::Table) -> Result<Map<String, Value>> {
+    let Some(toml::Value::Table(params)) = file.remove("params") else { return Ok(Map::new()) };
+    let further = params.into_iter().filter(|(key, _)| !OWN_PARAMS.contains(&key.as_str()));
+    let checked = |(key, value): (String, toml::Value)| {
+        if NOT_PARAMS.contains(&key.as_str()) {
+            return Err(Error::config(format!("params.{key} cannot be set: a run sets it itself")));
         }
-    }
-    Ok(further)
+        let wrong = || Error::config(format!("params.{key} has a value that JSON does not have"));
+        let value = as_json(value).ok_or_else(wrong)?;
+        Ok((key, value))
+    };
+    further.map(checked).collect()
 }
 
 /// JSON has no times, and no infinite numbers.
@@ -242,17 +226,13 @@ pub const KEYS: Keys = &[
 /// The directories that agents are looked up in: `--agents-dir` or `AXE_AGENTS_DIR` first. One that the user did not
 /// name is never searched: its agents could be anybody's.
 fn dirs(env: &Env) -> Result<Vec<PathBuf>> {
-    let mut dirs = Vec::new();
-    if let Some(dir) = agents_dir(env)? {
-        if !dir.is_dir() {
-            let named = env.os(AGENTS_DIR).unwrap_or_default().to_string_lossy();
-            return Err(Error::config(format!("the agents directory \"{named}\" does not exist"))
-                .hint("correct --agents-dir or AXE_AGENTS_DIR"));
-        }
-        dirs.push(dir);
+    let named = agents_dir(env)?;
+    if named.as_ref().is_some_and(|dir| !dir.is_dir()) {
+        let named = env.os(AGENTS_DIR).unwrap_or_default().to_string_lossy();
+        return Err(Error::config(format!("the agents directory \"{named}\" does not exist"))
+            .hint("correct --agents-dir or AXE_AGENTS_DIR"));
     }
-    dirs.push(env.config_dir()?.join("agents"));
-    Ok(dirs)
+    Ok(named.into_iter().chain([env.config_dir()?.join("agents")]).collect())
 }
 
 /// The environment in which `dir`, from the command line, is searched first.
@@ -270,13 +250,9 @@ const AGENTS_DIR: &str = "AXE_AGENTS_DIR";
 
 /// Where the agent's file is, or would be: in the first directory that has it, else in the first one.
 pub fn path(name: &AgentName, env: &Env) -> Result<PathBuf> {
-    let mut paths = dirs(env)?.into_iter().map(|dir| dir.join(format!("{name}.toml")));
-    let first = paths.next().unwrap_or_default();
-    Ok(if first.symlink_metadata().is_ok() {
-        first
-    } else {
-        paths.find(|path| path.symlink_metadata().is_ok()).unwrap_or(first)
-    })
+    let mut paths: Vec<_> = dirs(env)?.iter().map(|dir| dir.join(format!("{name}.toml"))).collect();
+    let found = paths.iter().position(|path| path.symlink_metadata().is_ok());
+    Ok(paths.swap_remove(found.unwrap_or(0)))
 }
 
 /// Where a new agent's file belongs.
@@ -290,11 +266,12 @@ pub const DEFAULT: &str = "default";
 /// config.toml, as far as it defines an agent.
 #[derive(Deserialize)]
 struct DefaultPart {
-    default: Option<Agent>,
+    #[serde(default)]
+    default: Agent,
 }
 
 /// Where an agent is defined.
-struct Source {
+struct AgentSource {
     bytes: Vec<u8>,
     path: PathBuf,
     /// For messages.
@@ -304,29 +281,27 @@ struct Source {
 }
 
 /// The definition of an agent: its file, or `[default]` of config.toml for the one of this name.
-fn find(name: &AgentName, env: &Env) -> Result<Option<Source>> {
+fn find(name: &AgentName, env: &Env) -> Result<Option<AgentSource>> {
     let (path, what) = (path(name, env)?, format!("agent config \"{name}\""));
     let file = toml_file::read(&path, &what)?;
-    if name.0 == DEFAULT {
-        let config = env.config_dir()?.join("config.toml");
-        let bytes = toml_file::read(&config, "config file")?.unwrap_or_default();
-        let part = toml_file::text(&bytes).ok().and_then(|text| toml::from_str::<toml::Table>(text).ok());
-        match (&file, part.is_some_and(|file| file.contains_key(DEFAULT))) {
-            (Some(_), true) => {
-                let (path, config) = (path.display(), config.display());
-                return Err(Error::config(format!(
-                    "the agent \"{name}\" is defined twice: in \"{path}\", and by [{DEFAULT}] in \"{config}\""
-                ))
-                .hint("remove one of them, or rename the file"));
-            }
-            (None, true) => {
-                let what = format!("[{DEFAULT}] in config.toml");
-                return Ok(Some(Source { bytes, path: config, what, is_default: true }));
-            }
-            (_, false) => {}
-        }
+    let file = file.map(|bytes| AgentSource { bytes, path, what, is_default: false });
+    if name.0 != DEFAULT {
+        return Ok(file);
     }
-    Ok(file.map(|bytes| Source { bytes, path, what, is_default: false }))
+    let path = env.config_dir()?.join("config.toml");
+    let bytes = toml_file::read(&path, "config file")?.unwrap_or_default();
+    let part = toml_file::text(&bytes).ok().and_then(|text| toml::from_str::<toml::Table>(text).ok());
+    if !part.is_some_and(|file| file.contains_key(DEFAULT)) {
+        return Ok(file);
+    }
+    if let Some(file) = file {
+        let (file, config) = (file.path.display(), path.display());
+        return Err(Error::config(format!(
+            "the agent \"{name}\" is defined twice: in \"{file}\", and by [{DEFAULT}] in \"{config}\""
+        ))
+        .hint("remove one of them, or rename the file"));
+    }
+    Ok(Some(AgentSource { bytes, path, what: format!("[{DEFAULT}] in config.toml"), is_default: true }))
 }
 
 /// The file that defines an agent.
@@ -354,24 +329,26 @@ pub fn load_default(env: &Env, reporter: &Reporter) -> Result<(AgentName, Agent)
     Ok((name, agent.unwrap_or_default()))
 }
 
-fn read(name: &AgentName, source: &Source, reporter: &Reporter) -> Result<Agent> {
-    let Source { bytes, path, what, is_default } = source;
+fn read(name: &AgentName, source: &AgentSource, reporter: &Reporter) -> Result<Agent> {
+    let AgentSource { bytes, path, what, is_default } = source;
     let correct = format!("correct \"{}\"", path.display());
     let failed = |error: Error| error.context(format!("failed to parse {what}")).hint(correct.as_str());
-    let parsed = match is_default {
-        false => toml_file::parse::<Agent>(bytes, KEYS),
-        true => toml_file::parse_part::<DefaultPart>(bytes, Some(DEFAULT), KEYS)
-            .map(|(part, unknown)| (part.default.unwrap_or_default(), unknown)),
-    };
-    let (mut agent, unknown) = parsed.map_err(failed)?;
-    let mut file: toml::Table = toml_file::text(bytes).map(toml::from_str)?.unwrap_or_default();
-    if *is_default {
+    let mut file: toml::Table =
+        toml_file::text(bytes).map(toml::from_str).map_err(failed)?.unwrap_or_default();
+    let (mut agent, unknown) = if *is_default {
+        let parsed = toml_file::parse_part::<DefaultPart>(bytes, &[DEFAULT], KEYS);
+        let (DefaultPart { default: mut agent }, unknown) = parsed.map_err(failed)?;
         file = file.remove(DEFAULT).and_then(|part| part.try_into().ok()).unwrap_or_default();
         // The model may come from the command line.
         file.entry("model").or_insert_with(|| "any".into());
         file.insert("name".to_owned(), DEFAULT.into());
-        agent.name = if agent.name.is_empty() { DEFAULT.to_owned() } else { agent.name };
-    }
+        if agent.name.is_empty() {
+            DEFAULT.clone_into(&mut agent.name);
+        }
+        (agent, unknown)
+    } else {
+        toml_file::parse(bytes, KEYS).map_err(failed)?
+    };
     // Before the check, because a missing key may only be misspelt.
     for fault in unknown {
         reporter.warn(&format!("{what}: {fault}"));
@@ -379,7 +356,7 @@ fn read(name: &AgentName, source: &Source, reporter: &Reporter) -> Result<Agent>
     check(&file).map_err(|e| e.hint(correct.as_str()))?;
     agent.params.extra = further_params(file).map_err(failed)?;
     for key in agent.params.extra.keys() {
-        if let Some(near) = did_you_mean(key, ["temperature", "max_tokens"]) {
+        if let Some(near) = did_you_mean(key, OWN_PARAMS) {
             reporter.warn(&format!("{what}: params.{key} goes to the API as it is; {near}"));
         }
     }
@@ -404,13 +381,10 @@ fn not_found(name: &AgentName, path: &Path, env: &Env) -> Error {
     let known = names(env).unwrap_or_default();
     let stem = name.0.strip_suffix(".toml").unwrap_or(&name.0);
     let near = did_you_mean(stem, known.iter().map(String::as_str));
-    error.hint(near.unwrap_or_else(|| format!("create it with: axe agents init {}", as_argument(&name.0))))
-}
-
-/// As one argument for a shell that is not taken for a flag.
-fn as_argument(name: &str) -> String {
-    let dashes = if name.starts_with('-') { "-- " } else { "" };
-    format!("{dashes}{}", quoted(name))
+    // It must not be taken for a flag.
+    let dashes = if name.0.starts_with('-') { "-- " } else { "" };
+    let create = || format!("create it with: axe agents init {dashes}{}", quoted(&name.0));
+    error.hint(near.unwrap_or_else(create))
 }
 
 /// The names of all agents, sorted, including those of files that are not valid names.
@@ -421,11 +395,8 @@ pub fn names(env: &Env) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries.into_iter().flatten().flatten() {
         let path = PathBuf::from(entry.map_err(failed)?.file_name());
-        if path.extension().is_some_and(|ending| ending == "toml")
-            && let Some(stem) = path.file_stem()
-        {
-            names.push(stem.to_string_lossy().into_owned());
-        }
+        let stem = path.file_stem().filter(|_| path.extension().is_some_and(|ending| ending == "toml"));
+        names.extend(stem.map(|stem| stem.to_string_lossy().into_owned()));
     }
     if exists(&AgentName(DEFAULT.to_owned()), env) {
         names.push(DEFAULT.to_owned());
@@ -464,18 +435,18 @@ fn check(file: &toml::Table) -> Result<()> {
         table.and_then(|table| table.get(name))
     };
     let wrong = |why: String| Err(Error::config(why));
-    for key in ["name", "model"] {
-        if value(key).is_none_or(|value| value.as_str() == Some("")) {
-            return wrong(format!("agent config missing required field: {key}"));
-        }
+    let is_missing = |key: &&str| value(key).is_none_or(|value| value.as_str() == Some(""));
+    if let Some(key) = ["name", "model"].iter().find(|key| is_missing(key)) {
+        return wrong(format!("agent config missing required field: {key}"));
     }
+    let is_negative =
+        |value: Option<&toml::Value>| value.and_then(toml::Value::as_integer).is_some_and(|n| n < 0);
     for key in COUNTS {
-        match value(key).and_then(toml::Value::as_integer) {
-            Some(number) if number < 0 => return wrong(format!("{key} must be non-negative")),
-            Some(depth) if depth > DEEPEST && key.ends_with("max_depth") => {
-                return wrong(format!("{key} cannot exceed {DEEPEST}"));
-            }
-            _ => {}
+        if is_negative(value(key)) {
+            return wrong(format!("{key} must be non-negative"));
+        }
+        if key.ends_with("max_depth") && value(key).and_then(toml::Value::as_integer) > Some(DEEPEST) {
+            return wrong(format!("{key} cannot exceed {DEEPEST}"));
         }
     }
     let temperature = value("params.temperature").and_then(|value| match value {
@@ -494,9 +465,7 @@ fn check(file: &toml::Table) -> Result<()> {
     }
     for (key, keys) in [("tools", &["timeout"][..]), ("mcp", &["timeout", "start_timeout"])] {
         for (name, tool) in table(key) {
-            let negative =
-                |key: &&&str| tool.get(**key).and_then(toml::Value::as_integer).is_some_and(|n| n < 0);
-            if let Some(wrong_key) = keys.iter().find(negative) {
+            if let Some(wrong_key) = keys.iter().find(|key| is_negative(tool.get(**key))) {
                 return wrong(format!("{key}.{name}.{wrong_key} must be non-negative"));
             }
         }
@@ -507,11 +476,11 @@ fn check(file: &toml::Table) -> Result<()> {
 /// The directory an agent works in: the flag, else the file's, else the current one.
 pub fn workdir(flag: Option<&str>, agent: &Agent, env: &Env) -> Result<PathBuf> {
     let current = env.current_dir()?;
-    let named = match (flag, agent.workdir.as_str()) {
-        (Some(dir), _) => env.expand(dir),
+    let named = env.expand(match (flag, agent.workdir.as_str()) {
+        (Some(dir), _) => dir,
         (None, "") => return Ok(current),
-        (None, dir) => env.expand(dir),
-    };
+        (None, dir) => dir,
+    });
     let dir = current.join(&named);
     let wrong = |why: &str| Err(Error::config(format!("workdir \"{}\" {why}", named.display())));
     match fs::metadata(&dir) {

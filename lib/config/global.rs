@@ -6,14 +6,12 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::secret::Secret;
 use crate::base::text::nearest;
-use crate::config::model::Model;
+use crate::config::model::{Model, PRICE_KEYS, Price, money};
 use crate::config::preset::{preset, presets};
-use crate::config::prices::{self, Price};
 use crate::config::toml_file::{self, ANY, Keys};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::Path;
 
 /// `kind` in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -38,8 +36,8 @@ pub enum Api {
 pub struct Global {
     providers: BTreeMap<String, ProviderEntry>,
     retry: Retry,
-    limits: CallLimits,
-    ledger: LedgerSettings,
+    pub limits: CallLimits,
+    pub ledger: LedgerSettings,
     /// By `provider/model`.
     prices: BTreeMap<Model, Price>,
     /// Likewise.
@@ -83,8 +81,8 @@ pub struct CallLimits {
     pub per_month_cost: f64,
 }
 
-fn limit<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    prices::money(from, "a limit")
+fn limit<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    money(from, "a limit")
 }
 
 impl CallLimits {
@@ -102,8 +100,9 @@ impl CallLimits {
 /// `[ledger]`
 #[derive(Debug, Deserialize)]
 #[serde(default)]
-struct LedgerSettings {
-    enabled: bool,
+pub struct LedgerSettings {
+    /// Whether runs are recorded.
+    pub enabled: bool,
 }
 
 impl Default for LedgerSettings {
@@ -148,7 +147,7 @@ pub const KEYS: Keys = &[
     ("ledger", &["enabled"]),
     ("retry", &["max"]),
     ("prices", &["*"]),
-    ("prices.*", prices::KEYS),
+    ("prices.*", PRICE_KEYS),
     ("rates", &["*"]),
     ("rates.*", &["requests_per_minute", "tokens_per_minute"]),
     ("providers", &["*"]),
@@ -198,10 +197,7 @@ pub struct HttpEndpoint {
 impl Endpoint {
     /// `None` for a command.
     pub fn api(&self) -> Option<Api> {
-        match self {
-            Endpoint::Http(endpoint) => Some(endpoint.api),
-            Endpoint::Command { .. } => None,
-        }
+        if let Endpoint::Http(endpoint) = self { Some(endpoint.api) } else { None }
     }
 
     pub fn is_streamed(&self) -> bool {
@@ -216,10 +212,7 @@ impl Global {
         let Some(bytes) = toml_file::read(&path, "config file")? else {
             // A Nix module that is switched off can leave such a link behind.
             if path.is_symlink() {
-                reporter.warn(&format!(
-                    "config file \"{0}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{0}\"",
-                    path.display()
-                ));
+                toml_file::warn_of_dangling(&path, reporter);
             }
             return Ok(Global::default());
         };
@@ -234,7 +227,9 @@ impl Global {
         for what in unknown {
             reporter.warn(&format!("config file \"{}\": {what}", path.display()));
         }
-        if global.providers.values().any(ProviderEntry::has_key) && others_can_read(&path) {
+        let is_open =
+            || path.canonicalize().and_then(|real| file::mode(&real)).is_ok_and(|mode| mode & 0o044 != 0);
+        if global.providers.values().any(ProviderEntry::has_key) && is_open() {
             reporter.warn(&format!(
                 "\"{0}\" contains an API key, and other users can read it; run: chmod 600 \"{0}\"",
                 path.display()
@@ -262,15 +257,6 @@ impl Global {
     /// How many tokens one run may take, including those of its sub-agents; `None`: no limit.
     pub fn max_tokens_total(&self) -> Option<u64> {
         self.limits.max_tokens_total.filter(|limit| *limit > 0)
-    }
-
-    pub fn limits(&self) -> &CallLimits {
-        &self.limits
-    }
-
-    /// Whether runs are recorded.
-    pub fn has_ledger(&self) -> bool {
-        self.ledger.enabled
     }
 
     /// What the tokens of `model` cost, if config.toml says so.
@@ -331,11 +317,9 @@ impl Global {
             (None, _, None, Some(line)) => KeySource::Command(line),
             _ => KeySource::Missing,
         };
-        let base_url = env
-            .text(&format!("AXE_{}_BASE_URL", variable_part(name)))
-            .map(str::to_owned)
-            .or(entry.base_url)
-            .filter(|url| !url.trim().is_empty());
+        let typed = env.text(&format!("AXE_{}_BASE_URL", variable_part(name))).map(str::to_owned);
+        let base_url = typed.or(entry.base_url).filter(|url| !url.trim().is_empty());
+        let rates = self.rates.iter().filter(|(model, _)| model.provider == name);
         Ok(Endpoint::Http(HttpEndpoint {
             api,
             provider: name.to_owned(),
@@ -343,12 +327,7 @@ impl Global {
             key,
             key_variable: variable,
             stream: entry.stream,
-            rates: self
-                .rates
-                .iter()
-                .filter(|(model, _)| model.provider == name)
-                .map(|(model, rate)| (model.name.clone(), *rate))
-                .collect(),
+            rates: rates.map(|(model, rate)| (model.name.clone(), *rate)).collect(),
         }))
     }
 
@@ -360,25 +339,20 @@ impl Global {
             let line = command_of(entry, name)?;
             return Ok(Endpoint::Command { line, model: None });
         }
-        match preset(name) {
-            Some(line) => Ok(Endpoint::Command { line: line.to_owned(), model: None }),
-            None => {
-                let presets: Vec<_> = presets().into_iter().map(|(name, _)| name).collect();
-                Err(Error::config(format!("no command named \"{name}\"")).hint(format!(
-                    "define it in config.toml as [providers.{name}] with kind = \"command\", or use one of {}",
-                    presets.join(", ")
-                )))
-            }
-        }
+        let Some(line) = preset(name) else {
+            let presets: Vec<_> = presets().into_iter().map(|(name, _)| name).collect();
+            return Err(Error::config(format!("no command named \"{name}\"")).hint(format!(
+                "define it in config.toml as [providers.{name}] with kind = \"command\", or use one of {}",
+                presets.join(", ")
+            )));
+        };
+        Ok(Endpoint::Command { line: line.to_owned(), model: None })
     }
 
     fn unsupported(&self, name: &str) -> Error {
         let mut names = vec!["anthropic", "openai", "ollama", "command"];
-        for own in self.providers.keys() {
-            if !names.contains(&own.as_str()) {
-                names.push(own);
-            }
-        }
+        let own: Vec<_> = self.providers.keys().filter(|own| !names.contains(&own.as_str())).collect();
+        names.extend(own.into_iter().map(String::as_str));
         Error::usage(format!("unsupported provider \"{name}\": supported providers are {}", names.join(", ")))
     }
 }
@@ -394,10 +368,6 @@ fn command_of(entry: &ProviderEntry, name: &str) -> Result<String> {
 /// `open-router` → `OPEN_ROUTER`
 fn variable_part(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
-}
-
-fn others_can_read(path: &Path) -> bool {
-    path.canonicalize().and_then(|real| file::mode(&real)).is_ok_and(|mode| mode & 0o044 != 0)
 }
 
 #[cfg(test)]

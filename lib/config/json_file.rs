@@ -46,10 +46,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<JsonNode<'_>> {
     if file.trim().is_empty() {
         return Err(Error::config("line 1: the file is empty; {} would do"));
     }
-    match serde_json::from_str::<&RawValue>(file) {
-        Ok(raw) => Ok(JsonNode { file, raw: raw.get(), key: String::new() }),
-        Err(e) => Err(syntax_error(file, &e)),
-    }
+    let raw: &RawValue = serde_json::from_str(file).map_err(|e| syntax_error(file, &e))?;
+    Ok(JsonNode { file, raw: raw.get(), key: String::new() })
 }
 
 /// serde_json's message with our place. The two mistakes that people make get messages of their own.
@@ -99,8 +97,7 @@ impl<'a> JsonNode<'a> {
             // Half a surrogate pair, which none of our names contains.
             let name = serde_json::from_str(key.get()).unwrap_or_else(|_| key.get().to_owned());
             let is_plain = !name.is_empty() && name.trim() == name;
-            let shown =
-                if is_plain { one_line(&name, QUOTED) } else { one_line(&format!("{name:?}"), QUOTED) };
+            let shown = one_line(&if is_plain { name.clone() } else { format!("{name:?}") }, QUOTED);
             let path = if self.key.is_empty() { shown } else { format!("{}.{shown}", self.key) };
             Member { name, key: self.below(key, path.clone()), value: self.below(value, path) }
         };
@@ -110,9 +107,8 @@ impl<'a> JsonNode<'a> {
     /// The members, each name once.
     pub(super) fn named(&self, what: &str) -> Result<Vec<(String, JsonNode<'a>)>, ValueFault<'a>> {
         let mut seen = BTreeSet::new();
-        let once = |member: Member<'a>| match seen.insert(member.name.clone()) {
-            true => Ok((member.name, member.value)),
-            false => Err(member.value.fault("is there twice")),
+        let once = |Member { name, value, .. }: Member<'a>| {
+            if seen.insert(name.clone()) { Ok((name, value)) } else { Err(value.fault("is there twice")) }
         };
         self.members(what)?.into_iter().map(once).collect()
     }
@@ -145,10 +141,8 @@ impl<'a> JsonNode<'a> {
 
     /// A value of another kind was expected. A string is not quoted, because it may contain an API key.
     pub(super) fn expected(&self, what: &str) -> ValueFault<'a> {
-        let found = match self.kind() {
-            "a number" => one_line(self.raw, QUOTED),
-            kind => kind.to_owned(),
-        };
+        let kind = self.kind();
+        let found = if kind == "a number" { &one_line(self.raw, QUOTED) } else { kind };
         self.fault(format!("expected {what}, found {found}"))
     }
 }
@@ -164,10 +158,7 @@ impl ValueFault<'_> {
         let key = if self.at.key.is_empty() { String::new() } else { format!(", {}", self.at.key) };
         let line = self.at.line();
         let error = Error::config(format!("\"{}\" line {line}{key}: {}", file.display(), self.what));
-        match self.hint {
-            Some(hint) => error.hint(hint()),
-            None => error,
-        }
+        if let Some(hint) = self.hint { error.hint(hint()) } else { error }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
-use crate::config::toml_file::count;
+use crate::config::toml_file::{count, if_set};
 use crate::config::tool::{DeclaredTool, ToolEntry};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -95,7 +95,7 @@ impl McpEntry {
 
 impl McpServer {
     pub fn start_seconds(&self) -> u64 {
-        if self.entry.start_timeout == 0 { START } else { self.entry.start_timeout }
+        if_set(self.entry.start_timeout).unwrap_or(START)
     }
 
     /// A tool of this server as the model gets it: under the server's name, and without the characters that not every
@@ -117,8 +117,8 @@ impl McpServer {
             ..ToolEntry::default()
         };
         // The server checks its arguments itself, too: a rule that is not known here is left to it.
-        let schema = offer.schema.clone();
-        let schema = Schema::new(schema.clone()).unwrap_or_else(|_| Schema::unchecked(schema));
+        let schema =
+            Schema::new(offer.schema.clone()).unwrap_or_else(|_| Schema::unchecked(offer.schema.clone()));
         Ok(DeclaredTool {
             shown: format!("\"{}\" of the MCP server {}", tool.escape_debug(), self.name),
             server: Some((self.name.clone(), tool.to_owned())),

@@ -32,8 +32,8 @@ const HOME: &str = "LLM_HOME";
 
 /// By their rank.
 pub fn all() -> Vec<Preset> {
-    let mut all: Vec<Preset> =
-        HARNESSES.iter().filter_map(|spec| spec.preset).chain(OTHERS.iter().copied()).collect();
+    let own = HARNESSES.iter().filter_map(|spec| spec.preset);
+    let mut all: Vec<Preset> = own.chain(OTHERS.iter().copied()).collect();
     all.sort_by_key(|preset| preset.rank);
     all
 }
@@ -147,9 +147,7 @@ fn in_toml(value: &Value) -> String {
     let member =
         |(key, value): (&String, &Value)| format!("{} = {}", Value::from(key.as_str()), in_toml(value));
     match value {
-        Value::Object(members) => {
-            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
-        }
+        Value::Object(all) => format!("{{{}}}", all.iter().map(member).collect::<Vec<_>>().join(", ")),
         Value::Array(items) => format!("[{}]", items.iter().map(in_toml).collect::<Vec<_>>().join(", ")),
         plain => plain.to_string(),
     }
@@ -161,17 +159,14 @@ pub fn of_path(command: &str, own: &BTreeMap<String, String>) -> Option<(String,
     let [word] = &shlex::split(command)?[..] else { return None };
     let file = word.rsplit_once('/')?.1;
     let own = own.iter().map(|(name, line)| (name.as_str(), line.as_str()));
-    let known = own.chain(presets());
-    let mut found = known.filter(|(_, line)| program(line).is_some_and(|program| program == file));
-    found.find_map(|(name, line)| {
+    let mut known = own.chain(presets()).filter(|(_, line)| program(line).as_deref() == Some(file));
+    known.find_map(|(name, line)| {
         // The first place where it stands as a word: it may also be part of a variable before it.
         let ends = |text: &str| text.is_empty() || text.starts_with(' ');
         let begins = |text: &str| text.is_empty() || text.ends_with(' ');
-        let at = line.match_indices(file).map(|(at, _)| at);
-        let mut at = at.filter(|at| begins(&line[..*at]) && ends(&line[at + file.len()..]));
-        let at = at.next()?;
-        let line = format!("{}{}{}", &line[..at], command.trim(), &line[at + file.len()..]);
-        Some((name.to_owned(), line))
+        let mut around = line.match_indices(file).map(|(at, _)| (&line[..at], &line[at + file.len()..]));
+        let (before, after) = around.find(|(before, after)| begins(before) && ends(after))?;
+        Some((name.to_owned(), format!("{before}{}{after}", command.trim())))
     })
 }
 

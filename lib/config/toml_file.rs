@@ -1,20 +1,26 @@
 //! TOML that people write by hand: errors on one line with line and column, unknown keys with the nearest known one.
 
+use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::text::nearest;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use std::path::Path;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The largest configuration file that is read, in bytes.
 pub(super) const CAP: u64 = 1 << 20;
 
 /// A file that a user wrote; `None` if there is none. Errors call it `what`.
-pub(super) fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>> {
+pub fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>> {
     let read = file::if_exists(file::read(path, CAP));
     read.map_err(|e| Error::config(format!("failed to read {what}: {e}")).because(e))
+}
+
+/// Of a configuration file that a link leads to, and that does not exist.
+pub(super) fn warn_of_dangling(path: &Path, reporter: &Reporter) {
+    let (path, what) = (path.display(), "is a link to a file that does not exist; it is ignored; remove it");
+    reporter.warn(&format!("config file \"{path}\" {what}: rm \"{path}\""));
 }
 
 /// How many unknown keys are reported.
@@ -26,17 +32,16 @@ pub type Keys = &'static [(&'static str, &'static [&'static str])];
 /// A key in [`Keys`] that stands for every key, with everything below it.
 pub(super) const ANY: &str = "**";
 
-/// `bytes` as a `T`, and warnings. The error is one line and never quotes the file, which may contain a key.
-pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Result<(T, Vec<String>)> {
-    parse_part(bytes, None, keys)
+/// What a file says, and warnings.
+type Parsed<T> = Result<(T, Vec<String>)>;
+
+/// `bytes` as a `T`. The error is one line and never quotes the file, which may contain a key.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8], keys: Keys) -> Parsed<T> {
+    parse_part(bytes, &[], keys)
 }
 
-/// The same for a file in which only the table `part` is looked at: `keys` are those below it.
-pub(super) fn parse_part<T: DeserializeOwned>(
-    bytes: &[u8],
-    part: Option<&str>,
-    keys: Keys,
-) -> Result<(T, Vec<String>)> {
+/// The same for a file in which only the table at the path `part` is looked at: `keys` are those below it.
+pub(super) fn parse_part<T: DeserializeOwned>(bytes: &[u8], part: &[&str], keys: Keys) -> Parsed<T> {
     let text = text(bytes)?;
     let value = toml::from_str(text).map_err(|e| {
         let message = without_value(e.message());
@@ -45,21 +50,20 @@ pub(super) fn parse_part<T: DeserializeOwned>(
             None => Error::config(message),
         }
     })?;
-    let mut unknown = Vec::new();
+    let mut unknown = UnknownKeys { text, keys, top: part.len(), found: Vec::new() };
     if let Ok(table) = DeTable::parse(text) {
-        match part.map(|part| (part, table.get_ref().get(part).map(Spanned::get_ref))) {
-            None => find_unknown(table.get_ref(), &[], 0, keys, text, &mut unknown),
-            Some((part, Some(DeValue::Table(table)))) => {
-                find_unknown(table, &[part], 1, keys, text, &mut unknown);
-            }
-            Some(_) => {}
-        }
+        let inner = part.iter().try_fold(table.get_ref(), |table, name| match table.get(*name)?.get_ref() {
+            DeValue::Table(inner) => Some(inner),
+            _ => None,
+        });
+        inner.iter().for_each(|inner| unknown.find(inner, part));
     }
-    if unknown.len() > MOST_UNKNOWN {
-        unknown.truncate(MOST_UNKNOWN);
-        unknown.push("there are more unknown keys".to_owned());
+    let mut found = unknown.found;
+    if found.len() > MOST_UNKNOWN {
+        found.truncate(MOST_UNKNOWN);
+        found.push("there are more unknown keys".to_owned());
     }
-    Ok((value, unknown))
+    Ok((value, found))
 }
 
 /// A whole number. Negative ones become 0: the check of the file rejects them by name.
@@ -67,8 +71,13 @@ pub(super) fn count<'de, D: Deserializer<'de>, N: TryFrom<i64> + Default>(from: 
     Ok(N::try_from(i64::deserialize(from)?).unwrap_or_default())
 }
 
+/// A number that counts as not set where it is 0.
+pub fn if_set(number: u64) -> Option<u64> {
+    (number > 0).then_some(number)
+}
+
 /// `bytes` as text, without a byte order mark.
-pub(super) fn text(bytes: &[u8]) -> Result<&str> {
+pub fn text(bytes: &[u8]) -> Result<&str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.strip_prefix('\u{feff}').unwrap_or(text)),
         Err(e) => Err(error_after(&bytes[..e.valid_up_to()], "not valid UTF-8")),
@@ -81,30 +90,40 @@ pub(super) fn error_after(before: &[u8], message: &str) -> Error {
     Error::config(format!("line {line}, column {column}: {message}"))
 }
 
-/// `keys` are those of a table that is `top` tables deep in the file.
-fn find_unknown(table: &DeTable, path: &[&str], top: usize, keys: Keys, text: &str, found: &mut Vec<String>) {
-    let entry = keys.iter().find(|(name, _)| same_path(name, &path[top..]));
-    let known = entry.map_or(&[][..], |(_, known)| *known);
-    for (key, value) in table {
-        // Finding the line takes time, and there may be a hundred thousand.
-        if found.len() > MOST_UNKNOWN {
+/// What is said of keys that are not in a table.
+struct UnknownKeys<'a> {
+    text: &'a str,
+    keys: Keys,
+    /// They are those of a table that is so many tables deep in the file.
+    top: usize,
+    found: Vec<String>,
+}
+
+impl UnknownKeys<'_> {
+    fn find(&mut self, table: &DeTable, path: &[&str]) {
+        let entry = self.keys.iter().find(|(name, _)| same_path(name, &path[self.top..]));
+        let known = entry.map_or(&[][..], |(_, known)| *known);
+        if known.contains(&ANY) {
             return;
         }
-        let name: &str = key.get_ref();
-        let whole = [path, &[name]].concat();
-        if known.contains(&ANY) {
-            continue;
-        }
-        if !known.contains(&name) && !known.contains(&"*") {
-            let (line, _) = place(&text.as_bytes()[..key.span().start]);
-            let near = match nearest(name, known.iter().copied()) {
-                Some(near) => format!(", did you mean \"{near}\"?"),
-                None if known.is_empty() => String::new(),
-                None => format!(", known keys are {}", known.join(", ")),
-            };
-            found.push(format!("unknown key \"{}\" on line {line}{near}", whole.join(".")));
-        } else if let DeValue::Table(inner) = value.get_ref() {
-            find_unknown(inner, &whole, top, keys, text, found);
+        for (key, value) in table {
+            // Finding the line takes time, and there may be a hundred thousand.
+            if self.found.len() > MOST_UNKNOWN {
+                return;
+            }
+            let name: &str = key.get_ref();
+            let whole = [path, &[name]].concat();
+            if !known.contains(&name) && !known.contains(&"*") {
+                let (line, _) = place(&self.text.as_bytes()[..key.span().start]);
+                let near = match nearest(name, known.iter().copied()) {
+                    Some(near) => format!(", did you mean \"{near}\"?"),
+                    None if known.is_empty() => String::new(),
+                    None => format!(", known keys are {}", known.join(", ")),
+                };
+                self.found.push(format!("unknown key \"{}\" on line {line}{near}", whole.join(".")));
+            } else if let DeValue::Table(inner) = value.get_ref() {
+                self.find(inner, &whole);
+            }
         }
     }
 }
@@ -130,12 +149,8 @@ fn without_value(message: &str) -> String {
         "integer" if is_number(["u64", "u32", "u16"]) => "the number is negative or too large".to_owned(),
         _ => {
             let colon = if kind.is_empty() { "" } else { ": " };
-            let comma = if expected.is_empty() {
-                String::new()
-            } else {
-                format!(", expected {}", in_words(expected))
-            };
-            format!("{what}{colon}{kind}{comma}")
+            let comma = if expected.is_empty() { "" } else { ", expected " };
+            format!("{what}{colon}{kind}{comma}{}", in_words(expected))
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::json_schema::Schema;
 use crate::base::text::{is_name, nearest};
-use crate::config::toml_file::count;
+use crate::config::toml_file::{count, if_set};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,14 +116,13 @@ impl ToolEntry {
             return wrong(format!("max_output is more than {MOST_OUTPUT} bytes"));
         }
         let uses_arguments =
-            words.iter().any(|word| word.0.iter().any(|part| matches!(part, WordPart::Argument(_))));
+            words.iter().flat_map(|word| &word.0).any(|part| matches!(part, WordPart::Argument(_)));
         let stdin_json = match self.stdin.as_str() {
             "" => !uses_arguments,
             "json" => true,
             "none" => false,
             other => return wrong(format!("stdin is \"{other}\"; use \"json\" or \"none\"")),
         };
-        let timeout_seconds = if self.timeout == 0 { TIMEOUT } else { self.timeout };
         let Ok(shown) = shlex::try_join(self.command.iter().map(String::as_str)) else {
             return wrong("a word of command contains a NUL".to_owned());
         };
@@ -134,7 +133,7 @@ impl ToolEntry {
             words,
             paths,
             stdin_json,
-            timeout_seconds,
+            timeout_seconds: if_set(self.timeout).unwrap_or(TIMEOUT),
             ok_exit: if self.ok_exit.is_empty() { vec![0] } else { self.ok_exit.clone() },
             max_output: if self.max_output == 0 { OUTPUT } else { self.max_output },
             confirm: self.confirm,
@@ -148,16 +147,15 @@ impl ToolEntry {
         let wrong = |why: String| Err(Error::config(why));
         let words: Vec<CommandWord> =
             self.command.iter().map(|word| CommandWord::parse(word, known)).collect();
-        match words.first() {
-            Some(CommandWord(parts)) if matches!(&parts[..], [WordPart::Text(text)] if text.trim().is_empty()) =>
-            {
+        match words.first().map(|word| &word.0[..]) {
+            None => return wrong("command is missing; write it as a list of words".to_owned()),
+            Some([WordPart::Text(text)]) if text.trim().is_empty() => {
                 return wrong("the first word of command is empty; it must be a program".to_owned());
             }
-            None => return wrong("command is missing; write it as a list of words".to_owned()),
-            Some(CommandWord(parts)) if !matches!(parts[..], [WordPart::Text(_)]) => {
+            Some([WordPart::Text(_)]) => {}
+            Some(_) => {
                 return wrong("the first word of command must be a program, not an argument".to_owned());
             }
-            Some(_) => {}
         }
         if let Some(word) = words.iter().find(|word| word.lets_choose_a_flag()) {
             return wrong(format!("with the word \"{word}\" a model could choose any flag"));
@@ -194,9 +192,8 @@ impl ToolEntry {
                 }
                 known @ ("string" | "integer" | "number" | "boolean") => known,
                 other => {
-                    return wrong(&format!(
-                        "has the type \"{other}\"; use string, integer, number, boolean or path"
-                    ));
+                    let types = "string, integer, number, boolean or path";
+                    return wrong(&format!("has the type \"{other}\"; use {types}"));
                 }
             };
             match (words.next(), words.next()) {

@@ -9,15 +9,19 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lines::next_line;
+use crate::base::text::fences::{Fence, fence};
 use crate::harness::context::{Above, ContextFiles};
 use crate::harness::out::TurnSink;
-use crate::harness::source::{self, LINE_CAP, failed};
+use crate::harness::source::{LINE_CAP, failed, open};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, PastSource, Preset, Recall, RecallForm, Spec, Stored, ToolKind,
+    CaptureSpec, Format, Home, Install, OwnFile, PastSource, Preset, RecallForm, RecallSpec, Spec, Stored,
+    ToolKind, ToolTable,
 };
 use crate::harness::turn::{Ids, Role};
 use serde_json::Value;
 use std::path::Path;
+
+const DATA: Home = Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" };
 
 pub(super) static SPEC: Spec = Spec {
     name: "amp",
@@ -31,12 +35,8 @@ pub(super) static SPEC: Spec = Spec {
     marks: &["AMP_CURRENT_THREAD_ID"],
     format: Format { read, tools: TOOLS, ..Format::ANY },
     method: "amp-thread",
-    capture: Capture::Id,
-    past: PastSource::Copies(
-        Home { variables: &[("XDG_DATA_HOME", "amp")], usual: ".local/share/amp" },
-        "threads/T-*.json",
-        copied,
-    ),
+    capture: CaptureSpec::Id,
+    past: PastSource::Copies(DATA, "threads/T-*.json", copied),
     events: &[],
     install: Install::Files(&[
         OwnFile {
@@ -51,7 +51,7 @@ pub(super) static SPEC: Spec = Spec {
         },
     ]),
     next_step: Some("Amp loads the plugin after \"plugins: reload\" in its command palette, or a restart"),
-    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     memory: None,
     preset: Some(Preset {
         caution: Some("Amp keeps its tools and its context files, and records a thread on its server"),
@@ -59,22 +59,23 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["Bash"]),
-    (ToolKind::Read, &["Read"]),
-    (ToolKind::Edit, &["edit_file", "format_file", "undo_edit"]),
-    (ToolKind::Search, &["Grep"]),
-    (ToolKind::Write, &["create_file"]),
-    (ToolKind::Own, &["Glob", "get_diagnostics", "glob", "list_directory", "todo_read", "todo_write"]),
-    (ToolKind::SubAgent, &["Task", "codebase_search_agent", "finder", "oracle"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "Bash"),
+    (ToolKind::Read, "Read"),
+    (ToolKind::Edit, "edit_file format_file undo_edit"),
+    (ToolKind::Search, "Grep"),
+    (ToolKind::Write, "create_file"),
+    (ToolKind::Own, "Glob get_diagnostics glob list_directory todo_read todo_write"),
+    (ToolKind::SubAgent, "Task codebase_search_agent finder oracle"),
 ];
 
 /// A longer text is split into several turns, in bytes.
 const TEXT_CAP: usize = 8 << 20;
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
-    let mut reader = source::open(path, "an Amp thread")?;
-    let mut thread = Thread { ids: Ids::default(), state: Section::Start, fence: None, text: String::new() };
+    let mut reader = open(path, "an Amp thread")?;
+    let mut thread =
+        Thread { ids: Ids::default(), state: ThreadState::Start, fence: None, text: String::new() };
     let mut buffer = Vec::new();
     loop {
         let found = next_line(&mut reader, &mut buffer, LINE_CAP).map_err(|e| failed(path, &e))?;
@@ -89,8 +90,8 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     }
     match thread.state {
         // The output ends before the first section.
-        Section::Front => out.report.torn += 1,
-        Section::Start => {
+        ThreadState::Front => out.report.torn += 1,
+        ThreadState::Start => {
             return Err(Error::io(format!(
                 "\"{}\" is not what `amp threads markdown` prints: no front matter, no \"## User\", no \"## Assistant\"",
                 path.display()
@@ -102,44 +103,43 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     Ok(())
 }
 
-enum Section {
+enum ThreadState {
     Start,
     /// In the front matter.
     Front,
     /// After it, before the first section.
     Title,
     Said(Role),
-    /// After `**Tool Use:**`: the fenced block is its arguments.
-    Call {
-        name: String,
-    },
-    /// After `**Tool Result:**` and the like.
-    Result {
-        failed: bool,
-    },
+    /// After `**Tool Use:**` and a name: the fenced block is its arguments.
+    Call(String),
+    /// After `**Tool Result:**` and the like. Whether it failed.
+    Result(bool),
 }
 
 struct Thread {
     ids: Ids,
-    state: Section,
-    /// The character and length of the fence that is open.
-    fence: Option<(char, usize)>,
+    state: ThreadState,
+    /// The fence that is open.
+    fence: Option<Fence>,
     /// The text since the last heading, or in the fence of a call or result.
     text: String,
 }
 
 impl Thread {
     fn line(&mut self, line: &str, out: &mut TurnSink) -> Result<()> {
-        if let Section::Start | Section::Front = self.state {
+        if let ThreadState::Start | ThreadState::Front = self.state {
             self.front(line, out);
             return Ok(());
         }
-        let fence = fence(line);
+        // With more than three spaces before it, it is none.
+        let text = line.trim_start_matches(' ');
+        let is_near = line.len() - text.len() <= 3 && text.starts_with(['`', '~']);
+        let fence = fence(line.as_bytes()).filter(|_| is_near);
         match (self.fence, fence) {
-            (None, Some((mark, length, _))) => self.fence = Some((mark, length)),
-            (Some((mark, open)), Some((closing, length, true))) if mark == closing && length >= open => {
+            (None, Some(mark)) => self.fence = Some(mark),
+            (Some(open), Some(mark)) if mark.closes(&open) => {
                 self.fence = None;
-                if let Section::Call { .. } | Section::Result { .. } = self.state {
+                if let ThreadState::Call(_) | ThreadState::Result(_) = self.state {
                     return self.end_part(out);
                 }
             }
@@ -150,7 +150,7 @@ impl Thread {
                     self.state = next;
                     return Ok(());
                 }
-                if let Section::Call { .. } | Section::Result { .. } = self.state {
+                if let ThreadState::Call(_) | ThreadState::Result(_) = self.state {
                     if line.trim().is_empty() {
                         return Ok(());
                     }
@@ -160,17 +160,17 @@ impl Thread {
             }
         }
         match self.state {
-            Section::Call { .. } | Section::Result { .. } if fence.is_some() && self.text.is_empty() => {
+            ThreadState::Call(_) | ThreadState::Result(_) if fence.is_some() && self.text.is_empty() => {
                 // The opening fence. The space marks it as read, so that a fence inside is not taken for it.
                 self.text.push(' ');
             }
-            Section::Start | Section::Front | Section::Title => {}
+            ThreadState::Start | ThreadState::Front | ThreadState::Title => {}
             // The middle will be cut anyway.
-            Section::Call { .. } | Section::Result { .. } if self.text.len() > TEXT_CAP => {}
+            ThreadState::Call(_) | ThreadState::Result(_) if self.text.len() > TEXT_CAP => {}
             _ => {
                 self.text.push_str(line);
                 self.text.push('\n');
-                if self.text.len() > TEXT_CAP && matches!(self.state, Section::Said(_)) {
+                if self.text.len() > TEXT_CAP && matches!(self.state, ThreadState::Said(_)) {
                     self.end_part(out)?;
                 }
             }
@@ -180,16 +180,16 @@ impl Thread {
 
     fn front(&mut self, line: &str, out: &mut TurnSink) {
         match (&self.state, line.trim()) {
-            (Section::Start, "---") => self.state = Section::Front,
-            (Section::Front, "---") => self.state = Section::Title,
-            (Section::Front, line) => {
+            (ThreadState::Start, "---") => self.state = ThreadState::Front,
+            (ThreadState::Front, "---") => self.state = ThreadState::Title,
+            (ThreadState::Front, line) => {
                 if let Some(id) = line.strip_prefix("threadId:") {
                     out.report.session_id = Some(id.trim().trim_matches('"').to_owned());
                 }
             }
             // There is no front matter.
             (_, line) => {
-                if let Some(next @ Section::Said(_)) = heading(line) {
+                if let Some(next @ ThreadState::Said(_)) = heading(line) {
                     self.state = next;
                 }
             }
@@ -200,18 +200,18 @@ impl Thread {
     fn end_part(&mut self, out: &mut TurnSink) -> Result<()> {
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
-        match std::mem::replace(&mut self.state, Section::Said(Role::Assistant)) {
-            Section::Call { name } => {
+        match std::mem::replace(&mut self.state, ThreadState::Said(Role::Assistant)) {
+            ThreadState::Call(name) => {
                 let id = self.ids.next(Role::Tool, &format!("{name} {text}"));
                 out.call(&id, &name, text, id.clone())
             }
-            Section::Result { failed } => {
-                self.state = Section::Said(Role::User);
+            ThreadState::Result(failed) => {
+                self.state = ThreadState::Said(Role::User);
                 let key = out.oldest_call().unwrap_or_else(|| self.ids.next(Role::Tool, text));
                 out.result(&key, text, failed)
             }
-            Section::Said(role) => {
-                self.state = Section::Said(role);
+            ThreadState::Said(role) => {
+                self.state = ThreadState::Said(role);
                 if text.is_empty() { Ok(()) } else { out.turn(role, text, self.ids.next(role, text)) }
             }
             before => {
@@ -223,32 +223,20 @@ impl Thread {
 }
 
 /// The part that begins with this line outside of fences.
-fn heading(line: &str) -> Option<Section> {
+fn heading(line: &str) -> Option<ThreadState> {
     let line = line.trim_end();
-    match line {
-        "## User" => return Some(Section::Said(Role::User)),
-        "## Assistant" => return Some(Section::Said(Role::Assistant)),
-        _ => {}
+    let said = [("## User", Role::User), ("## Assistant", Role::Assistant)];
+    if let Some((_, role)) = said.into_iter().find(|(heading, _)| *heading == line) {
+        return Some(ThreadState::Said(role));
     }
     let (label, rest) = line.strip_prefix("**Tool ")?.split_once(":** `")?;
     let name = rest.strip_suffix('`')?;
     match label {
-        "Use" => Some(Section::Call { name: name.to_owned() }),
-        "Result" => Some(Section::Result { failed: false }),
-        "Error" | "Cancelled" => Some(Section::Result { failed: true }),
+        "Use" => Some(ThreadState::Call(name.to_owned())),
+        "Result" => Some(ThreadState::Result(false)),
+        "Error" | "Cancelled" => Some(ThreadState::Result(true)),
         _ => None,
     }
-}
-
-/// A code fence: its character, its length, and whether it may close one.
-fn fence(line: &str) -> Option<(char, usize, bool)> {
-    let indented = line.trim_start_matches(' ');
-    let mark = indented.chars().next().filter(|mark| ['`', '~'].contains(mark))?;
-    let rest = indented.trim_start_matches(mark);
-    let length = indented.len() - rest.len();
-    let inline = mark == '`' && rest.contains('`');
-    (length >= 3 && line.len() - indented.len() <= 3 && !inline)
-        .then(|| (mark, length, rest.trim().is_empty()))
 }
 
 /// The largest copy of a thread that is read, in bytes.

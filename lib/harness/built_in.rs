@@ -57,13 +57,9 @@ pub fn project(memory: &BuiltInMemory, file: &Path, env: &Env) -> Option<PathBuf
     dir.filter(|dir| dir.is_absolute() && reach::within(dir, Path::is_dir).unwrap_or(false))
 }
 
-/// What a session in `cwd` is given of its index: so many lines and bytes. Empty where there is none, or the memory is
+/// What a session in `cwd` is given of its index: so many lines and bytes. `None` where there is none, or the memory is
 /// switched off.
-pub fn index(spec: &Spec, env: &Env, cwd: &Path) -> String {
-    read_index(spec, env, cwd).unwrap_or_default()
-}
-
-fn read_index(spec: &Spec, env: &Env, cwd: &Path) -> Option<String> {
+pub fn index(spec: &Spec, env: &Env, cwd: &Path) -> Option<String> {
     let memory = spec.memory.as_ref()?;
     let MemoryProject::Named { is_shared } = memory.project else { return None };
     let top = repository::of(cwd).map(|repository| repository.top);

@@ -1,7 +1,7 @@
 //! What was taken back in a session whose records name the one before them: a person went back to an earlier prompt, and went on
 //! from there. The old prompt and what followed it stay in the file, on a branch that the last record does not come from.
 
-use crate::harness::object::{Object, Taken};
+use crate::harness::content::{Object, Taken};
 use crate::harness::source::each_record;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};

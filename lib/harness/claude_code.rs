@@ -7,17 +7,16 @@
 
 use crate::base::error::Result;
 use crate::harness::chain::Withdrawn;
-use crate::harness::content::{self, ContentPart, ToolUse};
+use crate::harness::content::{self, ContentPart, Object, PromptMessage, Taken, ToolUse, between, unknown};
 use crate::harness::context::{Above, ContextFiles, Imports};
 use crate::harness::files::sessions_in;
-use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Message, between};
 use crate::harness::payload::{Ended, is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    BuiltInMemory, Capture, DISABLE_ALL, Format, Home, HookEvent, Install, MemoryProject, PastSource, Preset,
-    Recall, RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
+    BuiltInMemory, CaptureSpec, DISABLE_ALL, Format, Home, HookEvent, HookMoment, HookSettings, Install,
+    MemoryProject, PastSource, Preset, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook,
+    understood,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -56,7 +55,7 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook {
+    capture: CaptureSpec::Hook {
         session: |payload, env| {
             let ended = transcript(payload, |path| is_below(path, 1, "subagents"))?;
             // The agent's shell may have gone to another directory than the session's.
@@ -71,14 +70,14 @@ pub(super) static SPEC: Spec = Spec {
         removes: false,
     },
     past: PastSource::Files(HOME, &["projects/*/*.jsonl"]),
-    events: &[START, PROMPT, SUB_AGENT, hook("PreToolUse", When::Act, 5), STOP, SESSION_END, PRE_COMPACT],
-    install: Install::Settings(Settings {
+    events: &[START, PROMPT, SUB_AGENT, ACT, STOP, SESSION_END, PRE_COMPACT],
+    install: Install::Settings(HookSettings {
         switches: DISABLE_ALL,
         plugins: Some("enabledPlugins"),
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: None,
-    recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     memory: Some(BuiltInMemory {
         home: HOME,
         files: &["projects/*/memory/*.md", "projects/*/memory/*/*.md"],
@@ -95,31 +94,29 @@ pub(super) static SPEC: Spec = Spec {
     )),
 };
 
-pub(super) const START: HookEvent = hook("SessionStart", When::Start, 5);
-pub(super) const PROMPT: HookEvent = hook("UserPromptSubmit", When::Prompt, 5);
-pub(super) const SUB_AGENT: HookEvent = hook("SubagentStart", When::SubAgent, 5);
-pub(super) const STOP: HookEvent = hook("Stop", When::End, 10);
+pub(super) const START: HookEvent = hook("SessionStart", HookMoment::Start, 5);
+pub(super) const PROMPT: HookEvent = hook("UserPromptSubmit", HookMoment::Prompt, 5);
+pub(super) const SUB_AGENT: HookEvent = hook("SubagentStart", HookMoment::SubAgent, 5);
+const ACT: HookEvent = hook("PreToolUse", HookMoment::Act, 5);
+pub(super) const STOP: HookEvent = hook("Stop", HookMoment::End, 10);
 // Without a timeout it gets 1.5 s.
-pub(super) const SESSION_END: HookEvent = hook("SessionEnd", When::End, 10);
-pub(super) const PRE_COMPACT: HookEvent = understood("PreCompact", When::End);
+pub(super) const SESSION_END: HookEvent = hook("SessionEnd", HookMoment::End, 10);
+pub(super) const PRE_COMPACT: HookEvent = understood("PreCompact", HookMoment::End);
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["Bash", "PowerShell"]),
-    (ToolKind::Running, &["BashOutput", "KillBash", "KillShell", "Monitor"]),
-    (ToolKind::Read, &["NotebookRead", "Read"]),
-    (ToolKind::Edit, &["Edit", "MultiEdit", "NotebookEdit"]),
-    (ToolKind::Search, &["Grep"]),
-    (ToolKind::Write, &["Write"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "Bash PowerShell"),
+    (ToolKind::Running, "BashOutput KillBash KillShell Monitor"),
+    (ToolKind::Read, "NotebookRead Read"),
+    (ToolKind::Edit, "Edit MultiEdit NotebookEdit"),
+    (ToolKind::Search, "Grep"),
+    (ToolKind::Write, "Write"),
     (
         ToolKind::Own,
-        &[
-            "CronCreate", "CronDelete", "CronList", "EnterPlanMode", "EnterWorktree", "ExitPlanMode",
-            "ExitWorktree", "Glob", "LS", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate",
-            "TodoRead", "TodoWrite", "ToolSearch",
-        ],
+        "CronCreate CronDelete CronList EnterPlanMode EnterWorktree ExitPlanMode ExitWorktree \
+        Glob LS TaskCreate TaskGet TaskList TaskStop TaskUpdate TodoRead TodoWrite ToolSearch",
     ),
-    (ToolKind::SubAgent, &["Agent", "AgentOutputTool", "SendMessage", "Task", "TaskOutput"]),
-    (ToolKind::Question, &["AskUserQuestion"]),
+    (ToolKind::SubAgent, "Agent AgentOutputTool SendMessage Task TaskOutput"),
+    (ToolKind::Question, "AskUserQuestion"),
 ];
 
 /// Records that are not conversation, though some quote it.
@@ -200,17 +197,14 @@ impl SessionReader {
                 if let Some((command, uuid)) = self.command.take_if(|_| text.starts_with("<bash-stdout>")) {
                     let [said, failed] =
                         ["bash-stdout", "bash-stderr"].map(|tag| between(&text, tag).unwrap_or_default());
-                    return Ok(out.persons_command(&command, &format!("{said}\n{failed}"), false, uuid)?);
+                    return Ok(out.person_ran(&command, &format!("{said}\n{failed}"), false, uuid)?);
                 }
             }
             return user(record, uuid, content, out);
         }
         let is_synthetic = message.text("model")?.as_deref() == Some("<synthetic>");
-        if is_synthetic || record.flag("isApiErrorMessage")? {
-            Ok(())
-        } else {
-            assistant(&uuid, content, out)
-        }
+        let is_programs = is_synthetic || record.flag("isApiErrorMessage")?;
+        if is_programs { Ok(()) } else { assistant(&uuid, content, out) }
     }
 }
 
@@ -225,12 +219,10 @@ fn user(record: &Object, uuid: String, content: &RawValue, out: &mut TurnSink) -
     // Older versions name the origin alone, or nothing.
     let source = record.text("promptSource")?;
     let is_typed = source.map_or(origin.is_some(), |source| TYPED.contains(&&*source));
-    let mut message = Message::default();
+    let mut message = PromptMessage::default();
     out.each_part(content, "user part", |_, part, out| {
         match part {
-            ContentPart::Result { key: Some(key), text, failed } => {
-                out.result(&key, preview(&text), failed)?
-            }
+            ContentPart::Result { key: Some(id), text, failed } => out.result(&id, preview(&text), failed)?,
             ContentPart::Text(_) | ContentPart::Image if is_nobodys => {}
             ContentPart::Text(text) if text.trim_start().starts_with(INTERRUPTED) => {}
             other => return message.add(other),

@@ -8,17 +8,15 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart};
+use crate::harness::content::{self, ContentPart, Object, PromptMessage, Skip, Taken, between, unknown};
 use crate::harness::context::{ContextFiles, Limit};
-use crate::harness::files::{matching, sessions_in};
-use crate::harness::object::{Object, Skip, Taken, unknown};
+use crate::harness::files::{entries, matching, sessions_in};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Message, between};
 use crate::harness::payload::{Ended, Payload, sub_agents, transcript};
 use crate::harness::source::{each_line, each_record, first_record};
 use crate::harness::spec::{
-    BuiltInMemory, Capture, Format, Home, Install, MemoryProject, OwnHome, PastSource, Preset, Recall,
-    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
+    BuiltInMemory, CaptureSpec, Format, Home, HookMoment, HookSettings, Install, MemoryProject, OwnHome,
+    PastSource, Preset, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook, understood,
 };
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
@@ -26,8 +24,7 @@ use jiff::tz::TimeZone;
 use jiff::{ToSpan, civil::Date};
 use serde_json::value::RawValue;
 use std::ops::Range;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[("CODEX_HOME", "")], usual: ".codex" };
 
@@ -84,19 +81,19 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook { session, takes_argument: true, may_print: false, removes: false },
+    capture: CaptureSpec::Hook { session, takes_argument: true, may_print: false, removes: false },
     past: PastSource::Files(HOME, &["sessions/*/*/*/rollout-*.jsonl"]),
     // It reduces a longer timeout of the last two, with a warning at each start.
     events: &[
-        hook("SessionStart", When::Start, 5),
-        hook("UserPromptSubmit", When::Prompt, 5),
-        hook("PreToolUse", When::Act, 5),
-        hook("Stop", When::End, 10),
-        hook("SessionEnd", When::End, 3),
-        understood("PreCompact", When::End),
-        hook("Interrupt", When::End, 3),
+        hook("SessionStart", HookMoment::Start, 5),
+        hook("UserPromptSubmit", HookMoment::Prompt, 5),
+        hook("PreToolUse", HookMoment::Act, 5),
+        hook("Stop", HookMoment::End, 10),
+        hook("SessionEnd", HookMoment::End, 3),
+        understood("PreCompact", HookMoment::End),
+        hook("Interrupt", HookMoment::End, 3),
     ],
-    install: Install::Settings(Settings {
+    install: Install::Settings(HookSettings {
         file: "hooks.json",
         also: Some("config.toml"),
         // The second is its earlier name.
@@ -104,13 +101,13 @@ pub(super) static SPEC: Spec = Spec {
             Switch { file: "config.toml", key: &["features", "hooks"], off: false },
             Switch { file: "config.toml", key: &["features", "codex_hooks"], off: false },
         ],
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: Some(
         "Codex runs only hooks that you trust, and \"codex exec\" skips the others silently: start codex once and choose \
          \"Trust all\"",
     ),
-    recall: Recall { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::HookOutput, resumes_whole: true, unheard: &[] },
     // What it learned of a session, each in a file; the other ones are made of these.
     memory: Some(BuiltInMemory {
         home: HOME,
@@ -128,22 +125,16 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (
-        ToolKind::Shell,
-        // Hooks call it Bash.
-        &[
-            "Bash", "container.exec", "exec_command", "local_shell", "local_shell_call", "shell",
-            "shell_command",
-        ],
-    ),
-    (ToolKind::Running, &["write_stdin"]),
-    (ToolKind::Read, &["read_file", "view_image"]),
-    (ToolKind::Search, &["grep_files"]),
-    (ToolKind::Write, &["apply_patch"]),
-    (ToolKind::Own, &["list_dir", "update_plan"]),
-    (ToolKind::SubAgent, &["close_agent", "resume_agent", "send_input", "spawn_agent", "wait", "wait_agent"]),
-    (ToolKind::Question, &["request_user_input"]),
+const TOOLS: ToolTable = &[
+    // Hooks call it Bash.
+    (ToolKind::Shell, "Bash container.exec exec_command local_shell local_shell_call shell shell_command"),
+    (ToolKind::Running, "write_stdin"),
+    (ToolKind::Read, "read_file view_image"),
+    (ToolKind::Search, "grep_files"),
+    (ToolKind::Write, "apply_patch"),
+    (ToolKind::Own, "list_dir update_plan"),
+    (ToolKind::SubAgent, "close_agent resume_agent send_input spawn_agent wait wait_agent"),
+    (ToolKind::Question, "request_user_input"),
 ];
 
 /// Records that are not conversation.
@@ -221,32 +212,24 @@ impl Rollout {
                 out.at = record.time("timestamp");
                 let metadata = record.object("metadata")?;
                 let is_summary = metadata.map_or(Ok(false), |metadata| metadata.flag("compaction_output"))?;
-                match record.object("payload")?.filter(|_| !is_summary) {
-                    Some(item) => self.item(&item, out),
-                    None => Ok(()),
-                }
+                let item = record.object("payload")?.filter(|_| !is_summary);
+                item.map_or(Ok(()), |item| self.item(&item, out))
             }
             "event_msg" => {
                 // It is short; others repeat what was said.
-                if let Some(event) =
-                    record.object("payload")?.filter(|_| payload.get().contains("task_started"))
+                let event = record.object("payload")?.filter(|_| payload.get().contains("task_started"));
+                if let Some(event) = event
+                    && event.kind()? == "task_started"
                 {
-                    self.event(&event)?;
+                    let from = event.object("turn_attribution")?;
+                    let from = from.map_or(Ok(None), |from| from.text("turn_trigger"))?;
+                    self.is_persons = self.is_interactive && from.as_deref() == Some("user");
                 }
                 Ok(())
             }
             kind if OTHER.contains(&kind) => Ok(()),
             kind => unknown(kind),
         }
-    }
-
-    fn event(&mut self, event: &Object) -> Taken {
-        if event.kind()? == "task_started" {
-            let from =
-                event.object("turn_attribution")?.map_or(Ok(None), |from| from.text("turn_trigger"))?;
-            self.is_persons = self.is_interactive && from.as_deref() == Some("user");
-        }
-        Ok(())
     }
 
     /// The file's own description. A later one is a copy from another session.
@@ -306,7 +289,7 @@ impl Rollout {
         let is_users = role == Role::User;
         let kinds = kinds(item)?;
         let kind = |n: usize| kinds.as_ref().and_then(|kinds| kinds.get(n)).filter(|_| is_users);
-        let mut message = Message::default();
+        let mut message = PromptMessage::default();
         let mut is_typed = self.is_persons;
         if let Some(content) = item.raw("content") {
             out.each_part(content, "message part", |n, part, out| {
@@ -320,7 +303,7 @@ impl Rollout {
                             ["command", "result"].map(|tag| between(&text, tag).unwrap_or_default());
                         let failed = !result.trim_start().starts_with("Exit code: 0");
                         let id = self.ids.next(Role::Tool, &text);
-                        return Ok(out.persons_command(command, result, failed, id)?);
+                        return Ok(out.person_ran(command, result, failed, id)?);
                     }
                     (_, Some(kind)) if !kind.starts_with("user.") => return Ok(()),
                     (ContentPart::Text(text), _) if is_image_tag(&text) => return Ok(()),
@@ -339,20 +322,16 @@ impl Rollout {
         }
         let text = message.texts.join("\n");
         let id = id.unwrap_or_else(|| self.ids.next(role, &text));
-        match is_users {
-            true => out.prompt(message, Some(is_typed), id)?,
-            false => out.turn(role, &text, id)?,
-        }
-        Ok(())
+        let added =
+            if is_users { out.prompt(message, Some(is_typed), id) } else { out.turn(role, &text, id) };
+        Ok(added?)
     }
 }
 
 /// What an editor put before a prompt, and the prompt. What it shows of files may have the line between them, too.
 fn request(text: &str) -> (&str, &str) {
-    match text.trim_start().starts_with(EDITOR) {
-        true => text.rsplit_once(REQUEST).unwrap_or((text, "")),
-        false => ("", text),
-    }
+    let is_editors = text.trim_start().starts_with(EDITOR);
+    if is_editors { text.rsplit_once(REQUEST).unwrap_or((text, "")) } else { ("", text) }
 }
 
 /// The texts of all parts.
@@ -436,12 +415,11 @@ fn born(id: &str) -> Option<Date> {
 
 /// The directories in `dir` with a number as their name, the greatest first.
 fn newest(dir: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs_err::read_dir(dir) else { return Vec::new() };
-    let names = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> =
-        names.filter(|name| !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())).collect();
-    names.sort_by(|a, b| b.cmp(a));
-    names.iter().map(|name| dir.join(name)).collect()
+    let is_number = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())
+    };
+    entries(dir).into_iter().rev().filter(is_number).collect()
 }
 
 /// Whether the first line says that an agent, not a person, started this thread. `false` if it cannot be read.

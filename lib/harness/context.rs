@@ -110,7 +110,7 @@ impl ContextFiles {
 
     /// Is this a file of the user's that every session is given?
     pub fn is_own(&self, path: &Path, home: &Path, env: &Env) -> bool {
-        let found = Found { home: env.home().map(Path::to_path_buf), ..Found::default() };
+        let found = ContextTexts { home: env.home().map(Path::to_path_buf), ..ContextTexts::default() };
         let real = |path: &Path| reach::real(path).unwrap_or_else(|| path.to_path_buf());
         let path = real(path);
         self.own.iter().copied().flatten().any(|name| real(&found.place(home, name)) == path)
@@ -123,19 +123,17 @@ impl ContextFiles {
 
     /// What they say in a session in `cwd`, with what they import. `home` is the program's. What does not answer says nothing.
     pub fn texts(&'static self, home: Option<&Path>, env: &Env, cwd: &Path) -> Vec<String> {
-        let users = env.home().map(Path::to_path_buf);
+        let (users, users_home) = (env.home().map(Path::to_path_buf), env.home().map(Path::to_path_buf));
         let (dir, names) = (home, self.names(home, cwd));
-        let (of_home, users_home) = (names.clone(), users.clone());
-        let own = home.and_then(|home| {
-            let texts = reach::within(home, move |home| {
-                let real = home.canonicalize().ok();
-                let within = real.clone().filter(|_| self.imports == Imports::InRepository);
-                let mut found = Found { home: users_home, within, ..Found::default() };
-                self.find(&[home.to_path_buf()], &lists(self.own, of_home), &mut found);
-                (real, found.texts)
-            });
-            texts.ok()
-        });
+        let own_lists = lists(self.own, &names);
+        let read_own = move |home: &Path| {
+            let real = home.canonicalize().ok();
+            let within = real.clone().filter(|_| self.imports == Imports::InRepository);
+            let mut found = ContextTexts { home: users_home, within, ..ContextTexts::default() };
+            self.find(&[home.to_path_buf()], &own_lists, &mut found);
+            (real, found.texts)
+        };
+        let own = home.and_then(|home| reach::within(home, read_own).ok());
         let (home, own) = own.unwrap_or_default();
         let project = reach::within(cwd, move |cwd| {
             let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_path_buf());
@@ -143,11 +141,10 @@ impl ContextFiles {
             let within = top.clone().filter(|_| self.imports == Imports::InRepository);
             let within = Some(within.unwrap_or_else(|| cwd.clone()));
             // In a session below the user's home, the user's own file is none of the project's.
-            let names_of_own = self.own.iter().copied().flatten();
-            let seen =
-                home.iter().flat_map(|home| names_of_own.clone().map(move |name| home.join(name))).collect();
-            let mut found = Found { home: users, within, seen, ..Found::default() };
-            self.find(&self.dirs(&cwd, top), &lists(self.project, names), &mut found);
+            let own = self.own.iter().copied().flatten();
+            let seen = home.iter().flat_map(|home| own.clone().map(move |name| home.join(name))).collect();
+            let mut found = ContextTexts { home: users, within, seen, ..ContextTexts::default() };
+            self.find(&self.dirs(&cwd, top), &lists(self.project, &names), &mut found);
             found.texts
         });
         let mut project = project.unwrap_or_default();
@@ -160,15 +157,13 @@ impl ContextFiles {
     /// The names that the program's settings have for its files, with its own if it reads these too.
     fn names(&self, home: Option<&Path>, cwd: &Path) -> Vec<String> {
         let Some(named) = &self.named else { return Vec::new() };
-        let below = [Some(cwd.to_path_buf()), home.map(Path::to_path_buf)];
-        let settings = [named.project, Some(named.own)].into_iter().zip(below);
-        let named_in = |(name, dir): (Option<&str>, Option<PathBuf>)| {
-            let text = reach::within(&dir?.join(name?), |path| file::read(path, CAP)).ok()?.ok()?;
+        let files = [named.project.map(|name| cwd.join(name)), home.map(|home| home.join(named.own))];
+        let named_in = |path: PathBuf| {
+            let text = reach::within(&path, |path| file::read(path, CAP)).ok()?.ok()?;
             let settings: Value = serde_json::from_slice(&text).ok()?;
             Some(settings.pointer("/context/fileName")?.clone())
         };
-        let found = settings.filter_map(named_in).next();
-        let mut names: Vec<String> = match found {
+        let mut names: Vec<String> = match files.into_iter().flatten().find_map(named_in) {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             _ => return Vec::new(),
@@ -200,16 +195,13 @@ impl ContextFiles {
     }
 
     /// The files of the first list of which any has a text.
-    fn find(&self, dirs: &[PathBuf], lists: &[Vec<String>], found: &mut Found) {
+    fn find(&self, dirs: &[PathBuf], lists: &[Vec<String>], found: &mut ContextTexts) {
         for list in lists {
             for dir in dirs {
                 let instead = self.instead.map(|name| dir.join(name)).filter(|path| path.is_file());
-                match instead {
-                    Some(path) => found.add(self.imports, path, DEPTH),
-                    None => {
-                        list.iter().for_each(|name| found.add(self.imports, found.place(dir, name), DEPTH))
-                    }
-                }
+                let names = || list.iter().map(|name| found.place(dir, name)).collect();
+                let paths: Vec<_> = instead.map_or_else(names, |path| vec![path]);
+                paths.into_iter().for_each(|path| found.add(self.imports, path, DEPTH));
             }
             if !found.texts.is_empty() {
                 return;
@@ -218,14 +210,14 @@ impl ContextFiles {
     }
 }
 
-fn lists(own: &[&[&str]], named: Vec<String>) -> Vec<Vec<String>> {
+fn lists(own: &[&[&str]], named: &[String]) -> Vec<Vec<String>> {
     let owned = |list: &&[&str]| list.iter().map(|name| (*name).to_owned()).collect();
-    if named.is_empty() { own.iter().map(owned).collect() } else { vec![named] }
+    if named.is_empty() { own.iter().map(owned).collect() } else { vec![named.to_vec()] }
 }
 
 /// What was found so far.
 #[derive(Default)]
-struct Found {
+struct ContextTexts {
     texts: Vec<String>,
     seen: Vec<PathBuf>,
     /// The user's home directory.
@@ -234,7 +226,7 @@ struct Found {
     within: Option<PathBuf>,
 }
 
-impl Found {
+impl ContextTexts {
     fn place(&self, dir: &Path, name: &str) -> PathBuf {
         match (name.strip_prefix("../"), name.strip_prefix("~/"), &self.home) {
             // Beside the directory, not beside what it may lead to.

@@ -7,16 +7,14 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{self, ToolUse};
+use crate::harness::content::{self, Object, PromptMessage, Skip, Taken, ToolUse, unknown};
 use crate::harness::context::{ContextFiles, Imports};
-use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, is_there};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, When, has,
-    hook, understood,
+    CaptureSpec, Format, Home, HookMoment, HookSettings, Install, PastSource, RecallForm, RecallSpec, Spec,
+    ToolKind, ToolTable, has, hook, understood,
 };
 use crate::harness::turn::Role;
 use serde_json::value::RawValue;
@@ -42,27 +40,25 @@ pub(super) static SPEC: Spec = Spec {
             has(record, &["data"]) && (kind.starts_with("session.") || kind.ends_with(".message"))
         },
         tools: TOOLS,
-        prompts: |_, env| {
-            HOME.dir(env).map(|dir| dir.join("command-history-state.json")).into_iter().collect()
-        },
+        prompts: |_, env| Vec::from_iter(HOME.dir(env).map(|dir| dir.join("command-history-state.json"))),
         keeps_directory: true,
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook { session, takes_argument: false, may_print: false, removes: false },
+    capture: CaptureSpec::Hook { session, takes_argument: false, may_print: false, removes: false },
     past: PastSource::Files(HOME, &["session-state/*/events.jsonl"]),
     events: &[
-        hook("sessionStart", When::Start, 5),
-        hook("userPromptSubmitted", When::Prompt, 5),
-        hook("preToolUse", When::Act, 5),
-        hook("preCompact", When::Forgetting, 5),
-        hook("agentStop", When::End, 10),
-        hook("sessionEnd", When::End, 10),
+        hook("sessionStart", HookMoment::Start, 5),
+        hook("userPromptSubmitted", HookMoment::Prompt, 5),
+        hook("preToolUse", HookMoment::Act, 5),
+        hook("preCompact", HookMoment::Forgetting, 5),
+        hook("agentStop", HookMoment::End, 10),
+        hook("sessionEnd", HookMoment::End, 10),
         // It names the event only in hooks that were written for other programs.
-        understood("Stop", When::End),
-        understood("SessionEnd", When::End),
+        understood("Stop", HookMoment::End),
+        understood("SessionEnd", HookMoment::End),
     ],
-    install: Install::Settings(Settings {
+    install: Install::Settings(HookSettings {
         file: "hooks/agent-memory.json",
         is_one_of_many: true,
         version: Some(1),
@@ -70,30 +66,28 @@ pub(super) static SPEC: Spec = Spec {
         never_fails: true,
         command: "bash",
         timeout: Some("timeoutSec"),
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: None,
-    recall: Recall { form: RecallForm::Key("additionalContext"), resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Key("additionalContext"), resumes_whole: false, unheard: &[] },
     memory: None,
     preset: None,
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["bash", "powershell"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "bash powershell"),
     (
         ToolKind::Running,
-        &[
-            "list_bash", "list_powershell", "read_bash", "read_powershell", "stop_bash", "stop_powershell",
-            "write_bash", "write_powershell",
-        ],
+        "list_bash list_powershell read_bash read_powershell stop_bash stop_powershell \
+        write_bash write_powershell",
     ),
-    (ToolKind::Read, &["show_file", "view"]),
-    (ToolKind::Edit, &["edit", "str_replace"]),
-    (ToolKind::Search, &["grep", "rg"]),
-    (ToolKind::Write, &["apply_patch", "create"]),
-    (ToolKind::Own, &["exit_plan_mode", "glob", "report_intent", "sql", "store_memory", "update_todo"]),
-    (ToolKind::SubAgent, &["list_agents", "read_agent", "task", "write_agent"]),
-    (ToolKind::Question, &["ask_user"]),
+    (ToolKind::Read, "show_file view"),
+    (ToolKind::Edit, "edit str_replace"),
+    (ToolKind::Search, "grep rg"),
+    (ToolKind::Write, "apply_patch create"),
+    (ToolKind::Own, "exit_plan_mode glob report_intent sql store_memory update_todo"),
+    (ToolKind::SubAgent, "list_agents read_agent task write_agent"),
+    (ToolKind::Question, "ask_user"),
 ];
 
 /// The first words of the names of events that are not conversation, or repeat it.
@@ -129,7 +123,7 @@ fn take(event: &Object, out: &mut TurnSink) -> Taken {
             if data.text("source")?.is_some_and(|source| source != "user") {
                 return Ok(());
             }
-            Ok(out.prompt(Message::of(&data.text("content")?.unwrap_or_default()), None, id)?)
+            Ok(out.prompt(PromptMessage::of(&data.text("content")?.unwrap_or_default()), None, id)?)
         }
         "assistant.message" => assistant(&data()?, &id, out),
         "tool.execution_complete" => result(&data()?, out),
@@ -156,15 +150,11 @@ fn assistant(data: &Object, id: &str, out: &mut TurnSink) -> Taken {
 }
 
 fn result(data: &Object, out: &mut TurnSink) -> Taken {
-    let text = match data.object("result")?.or(data.object("error")?) {
-        None => String::new(),
-        Some(said) => match said.raw("content") {
-            Some(content) => content::text(content),
-            None => said.text("message")?.unwrap_or_default(),
-        },
-    };
+    let text = data.object("result")?.or(data.object("error")?).map_or(Ok(None), |said| {
+        said.raw("content").map_or_else(|| said.text("message"), |content| Ok(Some(content::text(content))))
+    })?;
     let failed = data.raw("success").is_some_and(|success| success.get() == "false");
-    Ok(out.result(&data.text("toolCallId")?.unwrap_or_default(), &text, failed)?)
+    Ok(out.result(&data.text("toolCallId")?.unwrap_or_default(), &text.unwrap_or_default(), failed)?)
 }
 
 /// The keys of a hook's JSON are in camelCase. It does not name the event, but each has keys of its own; and only at the

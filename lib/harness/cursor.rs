@@ -6,20 +6,18 @@
 
 use crate::base::env::Env;
 use crate::base::error::Result;
-use crate::harness::content::{ContentPart, ToolUse};
+use crate::harness::content::{ContentPart, Object, PromptMessage, Taken, ToolUse, unknown};
 use crate::harness::context::{Above, ContextFiles};
 use crate::harness::files::matching;
-use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
 use crate::harness::payload::{Ended, Payload, is_below, is_there, sub_agents};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Settings, Spec, ToolKind, When, has, hook,
+    CaptureSpec, Format, Home, HookMoment, HookSettings, Install, PastSource, RecallForm, RecallSpec, Spec,
+    ToolKind, ToolTable, has, hook,
 };
 use crate::harness::turn::{Ids, Role};
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[], usual: ".cursor" };
 
@@ -39,42 +37,40 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "cursor-session",
-    capture: Capture::Hook { session, takes_argument: false, may_print: false, removes: false },
+    capture: CaptureSpec::Hook { session, takes_argument: false, may_print: false, removes: false },
     past: PastSource::Files(
         HOME,
         &["projects/*/agent-transcripts/*.jsonl", "projects/*/agent-transcripts/*/*.jsonl"],
     ),
     // What a hook prints does not reach the model.
-    events: &[hook("stop", When::End, 10), hook("sessionEnd", When::End, 10)],
-    install: Install::Settings(Settings {
+    events: &[hook("stop", HookMoment::End, 10), hook("sessionEnd", HookMoment::End, 10)],
+    install: Install::Settings(HookSettings {
         file: "hooks.json",
         version: Some(1),
         has_groups: false,
         is_typed: false,
         timeout: None,
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: None,
-    recall: Recall { form: RecallForm::Key("additional_context"), resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Key("additional_context"), resumes_whole: false, unheard: &[] },
     memory: None,
     preset: None,
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["Bash", "Shell", "run_terminal_cmd", "run_terminal_command"]),
-    (ToolKind::Read, &["Read", "read_file"]),
-    (ToolKind::Edit, &["Edit", "MultiEdit", "StrReplace", "edit_file", "search_replace"]),
-    (ToolKind::Search, &["Grep", "SemanticSearch", "codebase_search", "grep", "grep_search"]),
-    (ToolKind::Write, &["apply_patch", "ApplyPatch", "Write", "write"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "Bash Shell run_terminal_cmd run_terminal_command"),
+    (ToolKind::Read, "Read read_file"),
+    (ToolKind::Edit, "Edit MultiEdit StrReplace edit_file search_replace"),
+    (ToolKind::Search, "Grep SemanticSearch codebase_search grep grep_search"),
+    (ToolKind::Write, "apply_patch ApplyPatch Write write"),
     (
         ToolKind::Own,
-        &[
-            "CreatePlan", "Delete", "Glob", "LS", "ReadLints", "TodoWrite", "create_plan", "delete_file",
-            "file_search", "glob_file_search", "list_dir", "read_lints", "todo_write",
-        ],
+        "CreatePlan Delete Glob LS ReadLints TodoWrite create_plan delete_file file_search \
+        glob_file_search list_dir read_lints todo_write",
     ),
-    (ToolKind::SubAgent, &["Task", "task"]),
-    (ToolKind::Question, &["AskQuestion", "ask_question"]),
+    (ToolKind::SubAgent, "Task task"),
+    (ToolKind::Question, "AskQuestion ask_question"),
 ];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
@@ -92,7 +88,7 @@ fn take(record: &Object, ids: &mut Ids, out: &mut TurnSink) -> Taken {
         ("user" | "assistant" | "tool", Some(content)) => (role == "user", content),
         _ => return unknown(format!("record of role {role}")),
     };
-    let mut message = Message::default();
+    let mut message = PromptMessage::default();
     out.each_part(content, "part", |_, mut part, out| {
         let id = match part {
             ContentPart::Text(text) if is_users => {

@@ -15,27 +15,24 @@
 
 use crate::base::error::Result;
 use crate::base::file;
-use crate::harness::content::{ContentPart, ToolUse, parts};
+use crate::harness::content::{ContentPart, Object, PromptMessage, Taken, ToolUse, parts, ran, unknown};
 use crate::harness::context::{ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{entries, sessions_in};
-use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::{Message, ran};
 use crate::harness::payload::{is_below, transcript};
-use crate::harness::source::{Reader, SessionLine, each_line, failed};
+use crate::harness::source::{SessionLine, each_line, failed};
 use crate::harness::spec::{
-    BuiltInMemory, Capture, Format, Home, Install, MemoryProject, OwnHome, PastSource, Preset, Recall,
-    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook, understood,
+    BuiltInMemory, CaptureSpec, Format, Home, HookMoment, HookSettings, Install, MemoryProject, OwnHome,
+    PastSource, Preset, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook, understood,
 };
-use crate::harness::tool::IMAGE;
-use crate::harness::turn::Role;
+use crate::harness::turn::{IMAGE, Role};
 use serde_json::value::RawValue;
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::io::{self, Read, Seek};
-use std::path::Path;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 const HOME: Home = Home { variables: &[("GEMINI_CLI_HOME", ".gemini")], usual: ".gemini" };
 
@@ -70,14 +67,12 @@ pub(super) static SPEC: Spec = Spec {
         read,
         is_record: |record| has(record, &["sessionId", "projectHash"]),
         tools: TOOLS,
-        prompts: |session, _| {
-            session.ancestors().nth(2).map(|dir| dir.join("logs.json")).into_iter().collect()
-        },
+        prompts: |session, _| Vec::from_iter(session.ancestors().nth(2).map(|dir| dir.join("logs.json"))),
         sub_agents,
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook {
+    capture: CaptureSpec::Hook {
         session: |payload, _| transcript(payload, |path| is_below(path, 2, "chats")),
         takes_argument: false,
         // It shows it to the user.
@@ -87,24 +82,24 @@ pub(super) static SPEC: Spec = Spec {
     },
     past: PastSource::Files(HOME, &["tmp/*/chats/session-*.jsonl"]),
     events: &[
-        hook("SessionStart", When::Start, 5000),
-        hook("BeforeAgent", When::Prompt, 5000),
+        hook("SessionStart", HookMoment::Start, 5000),
+        hook("BeforeAgent", HookMoment::Prompt, 5000),
         // It does not pass on what it is told before a call.
-        hook("AfterTool", When::Act, 5000),
-        hook("AfterAgent", When::End, 10_000),
-        hook("SessionEnd", When::End, 10_000),
-        understood("PreCompress", When::End),
+        hook("AfterTool", HookMoment::Act, 5000),
+        hook("AfterAgent", HookMoment::End, 10_000),
+        hook("SessionEnd", HookMoment::End, 10_000),
+        understood("PreCompress", HookMoment::End),
     ],
-    install: Install::Settings(Settings {
+    install: Install::Settings(HookSettings {
         has_comments: true,
         is_named: true,
         never_fails: true,
         switches: &[Switch { file: "settings.json", key: &["hooksConfig", "enabled"], off: false }],
-        ..Settings::GROUPS
+        ..HookSettings::GROUPS
     }),
     next_step: None,
     // It runs the hook, and does not send what it says; after a resume it does so under -p alone.
-    recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
+    recall: RecallSpec { form: RecallForm::HookOutput, resumes_whole: false, unheard: &["clear", "resume"] },
     memory: Some(BuiltInMemory {
         home: HOME,
         files: &["tmp/*/memory/*.md"],
@@ -118,21 +113,19 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["run_shell_command"]),
-    (ToolKind::Read, &["read_file", "read_many_files"]),
-    (ToolKind::Edit, &["replace"]),
-    (ToolKind::Search, &["grep_search", "search_file_content"]),
-    (ToolKind::Write, &["write_file"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "run_shell_command"),
+    (ToolKind::Read, "read_file read_many_files"),
+    (ToolKind::Edit, "replace"),
+    (ToolKind::Search, "grep_search search_file_content"),
+    (ToolKind::Write, "write_file"),
     (
         ToolKind::Own,
-        &[
-            "complete_task", "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory",
-            "update_topic", "write_todos",
-        ],
+        "complete_task enter_plan_mode exit_plan_mode glob list_directory save_memory \
+        update_topic write_todos",
     ),
-    (ToolKind::SubAgent, &["codebase_investigator", "delegate_to_agent", "generalist", "invoke_agent"]),
-    (ToolKind::Question, &["ask_user"]),
+    (ToolKind::SubAgent, "codebase_investigator delegate_to_agent generalist invoke_agent"),
+    (ToolKind::Question, "ask_user"),
 ];
 
 /// Messages from the program to its user.
@@ -142,13 +135,23 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let mut log = Log::default();
     let mut reader = each_line(path, "Gemini CLI", out, |record, line, out| log.take(record, line, out))?;
     out.report.cwd = project(path);
-    let mut position = reader.stream_position().map_err(|e| failed(path, &e))?;
+    let failed = |e: io::Error| failed(path, &e);
+    let mut position = reader.stream_position().map_err(failed)?;
     let mut bytes = Vec::new();
-    for message in log.messages.iter().filter(|message| message.status == MessageStatus::Said) {
-        let found = message_at(&mut reader, &mut position, message.range, &mut bytes);
-        if !found.map_err(|e| failed(path, &e))? {
-            out.report.torn += 1;
-            break;
+    for LoggedMessage { range, .. } in
+        log.messages.iter().filter(|message| message.status == MessageStatus::Said)
+    {
+        // Most messages follow each other, so the buffer can be reused.
+        reader.seek_relative(range.start.wrapping_sub(position) as i64).map_err(failed)?;
+        position = range.end;
+        bytes.resize((range.end - range.start) as usize, 0);
+        match reader.read_exact(&mut bytes) {
+            // The file has become shorter.
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                out.report.torn += 1;
+                break;
+            }
+            read => read.map_err(failed)?,
         }
         // Only invalid if the file was overwritten meanwhile.
         match std::str::from_utf8(&bytes) {
@@ -174,7 +177,7 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
         let text = [text("subject"), text("description")].join("\n");
         out.turn(Role::Reasoning, text.trim(), format!("{id}/thought{n}"))?;
     }
-    let (mut said, mut thoughts, mut calls) = (Message::default(), Vec::new(), Vec::new());
+    let (mut said, mut thoughts, mut calls) = (PromptMessage::default(), Vec::new(), Vec::new());
     let (mut has_response, mut images) = (false, Vec::new());
     if let Some(content) = message.raw("content") {
         out.each_part(content, "message part", |_, part, out| {
@@ -206,7 +209,7 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
     }
     let words = if is_users { said.words() } else { String::new() };
     match (ran(&words), is_users) {
-        (Some((command, output)), _) => out.persons_command(command, output, false, id.clone())?,
+        (Some((command, output)), _) => out.person_ran(command, output, false, id.clone())?,
         (None, true) => out.prompt(said, None, id.clone())?,
         (None, false) => out.turn(Role::Assistant, &said.texts.join("\n"), id.clone())?,
     }
@@ -215,11 +218,9 @@ fn turns(message: &Object, out: &mut TurnSink) -> Taken {
 
 /// Adds the calls of a message: those that it describes, or else those among its parts.
 fn called(message: &Object, among_parts: Vec<ToolUse>, id: &str, out: &mut TurnSink) -> Taken {
-    let mut calls: Vec<_> = among_parts.into_iter().map(|call| (call, None)).collect();
     let described: Vec<&RawValue> = message.get("toolCalls")?.unwrap_or_default();
-    if !described.is_empty() {
-        calls.clear();
-    }
+    let mut calls: Vec<_> = among_parts.into_iter().map(|call| (call, None)).collect();
+    calls.retain(|_| described.is_empty());
     for call in described {
         let known = Object::parse(call.get()).and_then(|call| {
             let is_error = call.text("status")?.as_deref() == Some("error");
@@ -255,15 +256,9 @@ fn answers(result: &RawValue) -> (String, bool) {
     (said, has_failed)
 }
 
-/// The position of a message in the file.
-#[derive(Clone, Copy)]
-struct ByteRange {
-    offset: u64,
-    length: u32,
-}
-
 struct LoggedMessage {
-    range: ByteRange,
+    /// Where it is in the file.
+    range: Range<u64>,
     status: MessageStatus,
     /// It is in the program's current list.
     listed: bool,
@@ -304,13 +299,23 @@ impl Log {
             return Ok(());
         }
         match (record.text("id")?, &*record.kind()?) {
+            (Some(_), "user" | "gemini") if !line.exact => {
+                self.starting = false;
+                unknown("message that is not UTF-8")
+            }
+            // A message on a line of its own: a new one, or the complete version of an earlier one.
             (Some(id), "user" | "gemini") => {
                 self.starting = false;
-                let range = ByteRange { offset: line.offset, length: line.text.len() as u32 };
-                if !line.exact {
-                    return unknown("message that is not UTF-8");
+                let (id, range) =
+                    (self.hasher.hash_one(id), line.offset..line.offset + line.text.len() as u64);
+                match self.by_id.get(&id).and_then(|known| self.messages.get_mut(*known)) {
+                    // A message that was taken back and said again counts as new.
+                    Some(known) if known.listed || known.status == MessageStatus::Said => known.range = range,
+                    _ => {
+                        let index = self.add(id, range, MessageStatus::Said);
+                        self.list.push(index);
+                    }
                 }
-                self.message(&id, range);
                 Ok(())
             }
             (_, kind) if NOTICES.contains(&kind) => Ok(()),
@@ -318,21 +323,7 @@ impl Log {
         }
     }
 
-    /// A message on a line of its own: a new one, or the complete version of an earlier one.
-    fn message(&mut self, id: &str, range: ByteRange) {
-        let id = self.hasher.hash_one(id);
-        let known = self.by_id.get(&id).and_then(|known| self.messages.get_mut(*known));
-        match known {
-            // A message that was taken back and said again counts as new.
-            Some(known) if known.listed || known.status == MessageStatus::Said => known.range = range,
-            _ => {
-                let index = self.add(id, range, MessageStatus::Said);
-                self.list.push(index);
-            }
-        }
-    }
-
-    fn add(&mut self, id: u64, range: ByteRange, status: MessageStatus) -> usize {
+    fn add(&mut self, id: u64, range: Range<u64>, status: MessageStatus) -> usize {
         self.messages.push(LoggedMessage { range, status, listed: true });
         self.by_id.insert(id, self.messages.len() - 1);
         self.messages.len() - 1
@@ -344,18 +335,15 @@ impl Log {
         let mut found = Vec::with_capacity(messages.len());
         for raw in messages {
             let listed =
-                Object::parse(raw.get()).and_then(|message| match (message.text("id")?, message.kind()?) {
-                    (Some(id), kind) if kind == "user" || kind == "gemini" => {
+                Object::parse(raw.get()).and_then(|message| match (message.text("id")?, &*message.kind()?) {
+                    (Some(id), "user" | "gemini") => {
                         // `raw` is a part of `line`, so its position follows from the line's.
-                        let within = (raw.get().as_ptr() as usize).wrapping_sub(line.text.as_ptr() as usize);
-                        let length = raw.get().len() as u32;
-                        found.push((
-                            self.hasher.hash_one(&id),
-                            ByteRange { offset: line.offset + within as u64, length },
-                        ));
+                        let within = raw.get().as_ptr().addr().wrapping_sub(line.text.as_ptr().addr());
+                        let start = line.offset + within as u64;
+                        found.push((self.hasher.hash_one(&id), start..start + raw.get().len() as u64));
                         Ok(())
                     }
-                    (_, kind) if NOTICES.contains(&&*kind) => Ok(()),
+                    (_, kind) if NOTICES.contains(&kind) => Ok(()),
                     (_, kind) => unknown(kind),
                 });
             out.count("listed message", listed)?;
@@ -363,55 +351,33 @@ impl Log {
         let kept: HashSet<usize> = found.iter().filter_map(|(id, _)| self.by_id.get(id).copied()).collect();
         let drops = self.list.iter().any(|message| !kept.contains(message));
         let brings = kept.len() < found.len();
+        if drops && !brings && starting {
+            return Ok(());
+        }
+        self.list.iter().for_each(|message| self.messages[*message].listed = false);
         if drops && !brings {
-            if starting {
-                return Ok(());
-            }
             let last_kept = self.list.iter().rposition(|message| kept.contains(message));
             for taken_back in self.list.split_off(last_kept.map_or(0, |last| last + 1)) {
                 self.messages[taken_back].status = MessageStatus::TakenBack;
-                self.messages[taken_back].listed = false;
             }
-        }
-        for message in &self.list {
-            self.messages[*message].listed = false;
         }
         let new = if drops || !line.exact { MessageStatus::Copied } else { MessageStatus::Said };
         let mut list = Vec::with_capacity(found.len());
         for (id, range) in found {
-            list.push(match self.by_id.get(&id).copied() {
-                // Keep the first version: a list never has more.
-                Some(known) => {
-                    let message = &mut self.messages[known];
-                    message.listed = true;
-                    if message.status == MessageStatus::TakenBack {
-                        message.status = MessageStatus::Said;
-                    }
-                    known
-                }
-                None => self.add(id, range, new),
-            });
+            let Some(known) = self.by_id.get(&id).copied() else {
+                list.push(self.add(id, range, new));
+                continue;
+            };
+            // Keep the first version: a list never has more.
+            let message = &mut self.messages[known];
+            message.listed = true;
+            if message.status == MessageStatus::TakenBack {
+                message.status = MessageStatus::Said;
+            }
+            list.push(known);
         }
         self.list = list;
         Ok(())
-    }
-}
-
-/// Reads the JSON of a message; `false` if the file has become shorter.
-fn message_at(
-    reader: &mut Reader,
-    position: &mut u64,
-    range: ByteRange,
-    bytes: &mut Vec<u8>,
-) -> io::Result<bool> {
-    // Most messages follow each other, so the buffer can be reused.
-    reader.seek_relative(range.offset.wrapping_sub(*position) as i64)?;
-    bytes.resize(range.length as usize, 0);
-    *position = range.offset + u64::from(range.length);
-    match reader.read_exact(bytes) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(e) => Err(e),
     }
 }
 

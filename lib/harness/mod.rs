@@ -19,24 +19,20 @@ mod content;
 mod context;
 mod copilot;
 mod cursor;
+pub mod document;
 pub mod files;
 mod gemini;
-pub mod memory_file;
 pub mod name;
-mod object;
 mod opencode;
 mod out;
-mod parts;
 pub mod payload;
 mod pi;
-pub mod plain;
 mod qwen_code;
 pub mod recalled;
 pub mod shell;
 pub mod source;
 pub mod spec;
 pub mod task;
-mod tool;
 pub mod turn;
 pub mod turns;
 mod watched;
@@ -44,8 +40,8 @@ mod watched;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
+use crate::harness::content::PromptMessage;
 use crate::harness::out::{OnTurn, TurnSink};
-use crate::harness::parts::Message;
 use crate::harness::spec::{Format, Spec};
 use crate::harness::turn::SessionReport;
 use serde_json::Value;
@@ -76,23 +72,16 @@ pub fn known(name: &str) -> Option<&'static Spec> {
 /// error of `each` ends the reading and is returned. A file that is missing, empty, binary, a directory, or of
 /// another format is an error; an incomplete or unknown record is not.
 ///
-/// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there. `env`
-/// leads to the log of what was typed, where the program has one. `text` is where the session is read: there, or where it
-/// was kept.
+/// `last` is the id of the last turn that was read before, of a document: one that only grew is continued there. `prompts`:
+/// what was typed, as far as the program logs it.
 pub fn read_after(
     format: &Format,
     path: &Path,
-    text: &Path,
     last: Option<&str>,
-    env: &Env,
+    prompts: HashSet<String>,
     each: &mut OnTurn,
 ) -> Result<SessionReport> {
-    let logs = (format.prompts)(path, env);
-    let prompts = logs.iter().flat_map(|log| logged(log)).collect();
-    read_with(format, text, TurnSink::new(each, last, prompts))
-}
-
-fn read_with(format: &Format, path: &Path, mut out: TurnSink) -> Result<SessionReport> {
+    let mut out = TurnSink::new(each, last, prompts);
     out.marks_failures = format.marks_failures;
     match (format.read)(path, &mut out) {
         Ok(()) => out.finish(),
@@ -106,30 +95,32 @@ fn read_with(format: &Format, path: &Path, mut out: TurnSink) -> Result<SessionR
 
 /// The same for a session that was not read before, and of which nobody asks what was typed.
 pub fn read(format: &Format, path: &Path, each: &mut OnTurn) -> Result<SessionReport> {
-    read_with(format, path, TurnSink::new(each, None, HashSet::new()))
+    read_after(format, path, None, HashSet::new(), each)
 }
 
 /// The largest log of prompts that is read, in bytes.
 const LOG_CAP: u64 = 64 << 20;
 
-/// The prompts in a log: strings, or objects that have them, in a list or one a line. None if it cannot be read.
-fn logged(log: &Path) -> Vec<String> {
-    fn collect(value: Value, prompts: &mut Vec<String>) {
+/// What the program of the session in this file logged as typed: strings, or objects that have them, in a list or one a
+/// line. A log that cannot be read has none.
+pub fn logged_prompts(format: &Format, session: &Path, env: &Env) -> HashSet<String> {
+    fn collect(value: Value, prompts: &mut HashSet<String>) {
         match value {
-            Value::String(text) => prompts.push(Message::of(&text).words()),
+            Value::String(text) => drop(prompts.insert(PromptMessage::of(&text).words())),
             Value::Array(values) => values.into_iter().for_each(|value| collect(value, prompts)),
             Value::Object(mut object) => {
-                let prompt =
-                    ["message", "input", "commandHistory"].iter().find_map(|key| object.remove(*key));
-                collect(prompt.unwrap_or_default(), prompts);
+                let keys = ["message", "input", "commandHistory"];
+                collect(keys.iter().find_map(|key| object.remove(*key)).unwrap_or_default(), prompts);
             }
             _ => {}
         }
     }
-    let mut prompts = Vec::new();
-    let bytes = file::read(log, LOG_CAP).unwrap_or_default();
-    let values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
-    values.map_while(std::result::Result::ok).for_each(|value| collect(value, &mut prompts));
+    let mut prompts = HashSet::new();
+    for log in (format.prompts)(session, env) {
+        let bytes = file::read(&log, LOG_CAP).unwrap_or_default();
+        let values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
+        values.map_while(std::result::Result::ok).for_each(|value| collect(value, &mut prompts));
+    }
     prompts
 }
 

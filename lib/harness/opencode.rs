@@ -9,14 +9,13 @@ use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::one_line;
+use crate::harness::content::{Object, PromptMessage, Skip, Taken, unknown};
 use crate::harness::context::{Above, ContextFiles};
-use crate::harness::object::{Object, Skip, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
 use crate::harness::source::{self, failed};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, OwnFile, OwnHome, PastSource, Preset, Recall, RecallForm, Spec, Stored,
-    ToolKind, When, has, understood,
+    CaptureSpec, Format, Home, HookMoment, Install, OwnFile, OwnHome, PastSource, Preset, RecallForm,
+    RecallSpec, Spec, Stored, ToolKind, ToolTable, has, understood,
 };
 use crate::harness::turn::Role;
 use jiff::Timestamp;
@@ -26,15 +25,15 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+/// Where it keeps its sessions and credentials.
+const DATA: Home = Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" };
+
 /// Where its terminal keeps the prompts that were typed in it.
 const STATE: Home = Home { variables: &[("XDG_STATE_HOME", "opencode")], usual: ".local/state/opencode" };
 
 static LLM_HOME: OwnHome = OwnHome {
     dir: "opencode",
-    credentials: (
-        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
-        &["auth.json"],
-    ),
+    credentials: (DATA, &["auth.json"]),
     settings: &["config.json", "opencode.json", "opencode.jsonc"],
     kept: &["model", "provider", "enabled_providers", "disabled_providers"],
     dropped: &[],
@@ -67,13 +66,9 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "opencode-session",
-    capture: Capture::Id,
-    past: PastSource::Asked(
-        Home { variables: &[("XDG_DATA_HOME", "opencode")], usual: ".local/share/opencode" },
-        "opencode.db",
-        stored,
-    ),
-    events: &[understood("PreToolUse", When::Act)],
+    capture: CaptureSpec::Id,
+    past: PastSource::Asked(DATA, "opencode.db", stored),
+    events: &[understood("PreToolUse", HookMoment::Act)],
     // It reads both directories.
     install: Install::Files(&[OwnFile {
         dirs: &["plugin", "plugins"],
@@ -81,7 +76,7 @@ pub(super) static SPEC: Spec = Spec {
         text: include_str!("../../examples/opencode/memory.js"),
     }]),
     next_step: None,
-    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     memory: None,
     preset: Some(Preset {
         home: Some(&LLM_HOME),
@@ -95,15 +90,15 @@ pub(super) static SPEC: Spec = Spec {
     }),
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["bash"]),
-    (ToolKind::Read, &["read"]),
-    (ToolKind::Edit, &["edit", "multiedit"]),
-    (ToolKind::Search, &["grep"]),
-    (ToolKind::Write, &["apply_patch", "patch", "write"]),
-    (ToolKind::Own, &["glob", "invalid", "list", "plan_enter", "plan_exit", "todoread", "todowrite"]),
-    (ToolKind::SubAgent, &["task"]),
-    (ToolKind::Question, &["question"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "bash"),
+    (ToolKind::Read, "read"),
+    (ToolKind::Edit, "edit multiedit"),
+    (ToolKind::Search, "grep"),
+    (ToolKind::Write, "apply_patch patch write"),
+    (ToolKind::Own, "glob invalid list plan_enter plan_exit todoread todowrite"),
+    (ToolKind::SubAgent, "task"),
+    (ToolKind::Question, "question"),
 ];
 
 /// The largest export that is read, in bytes: a single string in it, which is held in memory, may be as large.
@@ -117,11 +112,9 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
     let reader = source::open(path, "an opencode export")?;
     let length = reader.get_ref().length();
     if length > CAP {
-        return Err(Error::io(format!(
-            "\"{}\" has {length} bytes; an export of more than {} MiB is not read",
-            path.display(),
-            CAP >> 20
-        )));
+        let (path, most) = (path.display(), CAP >> 20);
+        let why = format!("\"{path}\" has {length} bytes; an export of more than {most} MiB is not read");
+        return Err(Error::io(why));
     }
     let mut document = Export { out, known: false, created: None, stopped: None };
     let ended = serde_json::Deserializer::from_reader(reader.take(CAP)).deserialize_map(&mut document);
@@ -251,7 +244,7 @@ fn part(part: &Object, id: String, is_users: bool, out: &mut TurnSink) -> Taken 
     let is_nobodys = part.flag("synthetic")? || part.flag("ignored")?;
     match (&*part.kind()?, part.text("text")?) {
         ("text", _) if is_nobodys => {}
-        ("text", Some(text)) if is_users => out.prompt(Message::of(unquoted(&text)), None, id)?,
+        ("text", Some(text)) if is_users => out.prompt(PromptMessage::of(unquoted(&text)), None, id)?,
         ("text", Some(text)) => out.turn(Role::Assistant, &text, id)?,
         ("reasoning", Some(text)) => out.turn(Role::Reasoning, &text, id)?,
         ("tool", _) => {

@@ -1,12 +1,11 @@
 //! Collects the turns that a reader finds and passes them on in order: a call waits for its result.
 
 use crate::base::error::Result;
-use crate::harness::content::{self, ContentPart, ToolUse};
-use crate::harness::object::{Skip, Taken};
-use crate::harness::parts::Message;
+use crate::harness::content::{self, ContentPart, PromptMessage, Skip, Taken, ToolUse};
 use crate::harness::recalled;
-use crate::harness::tool::{self, IMAGE, NO_RESULT, ShownCall};
-use crate::harness::turn::{Role, SessionReport, ToolCall, Turn};
+use crate::harness::turn::{
+    IMAGE, NO_RESULT, Role, SessionReport, ShownCall, ToolCall, Turn, exit_code, shown_result,
+};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -77,72 +76,69 @@ impl<'a> TurnSink<'a> {
 
     /// Adds a turn of text, unless it is blank.
     pub(super) fn turn(&mut self, role: Role, text: &str, id: String) -> Result<()> {
-        let text = recalled::without_sections(text);
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        let turn = Turn { role, text: text.into_owned(), id, at: self.at, ..Turn::default() };
-        self.put(PendingTurn { turn, ..PendingTurn::default() })
+        self.say(Turn { role, id, ..Turn::default() }, text)
     }
 
     /// Adds a message of the user, behind what was attached to it. `is_typed`: what the record says; `None`: the
     /// program has a log of what was typed, and only what stands in it was.
-    pub(super) fn prompt(&mut self, message: Message, is_typed: Option<bool>, id: String) -> Result<()> {
-        let is_typed = is_typed.unwrap_or_else(|| self.prompts.contains(&message.words()));
-        let message = message.whole();
+    pub(super) fn prompt(&mut self, said: PromptMessage, is_typed: Option<bool>, id: String) -> Result<()> {
+        let is_typed = is_typed.unwrap_or_else(|| self.prompts.contains(&said.words()));
+        let message = said.whole();
         let attached = message.attached.iter().map(String::as_str).filter(|text| !text.is_empty());
-        self.attached(&attached.collect::<Vec<_>>().join("\n"), &id)?;
-        let text = message.texts.join("\n");
-        let text = recalled::without_sections(&text);
+        let attached = attached.collect::<Vec<_>>().join("\n");
+        if !attached.trim().is_empty() {
+            // It is material, like the content of a file, and not the person's words.
+            let key = format!("{id}/attached");
+            self.call(&key, ATTACHED, "", key.clone())?;
+            self.result(&key, &attached, false)?;
+        }
+        self.say(Turn { role: Role::User, is_typed, id, ..Turn::default() }, &message.texts.join("\n"))
+    }
+
+    fn say(&mut self, turn: Turn, text: &str) -> Result<()> {
+        let text = recalled::without_sections(text);
         if text.trim().is_empty() {
             return Ok(());
         }
-        let turn =
-            Turn { role: Role::User, text: text.into_owned(), is_typed, id, at: self.at, ..Turn::default() };
-        self.put(PendingTurn { turn, ..PendingTurn::default() })
+        self.put(PendingTurn { turn: Turn { text: text.into_owned(), ..turn }, ..PendingTurn::default() })
     }
 
     /// Adds a tool call, with its arguments as JSON or as they are. Its turn waits in its place for the result with this key.
     pub(super) fn call(&mut self, key: &str, name: &str, arguments: &str, id: String) -> Result<()> {
-        let ShownCall { call, text, brief, cut, recalls } = tool::call(name, arguments);
-        let turn =
-            Turn { role: Role::Tool, text, id, at: self.at, cut, brief, call: Some(call), ..Turn::default() };
+        let ShownCall { call, text, brief, cut, recalls } = ShownCall::of(name, arguments);
+        let turn = Turn { role: Role::Tool, text, id, cut, brief, call: Some(call), ..Turn::default() };
         self.put(PendingTurn { turn, key: Some(key.to_owned()), recalls })
     }
 
     /// Adds the result of a call. Results may come in any order.
     pub(super) fn result(&mut self, key: &str, text: &str, failed: bool) -> Result<()> {
-        match self.waiting.iter_mut().find(|waiting| waiting.key.as_deref() == Some(key)) {
-            Some(waiting) => {
-                let (shown, cut) = tool::result(text, waiting.recalls);
-                waiting.key = None;
-                let is_recorded = self.marks_failures
-                    && waiting.turn.call.as_ref().is_some_and(|call| call.name != PERSONS_SHELL);
-                waiting.turn.has_worked =
-                    !failed && tool::exit_code(text).map_or(is_recorded, |code| code == 0);
-                waiting.turn.cut += cut;
-                let sign = if failed { "=> failed" } else { "=>" };
-                waiting.turn.output = Some(waiting.turn.text.len());
-                waiting.turn.text.push_str(format!("\n{sign}\n{shown}").trim_end());
-                self.waiting_bytes += shown.len();
-                self.pass_on(false)
-            }
-            None => {
-                let (shown, cut) = tool::result(text, false);
-                let call = "[an earlier call]";
-                let turn = Turn {
-                    role: Role::Tool,
-                    text: format!("{call}\n=>\n{shown}"),
-                    id: format!("{key}/result"),
-                    at: self.at,
-                    cut,
-                    output: Some(call.len()),
-                    call: Some(ToolCall::default()),
-                    ..Turn::default()
-                };
-                self.put(PendingTurn { turn, ..PendingTurn::default() })
-            }
-        }
+        let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.key.as_deref() == Some(key))
+        else {
+            let (shown, cut) = shown_result(text, false);
+            let call = "[an earlier call]";
+            let turn = Turn {
+                role: Role::Tool,
+                text: format!("{call}\n=>\n{shown}"),
+                id: format!("{key}/result"),
+                cut,
+                output: Some(call.len()),
+                call: Some(ToolCall::default()),
+                ..Turn::default()
+            };
+            return self.put(PendingTurn { turn, ..PendingTurn::default() });
+        };
+        let (shown, cut) = shown_result(text, waiting.recalls);
+        waiting.key = None;
+        let turn = &mut waiting.turn;
+        let is_persons = turn.call.as_ref().is_some_and(|call| call.name == PERSONS_SHELL);
+        let is_recorded = self.marks_failures && !is_persons;
+        turn.has_worked = !failed && exit_code(text).map_or(is_recorded, |code| code == 0);
+        turn.cut += cut;
+        let sign = if failed { "=> failed" } else { "=>" };
+        turn.output = Some(turn.text.len());
+        turn.text.push_str(format!("\n{sign}\n{shown}").trim_end());
+        self.waiting_bytes += shown.len();
+        self.pass_on(false)
     }
 
     /// Adds what a part of an assistant's message says, as the turn `id`. A call is known by its key, or else by that.
@@ -175,42 +171,27 @@ impl<'a> TurnSink<'a> {
     }
 
     /// The text and the images of a user's message.
-    pub(super) fn message(&mut self, content: &RawValue) -> Result<Message, Skip> {
-        let mut message = Message::default();
+    pub(super) fn message(&mut self, content: &RawValue) -> Result<PromptMessage, Skip> {
+        let mut message = PromptMessage::default();
         self.each_part(content, "user part", |_, part, _| message.add(part))?;
         Ok(message)
     }
 
-    /// Adds what a person attached to the turn `id`, like the content of a file: it is material, not their words.
-    fn attached(&mut self, text: &str, id: &str) -> Result<()> {
-        if text.trim().is_empty() {
-            return Ok(());
-        }
-        let key = format!("{id}/attached");
-        self.call(&key, ATTACHED, "", key.clone())?;
-        self.result(&key, text, false)
-    }
-
     /// Adds a command that the person ran, as the turn `id`: its output is evidence, but no words of theirs.
-    pub(super) fn persons_command(
-        &mut self,
-        command: &str,
-        output: &str,
-        failed: bool,
-        id: String,
-    ) -> Result<()> {
-        self.call(&id, PERSONS_SHELL, command.trim(), id.clone())?;
+    pub(super) fn person_ran(&mut self, line: &str, output: &str, failed: bool, id: String) -> Result<()> {
+        self.call(&id, PERSONS_SHELL, line.trim(), id.clone())?;
         self.result(&id, output.trim(), failed)
     }
 
     /// Counts what was skipped of a record, as of `name`.
     pub(super) fn count(&mut self, name: &str, taken: Taken) -> Result<()> {
-        match taken {
-            Ok(()) => {}
+        let what = match taken {
+            Ok(()) => return Ok(()),
             Err(Skip::Stopped(error)) => return Err(error),
-            Err(Skip::Unknown(kind)) => self.report.unknown(&format!("{name} {kind}")),
-            Err(Skip::Shape | Skip::Torn) => self.report.unknown(&format!("{name} in another shape")),
-        }
+            Err(Skip::Unknown(kind)) => kind,
+            Err(Skip::Shape | Skip::Torn) => "in another shape".to_owned(),
+        };
+        self.report.unknown(&format!("{name} {what}"));
         Ok(())
     }
 
@@ -236,6 +217,7 @@ impl<'a> TurnSink<'a> {
     }
 
     fn put(&mut self, mut new: PendingTurn) -> Result<()> {
+        new.turn.at = self.at;
         self.make_unique(&mut new.turn.id);
         self.waiting_bytes += new.turn.text.len();
         self.waiting.push_back(new);
@@ -266,8 +248,7 @@ impl<'a> TurnSink<'a> {
             self.waiting_bytes = self.waiting_bytes.saturating_sub(turn.text.len());
             if key.is_some() {
                 self.report.open_calls += 1;
-                turn.text.push_str("\n=> ");
-                turn.text.push_str(NO_RESULT);
+                turn.text.push_str(&format!("\n=> {NO_RESULT}"));
             }
             self.report.turns += 1;
             (self.each)(turn)?;

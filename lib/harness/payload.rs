@@ -5,8 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::fields::{brief, kind};
 use crate::base::reach;
 use crate::base::text::one_line;
-use crate::harness::tool;
-use crate::harness::turn::ToolCall;
+use crate::harness::turn::{ShownCall, ToolCall};
 use serde_json::{Map, Value};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,7 +55,7 @@ impl Payload {
         let name = ["tool_name", "toolName"].iter().find_map(|key| self.text(key).ok().flatten())?;
         let input = ["tool_input", "toolArgs"].iter().find_map(|key| self.0.get(*key))?;
         let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-        Some(tool::call(name, &input).call)
+        Some(ShownCall::of(name, &input).call)
     }
 
     pub fn has(&self, key: &str) -> bool {
@@ -66,10 +65,7 @@ impl Payload {
     /// A required id.
     pub(super) fn id(&self, key: &str) -> Result<&str> {
         let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };
-        match id_fault(id) {
-            None => Ok(id),
-            Some(fault) => Err(wrong(&format!("{key}: {fault}"))),
-        }
+        id_fault(id).map_or(Ok(id), |fault| Err(wrong(&format!("{key}: {fault}"))))
     }
 
     /// An absolute path; `None` for a relative one, because its base is unknown.
@@ -108,10 +104,8 @@ pub(super) fn transcript(payload: &Payload, is_sub_agents: fn(&Path) -> bool) ->
         return Ok(sub_agents(&path));
     }
     if !is_there(&path)? {
-        return Ok(Ended::Nothing(format!(
-            "the session has no transcript: \"{}\" does not exist",
-            path.display()
-        )));
+        let path = path.display();
+        return Ok(Ended::Nothing(format!("the session has no transcript: \"{path}\" does not exist")));
     }
     Ok(Ended::Session { path, id, cwd })
 }
@@ -139,16 +133,12 @@ pub(super) fn is_there(path: &Path) -> Result<bool> {
 /// What is wrong with a thread or session id; `None` if nothing. It is an argument, and a part of file names.
 pub fn id_fault(id: &str) -> Option<String> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
-    if id.is_empty() {
-        Some("is empty".to_owned())
-    } else if id.len() > ID_CAP {
-        Some(format!("has {} bytes; at most {ID_CAP} are taken", id.len()))
-    } else if !id.chars().all(is_fine) || !id.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        Some(format!(
-            "\"{}\" is not an id: letters, digits and ._:@- only, a letter or digit first",
-            brief(id)
-        ))
-    } else {
-        None
+    let shown =
+        || format!("\"{}\" is not an id: letters, digits and ._:@- only, a letter or digit first", brief(id));
+    match () {
+        () if id.is_empty() => Some("is empty".to_owned()),
+        () if id.len() > ID_CAP => Some(format!("has {} bytes; at most {ID_CAP} are taken", id.len())),
+        () if id.starts_with(|c: char| c.is_ascii_alphanumeric()) && id.chars().all(is_fine) => None,
+        () => Some(shown()),
     }
 }

@@ -5,14 +5,13 @@
 //! grows. A fork begins with copies of the parent's entries, under the same ids.
 
 use crate::base::error::{Error, Result};
-use crate::harness::content::{self, ContentPart, ToolUse};
+use crate::harness::content::{self, ContentPart, Object, Taken, ToolUse, unknown};
 use crate::harness::context::{Above, ContextFiles};
-use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
 use crate::harness::payload::{Ended, id_fault, is_there};
 use crate::harness::source::{each_line, first_record};
 use crate::harness::spec::{
-    Capture, Format, Home, Install, PastSource, Recall, RecallForm, Spec, ToolKind, has,
+    CaptureSpec, Format, Home, Install, PastSource, RecallForm, RecallSpec, Spec, ToolKind, ToolTable, has,
 };
 use std::path::{Path, PathBuf};
 
@@ -32,24 +31,24 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::File(session),
+    capture: CaptureSpec::File(session),
     past: PastSource::Files(HOME, &["sessions/*/*.jsonl"]),
     events: &[],
     // An extension, which the person copies.
     install: Install::Nothing,
     next_step: None,
-    recall: Recall { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::Plugin, resumes_whole: false, unheard: &[] },
     memory: None,
     preset: None,
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["bash"]),
-    (ToolKind::Read, &["read"]),
-    (ToolKind::Edit, &["edit"]),
-    (ToolKind::Search, &["grep"]),
-    (ToolKind::Write, &["write"]),
-    (ToolKind::Own, &["find", "ls"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "bash"),
+    (ToolKind::Read, "read"),
+    (ToolKind::Edit, "edit"),
+    (ToolKind::Search, "grep"),
+    (ToolKind::Write, "write"),
+    (ToolKind::Own, "find ls"),
 ];
 
 /// Entries that are not conversation: settings, summaries, and what extensions keep or put into the context.
@@ -112,7 +111,7 @@ fn message(message: &Object, id: String, out: &mut TurnSink) -> Taken {
         ("bashExecution", _) => {
             let command = message.text("command")?.unwrap_or_default();
             let failed = message.get("exitCode")?.is_some_and(|code: i64| code != 0);
-            out.persons_command(&command, &message.text("output")?.unwrap_or_default(), failed, id)?;
+            out.person_ran(&command, &message.text("output")?.unwrap_or_default(), failed, id)?;
         }
         ("user" | "assistant" | "custom" | "branchSummary" | "compactionSummary", _) => {}
         (role, _) => return unknown(format!("message of role {role}")),

@@ -8,23 +8,24 @@
 use crate::base::error::Result;
 use crate::harness::chain::Withdrawn;
 use crate::harness::claude_code::{PRE_COMPACT, PROMPT, SESSION_END, START, STOP, SUB_AGENT};
-use crate::harness::content::ContentPart;
+use crate::harness::content::{ContentPart, Object, PromptMessage, Taken, unknown};
 use crate::harness::context::{Above, ContextFiles, Imports, NamedFiles};
 use crate::harness::files::{matching, sessions_in};
-use crate::harness::object::{Object, Taken, unknown};
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
 use crate::harness::payload::{is_below, transcript};
 use crate::harness::source::each_line;
 use crate::harness::spec::{
-    BuiltInMemory, Capture, DISABLE_ALL, Format, Home, Install, MemoryProject, PastSource, Recall,
-    RecallForm, Settings, Spec, Switch, ToolKind, When, has, hook,
+    BuiltInMemory, CaptureSpec, DISABLE_ALL, Format, Home, HookEvent, HookMoment, HookSettings, Install,
+    MemoryProject, PastSource, RecallForm, RecallSpec, Spec, Switch, ToolKind, ToolTable, has, hook,
 };
 use serde_json::value::RawValue;
 use std::path::Path;
 
 /// Where it keeps what it writes itself.
 const RUNTIME: Home = Home { variables: &[("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")], usual: ".qwen" };
+
+/// It does not pass on what it is told before a call.
+const ACT: HookEvent = hook("PostToolUse", HookMoment::Act, 5);
 
 pub(super) static SPEC: Spec = Spec {
     name: "qwen-code",
@@ -54,18 +55,21 @@ pub(super) static SPEC: Spec = Spec {
         ..Format::ANY
     },
     method: "transcript",
-    capture: Capture::Hook {
+    capture: CaptureSpec::Hook {
         session: |payload, _| transcript(payload, |path| is_below(path, 2, "subagents")),
         takes_argument: false,
         may_print: false,
         removes: false,
     },
     past: PastSource::Files(RUNTIME, &["projects/*/chats/*.jsonl"]),
-    // It does not pass on what it is told before a call.
-    events: &[START, PROMPT, SUB_AGENT, hook("PostToolUse", When::Act, 5), STOP, SESSION_END, PRE_COMPACT],
-    install: Install::Settings(Settings { has_comments: true, switches: DISABLE_ALL, ..Settings::GROUPS }),
+    events: &[START, PROMPT, SUB_AGENT, ACT, STOP, SESSION_END, PRE_COMPACT],
+    install: Install::Settings(HookSettings {
+        has_comments: true,
+        switches: DISABLE_ALL,
+        ..HookSettings::GROUPS
+    }),
     next_step: None,
-    recall: Recall { form: RecallForm::HookOutput, resumes_whole: false, unheard: &[] },
+    recall: RecallSpec { form: RecallForm::HookOutput, resumes_whole: false, unheard: &[] },
     memory: Some(BuiltInMemory {
         home: Home {
             variables: &[("QWEN_CODE_MEMORY_BASE_DIR", ""), ("QWEN_RUNTIME_DIR", ""), ("QWEN_HOME", "")],
@@ -81,21 +85,15 @@ pub(super) static SPEC: Spec = Spec {
     preset: None,
 };
 
-const TOOLS: &[(ToolKind, &[&str])] = &[
-    (ToolKind::Shell, &["run_shell_command"]),
-    (ToolKind::Read, &["read_file", "read_many_files"]),
-    (ToolKind::Edit, &["edit", "notebook_edit", "replace"]),
-    (ToolKind::Search, &["grep_search", "search_file_content"]),
-    (ToolKind::Write, &["write_file"]),
-    (
-        ToolKind::Own,
-        &[
-            "enter_plan_mode", "exit_plan_mode", "glob", "list_directory", "save_memory", "task_stop",
-            "todo_write",
-        ],
-    ),
-    (ToolKind::SubAgent, &["agent", "send_message", "task"]),
-    (ToolKind::Question, &["ask_user_question"]),
+const TOOLS: ToolTable = &[
+    (ToolKind::Shell, "run_shell_command"),
+    (ToolKind::Read, "read_file read_many_files"),
+    (ToolKind::Edit, "edit notebook_edit replace"),
+    (ToolKind::Search, "grep_search search_file_content"),
+    (ToolKind::Write, "write_file"),
+    (ToolKind::Own, "enter_plan_mode exit_plan_mode glob list_directory save_memory task_stop todo_write"),
+    (ToolKind::SubAgent, "agent send_message task"),
+    (ToolKind::Question, "ask_user_question"),
 ];
 
 fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
@@ -157,7 +155,7 @@ fn user(record: &Object, uuid: String, parts: &RawValue, out: &mut TurnSink) -> 
     let beside = record.object("systemPayload").ok().flatten();
     let hook = beside.and_then(|beside| beside.text("hookContext").ok()?);
     let hook = hook.as_deref().map(str::trim).filter(|hook| !hook.is_empty());
-    let mut message = Message::default();
+    let mut message = PromptMessage::default();
     out.each_part(parts, "user part", |_, part, _| match part {
         ContentPart::Text(text) if hook.is_some_and(|hook| text.trim_start().starts_with(hook)) => Ok(()),
         part => message.add(part),

@@ -76,12 +76,10 @@ fn unwrapped(text: &str, start: usize, end: usize) -> (usize, usize) {
     let after = text[end..].trim_start();
     let closing = format!("</{name}>");
     if !WRAPPERS.iter().any(|wrapper| name.starts_with(wrapper)) {
-        (start, end)
-    } else if after.starts_with(&closing) {
-        (open, text.len() - after.len() + closing.len())
-    } else {
-        (open, end)
+        return (start, end);
     }
+    let closed = text.len() - after.len() + closing.len();
+    (open, if after.starts_with(&closing) { closed } else { end })
 }
 
 /// `text` without managed sections and without what `memory-recall` has given. A section without an end, because only a
@@ -125,10 +123,7 @@ fn unruled(line: &str) -> &str {
         return line.trim_start_matches(['+', '>', '|']).trim_start();
     }
     // `12\ttext`, `12→text`, `12: text`, `12|text`
-    match unnumbered.trim_start().strip_prefix(['→', ':', '|']) {
-        Some(rest) => rest.trim(),
-        None => unnumbered.trim(),
-    }
+    unnumbered.trim_start().strip_prefix(['→', ':', '|']).unwrap_or(unnumbered).trim()
 }
 
 /// `text` up to the first note in it, which is recognised by its front matter. Where a note ends cannot be

@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::lines::next_line;
 use crate::base::reach;
 use crate::base::text::counted;
-use crate::harness::object::{Object, Skip, Taken};
+use crate::harness::content::{Object, Skip, Taken};
 use crate::harness::out::TurnSink;
 use crate::harness::watched::WatchedFile;
 use serde_json::Value;
@@ -126,10 +126,9 @@ pub(super) fn each_line(
         return Ok(reader);
     }
     out.is_foreign = true;
+    let said = || counted(messages, "message", "messages");
     let what = match (is_silent, lines) {
-        (true, _) => {
-            format!("has {}, none of which {program} wrote", counted(messages, "message", "messages"))
-        }
+        (true, _) => format!("has {}, none of which {program} wrote", said()),
         (_, 0) => "contains only white space".to_owned(),
         (_, 1) => format!("is one line that is not a {program} record"),
         _ => format!("has {lines} lines, and none is a {program} record"),

@@ -24,14 +24,14 @@ pub struct Spec {
     pub format: Format,
     /// How its queue entries say where a session is.
     pub method: &'static str,
-    pub capture: Capture,
+    pub capture: CaptureSpec,
     pub past: PastSource,
     /// What its hooks report.
     pub events: &'static [HookEvent],
     pub install: Install,
     /// What a person has to do in the program once the hooks are installed.
     pub next_step: Option<&'static str>,
-    pub recall: Recall,
+    pub recall: RecallSpec,
     /// The memory that it keeps by itself.
     pub memory: Option<BuiltInMemory>,
     pub preset: Option<Preset>,
@@ -61,7 +61,7 @@ pub struct Format {
     pub(super) read: fn(&Path, &mut TurnSink) -> Result<()>,
     /// Whether a record shows that a file is one of this program's.
     pub(super) is_record: fn(&Value) -> bool,
-    pub tools: &'static [(ToolKind, &'static [&'static str])],
+    pub(super) tools: ToolTable,
     /// A command that ended with an exit code other than 0 is recorded as failed. Elsewhere only the code says it.
     pub(super) marks_failures: bool,
     /// The shell stays in the directory that a command went to.
@@ -93,16 +93,17 @@ impl Format {
     /// What the tool of this name does. A name in no table is of a tool that nobody knows, or that somebody added: it
     /// may show anything.
     pub fn tool(&self, name: &str) -> ToolKind {
-        if name == ATTACHED {
-            return ToolKind::Attached;
+        let is_known = |(_, names): &&(_, &str)| names.split(' ').any(|known| known == name);
+        match name {
+            ATTACHED => ToolKind::Attached,
+            PERSONS_SHELL => ToolKind::Shell,
+            _ => self.tools.iter().find(is_known).map_or(ToolKind::Unknown, |(kind, _)| *kind),
         }
-        if name == PERSONS_SHELL {
-            return ToolKind::Shell;
-        }
-        let found = self.tools.iter().find(|(_, names)| names.contains(&name));
-        found.map_or(ToolKind::Unknown, |(kind, _)| *kind)
     }
 }
+
+/// What tools do, and their names, with blanks between them.
+pub(super) type ToolTable = &'static [(ToolKind, &'static str)];
 
 /// For `is_record`: the record has all of these keys.
 pub(super) fn has(record: &Value, keys: &[&str]) -> bool {
@@ -137,7 +138,7 @@ pub enum ToolKind {
 }
 
 /// How `memory-capture` is told of a session.
-pub enum Capture {
+pub enum CaptureSpec {
     /// By the JSON of a hook.
     Hook {
         session: fn(&Payload, &Env) -> Result<Ended>,
@@ -184,21 +185,21 @@ pub struct Stored {
 /// What a hook reports.
 pub struct HookEvent {
     pub name: &'static str,
-    pub when: When,
+    pub when: HookMoment,
     /// How long the program waits for our hook, in its own unit. None: we put no hook there, but understand one.
     pub timeout: Option<u64>,
 }
 
-pub(super) const fn hook(name: &'static str, when: When, timeout: u64) -> HookEvent {
+pub(super) const fn hook(name: &'static str, when: HookMoment, timeout: u64) -> HookEvent {
     HookEvent { name, when, timeout: Some(timeout) }
 }
 
-pub(super) const fn understood(name: &'static str, when: When) -> HookEvent {
+pub(super) const fn understood(name: &'static str, when: HookMoment) -> HookEvent {
     HookEvent { name, when, timeout: None }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum HookMoment {
     /// A session begins, or goes on.
     Start,
     Prompt,
@@ -216,14 +217,14 @@ pub enum When {
 pub enum Install {
     Nothing,
     /// Entries in a settings file.
-    Settings(Settings),
+    Settings(HookSettings),
     /// Files that are ours alone.
     Files(&'static [OwnFile]),
 }
 
 /// The form of a settings file.
 #[derive(Debug)]
-pub struct Settings {
+pub struct HookSettings {
     /// Below the home.
     pub file: &'static str,
     /// The program reads every file of that directory: one that has hooks of ours is taken.
@@ -252,9 +253,9 @@ pub struct Settings {
     pub never_fails: bool,
 }
 
-impl Settings {
+impl HookSettings {
     /// Claude Code's, which others have taken over.
-    pub(super) const GROUPS: Settings = Settings {
+    pub(super) const GROUPS: HookSettings = HookSettings {
         file: "settings.json",
         is_one_of_many: false,
         also: None,
@@ -294,7 +295,7 @@ pub struct OwnFile {
 }
 
 /// What `memory-recall` has to know.
-pub struct Recall {
+pub struct RecallSpec {
     pub form: RecallForm,
     /// A resumed session has all that it was given.
     pub resumes_whole: bool,
@@ -405,11 +406,11 @@ impl Spec {
 
     /// A hook of ours hears of the calls of tools.
     pub fn hears_acts(&self) -> bool {
-        self.events.iter().any(|event| event.when == When::Act)
+        self.events.iter().any(|event| event.when == HookMoment::Act)
     }
 
     /// The events of hooks at which something has ended.
     pub fn ends(&self) -> impl Iterator<Item = &'static str> {
-        self.events.iter().filter(|event| event.when == When::End).map(|event| event.name)
+        self.events.iter().filter(|event| event.when == HookMoment::End).map(|event| event.name)
     }
 }

@@ -2,8 +2,7 @@ use super::*;
 use crate::base::env::Env;
 use crate::base::error::Error;
 use crate::harness::spec::ToolKind;
-use crate::harness::tool::NO_RESULT;
-use crate::harness::turn::{Role, Turn};
+use crate::harness::turn::{NO_RESULT, Role, Turn};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -13,7 +12,7 @@ mod others;
 fn of(name: &str) -> &'static Format {
     match name {
         "turns" => &turns::TURNS,
-        "plain" => &plain::PLAIN,
+        "plain" => &document::PLAIN,
         name => &known(name).unwrap().format,
     }
 }

@@ -4,8 +4,8 @@
 use crate::base::error::{Error, Result};
 use crate::base::lines::next_line;
 use crate::base::text::one_line;
+use crate::harness::content::PromptMessage;
 use crate::harness::out::TurnSink;
-use crate::harness::parts::Message;
 use crate::harness::source::{self, LINE_CAP, failed};
 use crate::harness::spec::Format;
 use crate::harness::spec::ToolKind::{Edit, Own, Question, Read, Search, Shell, SubAgent, Write};
@@ -19,14 +19,14 @@ use std::path::Path;
 pub static TURNS: Format = Format {
     read,
     tools: &[
-        (Shell, &["bash", "exec_command", "run_shell_command", "shell"]),
-        (Read, &["read", "read_file", "view"]),
-        (Edit, &["edit"]),
-        (Search, &["grep"]),
-        (Write, &["apply_patch", "create", "write", "write_file"]),
-        (Own, &["glob", "list", "list_directory", "ls", "todowrite"]),
-        (SubAgent, &["agent", "task"]),
-        (Question, &["ask_user", "question"]),
+        (Shell, "bash exec_command run_shell_command shell"),
+        (Read, "read read_file view"),
+        (Edit, "edit"),
+        (Search, "grep"),
+        (Write, "apply_patch create write write_file"),
+        (Own, "glob list list_directory ls todowrite"),
+        (SubAgent, "agent task"),
+        (Question, "ask_user question"),
     ],
     ..Format::ANY
 };
@@ -64,20 +64,15 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
             true => Err(format!("it has more than {} MiB", LINE_CAP >> 20)),
             false => serde_json::from_slice(&buffer).map_err(|e| reason(&e)).and_then(complete),
         };
-        match turn {
-            Ok(turn) => add(turn, &mut ids, out)?,
-            Err(why) => {
-                let what = format!("\"{}\", line {number}, is not a turn: {why}", path.display());
-                return Err(Error::io(what)
-                    .hint("print one JSON object per line, as memory-configuration(7) describes it"));
-            }
-        }
+        let turn = turn.map_err(|why| {
+            Error::io(format!("\"{}\", line {number}, is not a turn: {why}", path.display()))
+                .hint("print one JSON object per line, as memory-configuration(7) describes it")
+        })?;
+        add(turn, &mut ids, out)?;
         turns += 1;
     }
-    match turns {
-        0 => Err(Error::io(format!("\"{}\" contains only white space, and is not a turn", path.display()))),
-        _ => Ok(()),
-    }
+    let nothing = || format!("\"{}\" contains only white space, and is not a turn", path.display());
+    (turns > 0).then_some(()).ok_or_else(|| Error::io(nothing()))
 }
 
 /// Without the position in the line, which says little.
@@ -117,7 +112,7 @@ fn add(turn: TurnLine, ids: &mut Ids, out: &mut TurnSink) -> Result<()> {
     }
     let id = turn.id.unwrap_or_else(|| ids.next(turn.role, &text));
     match turn.role {
-        Role::User => out.prompt(Message::of(&text), Some(turn.typed == Some(true)), id),
+        Role::User => out.prompt(PromptMessage::of(&text), Some(turn.typed == Some(true)), id),
         role => out.turn(role, &text, id),
     }
 }

@@ -36,13 +36,7 @@ pub(super) struct WatchedFile {
 
 impl WatchedFile {
     pub(super) fn open(path: &Path) -> io::Result<WatchedFile> {
-        WatchedFile::open_with(path, PATIENCE, |path| {
-            let (file, length) = open_session(path)?;
-            match length > CAP {
-                true => Err(too_large(path, length)),
-                false => Ok((file, length)),
-            }
-        })
+        WatchedFile::open_with(path, PATIENCE, open_session)
     }
 
     /// How many bytes it had when it was opened.
@@ -75,17 +69,17 @@ impl WatchedFile {
     }
 
     fn answer(&self) -> io::Result<FileAnswer> {
+        let path = self.path.display();
         self.answers.recv_timeout(self.deadline.remaining()).map_err(|why| match why {
-            RecvTimeoutError::Timeout => io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!(
-                    "\"{}\" was not read within {} seconds; its file system hangs or is too slow",
-                    self.path.display(),
-                    self.patience.as_secs()
-                ),
-            ),
+            RecvTimeoutError::Timeout => {
+                let seconds = self.patience.as_secs();
+                let why = format!(
+                    "\"{path}\" was not read within {seconds} seconds; its file system hangs or is too slow"
+                );
+                io::Error::new(io::ErrorKind::TimedOut, why)
+            }
             RecvTimeoutError::Disconnected => {
-                io::Error::other(format!("the thread that read \"{}\" has ended", self.path.display()))
+                io::Error::other(format!("the thread that read \"{path}\" has ended"))
             }
         })
     }
@@ -114,24 +108,20 @@ fn serve<F: Read + Seek>(
     requests: &Receiver<FileRequest>,
     answers: &Sender<FileAnswer>,
 ) {
-    let (mut file, first) = match opened {
-        Ok((file, length)) => (Some(file), Ok(length)),
-        Err(error) => (None, Err(error)),
+    let (mut file, mut answer) = match opened {
+        Ok((file, length)) => (file, (Vec::new(), Ok(length))),
+        Err(error) => return drop(answers.send((Vec::new(), Err(error)))),
     };
-    if answers.send((Vec::new(), first)).is_err() {
-        return;
-    }
-    while let (Some(file), Ok(request)) = (&mut file, requests.recv()) {
-        let answer = match request {
+    while answers.send(answer).is_ok()
+        && let Ok(request) = requests.recv()
+    {
+        answer = match request {
             FileRequest::Read(mut buffer) => {
                 let count = file.read(&mut buffer).map(|count| count as u64);
                 (buffer, count)
             }
             FileRequest::Seek(to) => (Vec::new(), file.seek(to)),
         };
-        if answers.send(answer).is_err() {
-            return;
-        }
     }
 }
 
@@ -146,13 +136,13 @@ fn open_session(path: &Path) -> io::Result<(fs_err::File, u64)> {
         let why = format!("\"{}\" is not a regular file", path.display());
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    file::open_regular(path)
-}
-
-fn too_large(path: &Path, length: u64) -> io::Error {
-    let why =
-        format!("\"{}\" has {}; sessions of up to {} are read", path.display(), size(length), size(CAP));
-    io::Error::new(io::ErrorKind::FileTooLarge, why)
+    let (file, length) = file::open_regular(path)?;
+    if length > CAP {
+        let why =
+            format!("\"{}\" has {}; sessions of up to {} are read", path.display(), size(length), size(CAP));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok((file, length))
 }
 
 #[cfg(test)]

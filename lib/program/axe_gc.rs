@@ -4,8 +4,8 @@
 //! The messages are M7's, word for word.
 
 use crate::agent::gc;
-use crate::agent::record::{Recorder, Tally, begun};
-use crate::agent::tree::Scope;
+use crate::agent::record::{Recorder, begun};
+use crate::agent::tree::{RunBudget, RunContext, Scope};
 use crate::base::cli::{
     self, About, Args, Completes, Context, ExitCode, Progress, Words, flag, seconds, value,
 };
@@ -186,10 +186,10 @@ impl Collection<'_> {
         let endpoint = global.endpoint(model, env)?;
         let workdir = agent::workdir(None, agent, env)?;
         let progress = Progress::start(true, format!("{name}: {model}"));
-        let tally = Arc::<Tally>::default();
-        self.recorder = Some(Recorder::begin(&tally, begun, global, env, CLEAN));
+        let run = RunContext::new(global, agent, RunBudget::new(1, None), env)?;
+        self.recorder = Some(Recorder::begin(&run.budget.tally, begun, global, env, CLEAN));
         let scope = Scope::of_run(env, deadline, cx.reporter);
-        let reply = gc::analyse((&endpoint, model), global, &tally, log, &workdir, scope);
+        let reply = gc::analyse(&run, (&endpoint, model), log, &workdir, scope);
         drop(progress);
         let reply = reply?;
         for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {

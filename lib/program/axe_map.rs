@@ -15,7 +15,7 @@ use crate::base::cli::{
 };
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
-use crate::config::agent::{AgentName, Memory, with_agents_dir};
+use crate::config::agent::{AgentName, LogSettings, with_agents_dir};
 use crate::program::axe_map::flow::{Flow, Sink};
 use crate::program::axe_map::work::Task;
 use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, given_prompt, load};
@@ -87,7 +87,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     }
     let scope = Scope::of_run(env, deadline, *reporter);
     // Lines are no entries of the log, and do not know of each other.
-    let log = AgentLog::load(&prepared.name, &Memory::default(), scope);
+    let log = AgentLog::load(&prepared.name, &LogSettings::default(), scope);
     let mut task = Task {
         prompt,
         max_tokens: prepared.max_tokens_total(&global),
@@ -124,7 +124,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     let is_ordered = matches!(sink, Sink::Stdout(_)) && !args.has("unordered");
     let most_errors = args.number("max-errors").unwrap_or(MOST_ERRORS);
-    let begun = begun.of(&task.agent.name, &task.agent.model);
+    let begun = begun.of(&task.agent.name, task.agent.model());
     let recorder = Recorder::begin(&task.tally, begun, &task.global, &task.env, CLEAN);
     let ended = Flow::new(task, sink, jobs, is_ordered, most_errors).run();
     recorder.end(&ended, reporter);
@@ -154,7 +154,7 @@ fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
         return stdout.line("Output:   unknown, as params.max_tokens is not set");
     }
     stdout.line(&format!("Output:   {output} tokens at most"))?;
-    match task.global.price(&task.agent.model) {
+    match task.global.price(task.agent.model()) {
         Some(price) => stdout.line(&format!("Cost:     {:.6} at most", price.cost(input, output, 0, 0))),
         None => Ok(()),
     }

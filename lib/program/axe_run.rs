@@ -193,7 +193,7 @@ fn start_of(args: &Args, prepared: &PreparedAgent, env: &Env) -> Result<RunStart
     Ok(RunStart {
         agent: prepared.name.to_string(),
         agents_dir: agents_dir(env)?,
-        model: prepared.model.to_string(),
+        model: prepared.model().to_string(),
         api: prepared.api(),
         workdir: prepared.workdir.clone(),
         conversation: args.text("conversation").map(str::to_owned),
@@ -247,16 +247,17 @@ fn carry_on(id: RunId, args: &Args, cx: &mut Context, started: Instant) -> Resul
     if prepared.api() != start.api {
         return Err(Error::usage(format!(
             "the model \"{}\" cannot read the turns of \"{}\": their services have different APIs",
-            prepared.model, start.model
+            prepared.model(),
+            start.model
         ))
         .hint("use a model of the same API"));
     }
-    let is_other = newest.split('/').next() != Some(&prepared.model.provider);
+    let is_other = newest.split('/').next() != Some(&prepared.model().provider);
     if prepared.api() == Some(Api::OpenAi) && (is_mixed || is_other) {
         turns.make_portable(&mut request);
     }
     prepared.schema = start.schema.clone().map(Schema::new).transpose()?;
-    request.model.clone_from(&prepared.model.name);
+    request.model.clone_from(&prepared.model().name);
     request.schema.clone_from(&prepared.schema);
     describe(prepared, false, start.attached.len(), loaded.timeout, reporter);
     let open =

@@ -107,7 +107,7 @@ mod tests {
     use crate::base::cli::About;
     use crate::config::memory::settings::{SETTINGS, Settings, ValueKind, replaced};
     use crate::harness::HARNESSES;
-    use crate::harness::spec::{Capture, Install};
+    use crate::harness::spec::{CaptureSpec, Install};
     use crate::program::{memory_capture, memory_install_hooks, memory_recall};
     use serde_json::Value;
 
@@ -131,7 +131,7 @@ mod tests {
             let text = text.split("\n- ").next().unwrap().replace('\n', " ");
             let default = &defaults.get(known.key).unwrap().value;
             let expected = match (known.kind, default) {
-                (ValueKind::Number { least, most }, default) => {
+                (ValueKind::Number(least, most), default) => {
                     format!("{least} to {most}, default {default}")
                 }
                 (_, Value::String(default)) => format!("efault: {default}"),
@@ -163,7 +163,7 @@ mod tests {
             assert!(notes.contains(name), "man/memory.7.md says nothing of {name}");
             assert!(recall.contains(name), "the help of memory-recall says nothing of {name}");
             assert!(capture.contains(spec.title), "the help of memory-capture says nothing of {name}");
-            if let Capture::Hook { .. } = spec.capture {
+            if let CaptureSpec::Hook { .. } = spec.capture {
                 let vendor = spec.title.split(' ').next().unwrap();
                 assert!(capture.contains(vendor), "the help of memory-capture has no hooks of {name}");
             }

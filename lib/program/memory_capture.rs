@@ -15,7 +15,7 @@ use crate::base::{reach, stdin};
 use crate::config::memory;
 use crate::harness::name::Harness;
 use crate::harness::payload::Ended;
-use crate::harness::spec::Capture;
+use crate::harness::spec::CaptureSpec;
 use crate::memory::capture;
 use crate::memory::capture::note::{NewText, harness_here, redact};
 use crate::memory::links::links;
@@ -145,7 +145,7 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
             let retrieval = Retrieval::by_id(harness, wanted.thread_id.unwrap_or_default());
             return queue(session(retrieval, harness, None, &cx.env), false, args, cx);
         }
-        (What::File, Some(Capture::File(ended))) => {
+        (What::File, Some(CaptureSpec::File(ended))) => {
             ended(&cx.env.current_dir().unwrap_or_default().join(wanted.word.clone().unwrap_or_default()))?
         }
         (What::Hook | What::File, _) => {
@@ -161,7 +161,7 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
             // Codex treats text on a hook's stdout as a failure, and Gemini CLI shows it to the user.
             let capture = spec.map(|spec| &spec.capture);
             let quiet =
-                wanted.word.is_none() && !matches!(capture, Some(Capture::Hook { may_print: true, .. }));
+                wanted.word.is_none() && !matches!(capture, Some(CaptureSpec::Hook { may_print: true, .. }));
             let retrieval = Retrieval::in_file(harness, path, id);
             queue(session(retrieval, harness, cwd, &cx.env), quiet, args, cx)
         }
@@ -198,7 +198,7 @@ fn queue(mut entry: QueueEntry, quiet: bool, args: &Args, cx: &mut Context) -> R
     let journal = Journal::at(&root);
     let (waiting, _) = journal.put(&entry)?;
     let spec = entry.retrieval.spec();
-    if spec.is_some_and(|spec| matches!(spec.capture, Capture::Hook { removes: true, .. }))
+    if spec.is_some_and(|spec| matches!(spec.capture, CaptureSpec::Hook { removes: true, .. }))
         && let Retrieval::Transcript { path, .. } = &entry.retrieval
     {
         journal.keep(&waiting.id, path);

@@ -8,7 +8,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::counted;
 use crate::base::{file, reach};
-use crate::harness::memory_file::CAP;
+use crate::harness::document::CAP;
 use crate::harness::{HARNESSES, name::Harness};
 use crate::memory::capture;
 use crate::memory::capture::memories::{context_of, unread, whose};

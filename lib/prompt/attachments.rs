@@ -33,8 +33,7 @@ pub fn read(paths: &[&str], stdin: &mut Option<Vec<u8>>, env: &Env) -> Result<Ve
             failed(what.to_owned()).hint("pipe text in, or name it in the agent's files")
         })?;
         let whole = if *path == "-" { "stdin".into() } else { whole };
-        let name =
-            whole.file_name().map_or_else(|| (*path).to_owned(), |name| name.to_string_lossy().into_owned());
+        let name = whole.file_name().unwrap_or(path.as_ref()).to_string_lossy().into_owned();
         let data = BASE64_STANDARD.encode(&bytes);
         attachments.push(Attachment { name, media: media.into(), length: bytes.len(), data });
     }

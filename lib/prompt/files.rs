@@ -36,7 +36,8 @@ pub fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Resu
         let pattern = FilePattern::parse(text)?;
         let before = found.len();
         pattern.find(&root, &mut found, reporter);
-        if found.len() == before && !pattern.is_literal() && !found.keys().any(|path| pattern.names(path)) {
+        if found.len() == before && pattern.rest.is_some() && !found.keys().any(|path| pattern.matches(path))
+        {
             reporter.warn(&format!("files: no file matches \"{text}\""));
         }
     }
@@ -56,9 +57,8 @@ pub fn collect(patterns: &[String], workdir: &Path, reporter: &Reporter) -> Resu
         match load(&path, &real, room) {
             Ok(Some((text, damaged))) => {
                 if damaged {
-                    reporter.warn(&format!(
-                        "files: \"{path}\" is not valid UTF-8; the invalid bytes became U+FFFD"
-                    ));
+                    let what = "is not valid UTF-8; the invalid bytes became U+FFFD";
+                    reporter.warn(&format!("files: \"{path}\" {what}"));
                 }
                 room = room.saturating_sub(text.len() as u64);
                 files.push(ContextFile { path, text });
@@ -109,24 +109,16 @@ impl FilePattern {
         if rest.is_empty() {
             return Ok(FilePattern { base, rest: None, depth: None });
         }
-        let glob = GlobBuilder::new(&rest)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|e| wrong(e.kind().to_string()))?;
+        let glob = GlobBuilder::new(&rest).literal_separator(true).backslash_escape(true).build();
+        let glob = glob.map_err(|e| wrong(e.kind().to_string()))?;
         let depth = (!rest.contains("**")).then_some(parts.len() - literal);
         Ok(FilePattern { base, rest: Some(glob.compile_matcher()), depth })
     }
 
-    fn is_literal(&self) -> bool {
-        self.rest.is_none()
-    }
-
-    fn names(&self, path: &Path) -> bool {
-        match (&self.rest, path.strip_prefix(&self.base)) {
-            (Some(rest), Ok(below)) => rest.is_match(below),
-            _ => false,
-        }
+    /// Whether a path matches its wildcards. A literal one has none.
+    fn matches(&self, path: &Path) -> bool {
+        let below = path.strip_prefix(&self.base);
+        self.rest.as_ref().is_some_and(|rest| below.is_ok_and(|below| rest.is_match(below)))
     }
 
     /// Adds what the pattern names to `found`: path below the root, and whether it was named literally.
@@ -137,13 +129,9 @@ impl FilePattern {
         };
         let start = root.join(&self.base);
         // A folder outside is not even walked: it may be the whole disk.
-        match fs::canonicalize(&start) {
-            Ok(real) if real.starts_with(root) => {}
-            Ok(_) => {
-                reporter.warn(&left_out(&shown(&self.base), OUTSIDE));
-                return;
-            }
-            Err(_) => return,
+        let Ok(real) = fs::canonicalize(&start) else { return };
+        if !real.starts_with(root) {
+            return reporter.warn(&left_out(&shown(&self.base), OUTSIDE));
         }
         let ignored_too = self.depth.is_some();
         let walk = WalkBuilder::new(&start)
@@ -157,13 +145,9 @@ impl FilePattern {
             .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git")
             .build();
         for entry in walk {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(e) => {
-                    reporter.warn(&format!("files: {}", one_line(&e.to_string(), 300)));
-                    continue;
-                }
-            };
+            let warn =
+                |e: &ignore::Error| reporter.warn(&format!("files: {}", one_line(&e.to_string(), 300)));
+            let Ok(entry) = entry.inspect_err(warn) else { continue };
             let is_candidate = entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink());
             if let (true, Ok(below)) = (is_candidate, entry.path().strip_prefix(&start))
                 && rest.is_match(below)
@@ -179,16 +163,12 @@ impl FilePattern {
 /// How a path is shown, and the file that it leads to. An error says why the file is left out.
 fn place(root: &Path, path: &Path) -> Result<(String, PathBuf)> {
     let real = root.join(path);
-    let real = match std::fs::canonicalize(&real) {
-        Ok(real) => real,
-        Err(_) if real.is_symlink() => {
-            return Err(Error::not_found("the target of this symlink does not exist"));
-        }
-        Err(e) => return Err(e.into()),
+    let missing = |e| match real.is_symlink() {
+        true => Error::not_found("the target of this symlink does not exist"),
+        false => Error::from(e),
     };
-    let Ok(inside) = real.strip_prefix(root) else {
-        return Err(Error::refused(OUTSIDE));
-    };
+    let real = std::fs::canonicalize(&real).map_err(missing)?;
+    let inside = real.strip_prefix(root).map_err(|_| Error::refused(OUTSIDE))?;
     // `a/../b` is shown as what it is; a symlink under its own name.
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     // A slash too many would make it another name for one file.
@@ -212,14 +192,13 @@ fn load(name: &str, real: &Path, room: u64) -> Result<Option<(String, bool)>> {
         return Ok(None);
     }
     // A file that is too large is not read to find that out.
-    let fits = |length: u64| match length {
-        length if length > FILE_CAP => {
-            Err(Error::refused(format!("it is larger than {} MiB", FILE_CAP >> 20)))
-        }
-        length if length > room => {
-            Err(Error::refused(format!("all files together are larger than {} MiB", TOTAL_CAP >> 20)))
-        }
-        _ => Ok(()),
+    let fits = |length: u64| {
+        let (what, cap) = match length {
+            length if length > FILE_CAP => ("it is", FILE_CAP),
+            length if length > room => ("all files together are", TOTAL_CAP),
+            _ => return Ok(()),
+        };
+        Err(Error::refused(format!("{what} larger than {} MiB", cap >> 20)))
     };
     fits(metadata.len())?;
     file.take(FILE_CAP + 1 - bytes.len() as u64).read_to_end(&mut bytes)?;
@@ -242,11 +221,13 @@ mod tests {
     fn wildcards_begin_at_the_first_special_component() {
         let pattern = FilePattern::parse("./src/deep/**/*.rs").unwrap();
         assert_eq!((pattern.base.as_path(), pattern.depth), (Path::new("src/deep"), None));
-        assert!(pattern.names(Path::new("src/deep/a.rs")) && pattern.names(Path::new("src/deep/x/y/a.rs")));
+        assert!(
+            pattern.matches(Path::new("src/deep/a.rs")) && pattern.matches(Path::new("src/deep/x/y/a.rs"))
+        );
         let pattern = FilePattern::parse("src/*/a?.rs").unwrap();
         assert_eq!(pattern.depth, Some(2));
-        assert!(pattern.names(Path::new("src/x/ab.rs")) && !pattern.names(Path::new("src/x/y/ab.rs")));
-        assert!(FilePattern::parse("README.md").unwrap().is_literal());
+        assert!(pattern.matches(Path::new("src/x/ab.rs")) && !pattern.matches(Path::new("src/x/y/ab.rs")));
+        assert!(FilePattern::parse("README.md").unwrap().rest.is_none());
     }
 
     #[test]

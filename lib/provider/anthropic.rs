@@ -1,9 +1,9 @@
 //! Anthropic's Messages API: `POST /v1/messages`.
 
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
     Attachment, ChatTurn, Dialect, MAX_TOKENS, PDF, Repeats, Reply, Request, StopReason, TokenUsage, Tool,
-    ToolCall, ToolResult, Unsupported,
+    ToolRequest, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
     self, StreamPiece, answer_text, arguments, beside, count, message, outer, part, raw, read, system,
@@ -106,7 +106,7 @@ fn result(result: &ToolResult) -> Value {
     })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let content = part(&answer, "content").ok_or_else(nothing)?;
@@ -122,7 +122,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
         match block.get("type").and_then(Value::as_str) {
             Some("text") => text += &answer_text(block.get("text"))?,
             None => return Err(wrong_content(block)),
-            Some("tool_use") => calls.push(ToolCall {
+            Some("tool_use") => calls.push(ToolRequest {
                 id: text_at(block, "id"),
                 name: text_at(block, "name"),
                 arguments: arguments(block.get("input")),
@@ -173,10 +173,7 @@ fn read_inputs(blocks: &mut [Value]) -> bool {
 }
 
 /// Adds an event of a stream to the reply so far, which has the form of one that comes whole.
-pub(super) fn add(
-    whole: &mut Map<String, Value>,
-    mut event: Map<String, Value>,
-) -> Result<StreamPiece, CallError> {
+pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> CallResult<StreamPiece> {
     let out_of_order = || CallError::server("the blocks of the stream are out of order");
     let at = event.get("index").and_then(Value::as_u64).unwrap_or(0) as usize;
     let kind = event.remove("type");
@@ -223,7 +220,7 @@ pub(super) fn add(
 }
 
 /// Adds a piece to a block. Returns the text in it that belongs to the answer.
-fn add_delta(block: &mut Map<String, Value>, delta: Value) -> Result<String, CallError> {
+fn add_delta(block: &mut Map<String, Value>, delta: Value) -> CallResult<String> {
     let (key, into) = match delta.get("type").and_then(Value::as_str) {
         Some("text_delta") => ("text", "text"),
         Some("thinking_delta") => ("thinking", "thinking"),

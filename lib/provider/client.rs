@@ -6,7 +6,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::http::Response;
-use crate::base::http::error::HttpErrorKind;
+use crate::base::http::error::{HttpError, HttpErrorKind};
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
 use crate::base::secret::Secret;
@@ -15,8 +15,8 @@ use crate::base::text::one_line;
 use crate::base::{file, http};
 use crate::config::global::{Api, HttpEndpoint, KeySource, Rate};
 use crate::provider::command::level;
-use crate::provider::error::{CallError, body_of, hidden_status};
-use crate::provider::message::{Dialect, Reply, Request};
+use crate::provider::error::{CallError, CallResult, body_of, hidden_status};
+use crate::provider::message::{Dialect, OnText, Reply, Request};
 use crate::provider::retry::{backoff, random, retry_after};
 use crate::provider::stream::{Assembler, GZIP};
 use crate::provider::wire::mend;
@@ -25,7 +25,7 @@ use crate::store::rates::Rates;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The longest key, in bytes, that a file or a command may give.
@@ -61,10 +61,8 @@ impl ApiClient {
         });
         let base = Url::parse(base).map_err(|error| {
             // A URL that may contain a password or a key is not shown.
-            let quoted = match base.contains(['@', '?', '#']) {
-                true => String::new(),
-                false => format!(" \"{}\"", one_line(base, 200)),
-            };
+            let is_secret = base.contains(['@', '?', '#']);
+            let quoted = if is_secret { String::new() } else { format!(" \"{}\"", one_line(base, 200)) };
             error
                 .context(format!("invalid base URL{quoted} of provider \"{provider}\""))
                 .hint("write it like https://host:port/path")
@@ -96,23 +94,20 @@ impl ApiClient {
         request: &Request,
         deadline: Deadline,
         retries: u32,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<Reply, CallError> {
-        let mut dialect = self.dialects().get(&request.model).cloned().unwrap_or_default();
+        on_text: OnText,
+    ) -> CallResult {
+        let mut dialect = lock(&self.dialects).get(&request.model).cloned().unwrap_or_default();
         let mut notes = Vec::new();
         let (mut tried, mut has_turn) = (0, request.has_turn);
         loop {
             if !std::mem::take(&mut has_turn) {
                 let turn = self.await_turn(request, Some(deadline), Duration::MAX);
-                if let Err(mut late) = turn {
-                    late.retries = tried;
-                    return Err(late);
-                }
+                turn.map_err(|late| CallError { retries: tried, ..late })?;
             }
             let mut error = match self.once(request, &dialect, deadline, on_text) {
                 Ok(mut reply) => {
                     self.count(request, &reply);
-                    self.dialects().insert(request.model.clone(), dialect);
+                    lock(&self.dialects).insert(request.model.clone(), dialect);
                     reply.warnings.splice(0..0, notes);
                     reply.retries = tried;
                     return Ok(reply);
@@ -149,7 +144,7 @@ impl ApiClient {
         request: &Request,
         deadline: Option<Deadline>,
         for_pause: Duration,
-    ) -> Result<(), CallError> {
+    ) -> CallResult<()> {
         loop {
             let patience = deadline.map_or(Duration::MAX, Deadline::remaining);
             let for_pause = for_pause.min(patience);
@@ -214,39 +209,22 @@ impl ApiClient {
         }
     }
 
-    fn once(
-        &self,
-        request: &Request,
-        dialect: &Dialect,
-        deadline: Deadline,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<Reply, CallError> {
+    fn once(&self, request: &Request, dialect: &Dialect, deadline: Deadline, on_text: OnText) -> CallResult {
         let (path, body) = match self.api {
             Api::Anthropic => (anthropic::PATH, anthropic::body(request, dialect)),
             Api::OpenAi => (openai::path(&self.base.path), openai::body(request, dialect)),
             Api::Ollama => (ollama::PATH, ollama::body(request, dialect)),
         };
-        let url = self.base.at(path);
         let mut assembler = Assembler::new(self.api, on_text);
         let mut on_piece = |piece: &[u8]| assembler.take(piece);
         let on_piece: Option<http::OnPiece> = if request.is_streamed { Some(&mut on_piece) } else { None };
-        let sent = self.route.post(&url, &self.headers(), body, deadline, on_piece);
-        let has_begun = assembler.has_begun();
-        let is_whole = assembler.is_whole();
-        let sent = sent.or_else(|error| if is_whole { Ok(Response::default()) } else { Err(error) });
-        let mut response = sent.map_err(|error| match (error.kind, self.api) {
-            (HttpErrorKind::Refused, Api::Ollama) => CallError::outage(format!(
-                "connection refused: is Ollama running? (expected at {})",
-                self.base
-            )),
-            _ => {
-                let mut error = CallError::from(error);
-                error.is_transient &= !has_begun;
-                error.is_outage &= !has_begun;
-                error
-            }
-        })?;
-        if !has_begun {
+        let sent = self.route.post(&self.base.at(path), &self.headers(), body, deadline, on_piece);
+        let response = match sent {
+            Ok(response) => response,
+            Err(_) if assembler.is_whole() => Response::default(),
+            Err(error) => return Err(self.unsent(error, assembler.has_begun())),
+        };
+        if !assembler.has_begun() {
             self.check(&response)?;
             // A stream under another name.
             let first = response.body.trim_ascii_start().first();
@@ -255,19 +233,11 @@ impl ApiClient {
             }
         }
         let was_streamed = assembler.has_begun();
-        let mended = if was_streamed {
-            let (body, mended) = assembler.end()?;
-            response.body = body;
-            mended
-        } else {
-            let mended = mend(&mut response.body);
-            check_document(&response)?;
-            mended
-        };
+        let (body, mended) = if was_streamed { assembler.end()? } else { document(response)? };
         let mut reply = match self.api {
-            Api::Anthropic => anthropic::reply(&response.body, request),
-            Api::OpenAi => openai::reply(&response.body, request),
-            Api::Ollama => ollama::reply(&response.body, request),
+            Api::Anthropic => anthropic::reply(&body, request),
+            Api::OpenAi => openai::reply(&body, request),
+            Api::Ollama => ollama::reply(&body, request),
         }?;
         reply.was_streamed = was_streamed;
         if mended {
@@ -276,25 +246,32 @@ impl ApiClient {
         Ok(reply)
     }
 
-    /// An error unless it is a success that can be read.
-    fn check(&self, response: &Response) -> Result<(), CallError> {
-        if !(200..=299).contains(&response.status) {
-            let mut error = CallError::from_response(response.status, response);
-            if response.status == 404 {
-                error.hint = Some(format!("check the model's name and the base URL {}", self.base));
-            }
-            return Err(error);
+    /// A request without a whole response. It must not be repeated if a part of the answer has come.
+    fn unsent(&self, error: HttpError, has_begun: bool) -> CallError {
+        if error.kind == HttpErrorKind::Refused && self.api == Api::Ollama {
+            let base = &self.base;
+            return CallError::outage(format!("connection refused: is Ollama running? (expected at {base})"));
         }
-        if let Some(encoding) = compression(response) {
-            let mut error = CallError::compressed(&encoding);
-            error.hint = Some(format!("look for a proxy that does this on the way to {}", self.base));
-            return Err(error);
-        }
-        Ok(())
+        let mut error = CallError::from(error);
+        error.is_transient &= !has_begun;
+        error.is_outage &= !has_begun;
+        error
     }
 
-    fn dialects(&self) -> MutexGuard<'_, BTreeMap<String, Dialect>> {
-        lock(&self.dialects)
+    /// An error unless it is a success that can be read.
+    fn check(&self, response: &Response) -> CallResult<()> {
+        if !(200..=299).contains(&response.status) {
+            let error = CallError::from_response(response.status, response);
+            return Err(match response.status {
+                404 => error.hint(format!("check the model's name and the base URL {}", self.base)),
+                _ => error,
+            });
+        }
+        if let Some(encoding) = compression(response) {
+            let next = format!("look for a proxy that does this on the way to {}", self.base);
+            return Err(CallError::compressed(&encoding).hint(next));
+        }
+        Ok(())
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -334,9 +311,10 @@ fn compression(response: &Response) -> Option<String> {
     named.or_else(|| response.body.starts_with(GZIP).then(|| "gzip".to_owned()))
 }
 
-/// An error unless the body is a complete document, and no error under a status of 200. minreq does not see whether a chunked body was
-/// cut. JSON does.
-fn check_document(response: &Response) -> Result<(), CallError> {
+/// The body, and whether characters in it were replaced, if it is a complete document, and no error under a status of 200.
+/// minreq does not see whether a chunked body was cut. JSON does.
+fn document(mut response: Response) -> CallResult<(Vec<u8>, bool)> {
+    let mended = mend(&mut response.body);
     if let Err(e) = serde_json::from_slice::<&RawValue>(&response.body) {
         if e.is_eof() {
             return Err(CallError::broke_off(response.body.len()));
@@ -347,8 +325,8 @@ fn check_document(response: &Response) -> Result<(), CallError> {
     }
     let body = body_of(&response.body);
     match body.get("error").filter(|error| !error.is_null()) {
-        Some(error) => Err(CallError::from_response(hidden_status(error), response)),
-        None => Ok(()),
+        Some(error) => Err(CallError::from_response(hidden_status(error), &response)),
+        None => Ok((response.body, mended)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::base::exec::{self, CommandLine, ExecError, Invocation};
 use crate::base::lookup::on_path;
 use crate::base::text::lossy;
 use crate::config::preset::{LlmHome, presets};
-use crate::provider::error::{CallError, Category};
+use crate::provider::error::{CallError, CallResult, Category};
 use crate::provider::message::{ChatTurn, Reply, Request, StopReason};
 use crate::provider::wire::{raw, system};
 use std::ffi::OsString;
@@ -44,16 +44,15 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> Result<Reply, CallError> {
+    pub(super) fn ask(&self, request: &Request, deadline: Deadline) -> CallResult {
         let word = first_word(&self.line);
         if let Some(why) = too_deep(self.level) {
             return Err(CallError::server(format!("command \"{word}\" {why}")));
         }
         // The shell would say it, too.
         if self.is_missing {
-            let mut error = CallError::outage(format!("command \"{word}\" was not found"));
-            error.hint = Some("install it".to_owned());
-            return Err(error);
+            let why = format!("command \"{word}\" was not found");
+            return Err(CallError::outage(why).hint("install it"));
         }
         let dir = self.home.as_ref().map_or(&self.dir, |home| &home.work);
         let mut vars = self.vars.clone();
@@ -71,18 +70,16 @@ impl ShellCommand {
         })
         .map_err(|fault| {
             let message = format!("command \"{word}\" {fault}");
-            match fault {
-                ExecError::Deadline => CallError::new(Category::Timeout, message),
-                _ => CallError::outage(message),
-            }
+            let is_late = matches!(fault, ExecError::Deadline);
+            if is_late { CallError::new(Category::Timeout, message) } else { CallError::outage(message) }
         })?;
         if let Some(failed) = finished.failure() {
             // It cannot say why: its service may be the reason.
-            let mut error = CallError::outage(format!("command \"{word}\" {failed}"));
-            if matches!(finished.status.code(), Some(126 | 127)) {
-                error.hint = Some("install it, or correct its line in config.toml".to_owned());
-            }
-            return Err(error);
+            let error = CallError::outage(format!("command \"{word}\" {failed}"));
+            return Err(match finished.status.code() {
+                Some(126 | 127) => error.hint("install it, or correct its line in config.toml"),
+                _ => error,
+            });
         }
         let (mut text, _) = lossy(finished.stdout);
         text.truncate(text.trim_end_matches(['\n', '\r']).len());

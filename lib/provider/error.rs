@@ -5,7 +5,7 @@ use crate::base::http::Response;
 use crate::base::http::error::{HttpError, HttpErrorKind};
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::message::{Dialect, Request, Unsupported};
+use crate::provider::message::{Dialect, Reply, Request, Unsupported};
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
@@ -16,20 +16,21 @@ pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 const PLAIN_CAP: usize = 4096;
 
 /// The first word of the error's line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Category {
     Auth,
     RateLimit,
     Overloaded,
     Timeout,
     BadRequest,
+    #[default]
     Server,
 }
 
 /// A call without a reply. It reads `<category>: <message>`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallError {
-    category: Category,
+    pub(super) category: Category,
     /// One line, safe on a terminal.
     pub message: String,
     pub(super) hint: Option<String>,
@@ -42,21 +43,29 @@ pub struct CallError {
     /// The header, as it came.
     pub(super) retry_after: Option<String>,
     /// What the model does not accept.
-    rejected: Option<Unsupported>,
+    pub(super) rejected: Option<Unsupported>,
 }
+
+pub type CallResult<T = Reply> = std::result::Result<T, CallError>;
 
 impl CallError {
     pub(super) fn new(category: Category, message: impl Into<String>) -> CallError {
+        CallError { category, message: message.into(), ..CallError::default() }
+    }
+
+    /// An error that the service reports with this status.
+    fn of_status(status: u16, body: &Value, message: &str) -> CallError {
+        // An exhausted quota or an unpaid bill looks like a rate limit, but waiting does not help.
+        let needs_money = needs_money(body);
         CallError {
-            category,
-            message: message.into(),
-            hint: None,
-            retries: 0,
-            is_transient: false,
-            is_outage: false,
-            retry_after: None,
-            rejected: None,
+            is_transient: matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529) && !needs_money,
+            is_outage: matches!(status, 402 | 408 | 429 | 500..) || needs_money,
+            ..CallError::new(category(status), one_line(message, 1000))
         }
+    }
+
+    pub(super) fn hint(self, next: impl Into<String>) -> CallError {
+        CallError { hint: Some(next.into()), ..self }
     }
 
     pub(super) fn server(message: impl Into<String>) -> CallError {
@@ -72,8 +81,8 @@ impl CallError {
     pub(super) fn no_turn(wait: Duration) -> CallError {
         let seconds = wait.as_secs_f64().ceil();
         let message = format!("the model may not be asked for another {seconds} s");
-        let hint = Some("try again then, or use a longer --timeout".to_owned());
-        CallError { hint, is_outage: true, ..CallError::new(Category::RateLimit, message) }
+        let error = CallError { is_outage: true, ..CallError::new(Category::RateLimit, message) };
+        error.hint("try again then, or use a longer --timeout")
     }
 
     /// Whether the service is busy, whoever asks.
@@ -99,9 +108,10 @@ impl CallError {
     pub(super) fn in_stream(body: &Value, is_first: bool) -> CallError {
         let status = hidden_status(body.get("error").unwrap_or(body));
         let message = message_of(body).unwrap_or_else(|| status_text(status, "the stream has an error"));
-        let is_transient = is_first && may_pass(status) && !needs_money(body);
-        let is_outage = is_first && is_outage(status, body);
-        CallError { is_transient, is_outage, ..CallError::new(category(status), one_line(&message, 1000)) }
+        let mut error = CallError::of_status(status, body, &message);
+        error.is_transient &= is_first;
+        error.is_outage &= is_first;
+        error
     }
 
     /// A response with this status, or one of 200 whose body is an error.
@@ -111,17 +121,13 @@ impl CallError {
             200..=299 => "the reply is an error without a message".to_owned(),
             status => status_text(status, &response.reason),
         });
-        let mut message = one_line(&message, 1000);
+        let mut error = CallError::of_status(status, &body, &message);
         if let Some(id) = response.header("request-id").or_else(|| response.header("x-request-id")) {
-            message = format!("{message} [{}]", one_line(&id, 100));
+            error.message = format!("{} [{}]", error.message, one_line(&id, 100));
         }
-        CallError {
-            is_transient: may_pass(status) && !needs_money(&body),
-            is_outage: is_outage(status, &body),
-            retry_after: response.header("retry-after"),
-            rejected: if matches!(status, 400 | 422) { rejected(&body) } else { None },
-            ..CallError::new(category(status), message)
-        }
+        error.retry_after = response.header("retry-after");
+        error.rejected = if matches!(status, 400 | 422) { rejected(&body) } else { None };
+        error
     }
 
     /// What to ask without, with a note for the user; `None` if there is no other form, it was already used, or the
@@ -162,30 +168,22 @@ impl fmt::Display for CallError {
 
 impl From<HttpError> for CallError {
     fn from(error: HttpError) -> CallError {
-        let category = match error.kind {
-            HttpErrorKind::Deadline => Category::Timeout,
-            HttpErrorKind::Refused | HttpErrorKind::Dropped | HttpErrorKind::Other => Category::Server,
-        };
         let is_transient = error.kind == HttpErrorKind::Dropped;
-        let is_outage = error.kind != HttpErrorKind::Deadline;
-        CallError { is_transient, is_outage, ..CallError::new(category, error.message) }
+        match error.kind {
+            HttpErrorKind::Deadline => CallError::new(Category::Timeout, error.message),
+            _ => CallError { is_transient, ..CallError::outage(error.message) },
+        }
     }
 }
 
 impl From<CallError> for Error {
     fn from(call: CallError) -> Error {
-        let line = match call.retries {
-            0 => call.to_string(),
-            retries => format!("{call} (tried {} times)", retries + 1),
-        };
-        let error = match call.category {
-            Category::BadRequest => Error::refused(line),
-            _ => Error::api(line),
-        };
-        match call.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+        let tries =
+            if call.retries > 0 { format!(" (tried {} times)", call.retries + 1) } else { String::new() };
+        let line = format!("{call}{tries}");
+        let is_refused = call.category == Category::BadRequest;
+        let error = if is_refused { Error::refused(line) } else { Error::api(line) };
+        if let Some(hint) = call.hint { error.hint(hint) } else { error }
     }
 }
 
@@ -210,25 +208,13 @@ pub fn hidden_status(error: &Value) -> u16 {
     }
 }
 
-/// Whether the same request may succeed in a moment.
-fn may_pass(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529)
-}
-
-/// Whether this says that the service is overloaded or failing, or that its user has no quota left.
-fn is_outage(status: u16, body: &Value) -> bool {
-    matches!(status, 402 | 408 | 429 | 500..) || needs_money(body)
-}
-
 /// An error's body, which should be JSON. A list, as Gemini's errors are, has one item. Of other bodies, plain text is kept.
 pub(super) fn body_of(bytes: &[u8]) -> Value {
     let bytes = bytes.strip_prefix(MARK).unwrap_or(bytes).trim_ascii();
     match serde_json::from_slice(bytes) {
         Ok(Value::Array(mut list)) => list.pop().unwrap_or_default(),
         Ok(body) => body,
-        Err(_) if bytes.starts_with(b"<") || bytes.starts_with(b"{") || bytes.len() > PLAIN_CAP => {
-            Value::Null
-        }
+        Err(_) if matches!(bytes, [b'<' | b'{', ..]) || bytes.len() > PLAIN_CAP => Value::Null,
         Err(_) => std::str::from_utf8(bytes).map_or(Value::Null, |text| Value::String(one_line(text, 300))),
     }
 }
@@ -250,10 +236,8 @@ fn message_of(body: &Value) -> Option<String> {
     let text = |value: &Value| message_in(value, 0);
     let places = ["/error/message", "/error", "/message", "/detail", "/errors", ""];
     let message = places.into_iter().filter_map(|at| body.pointer(at)).find_map(text)?;
-    match body.pointer("/error/metadata/raw").and_then(text) {
-        Some(cause) => Some(format!("{message}: {}", one_line(&cause, 500))),
-        None => Some(message),
-    }
+    let cause = body.pointer("/error/metadata/raw").and_then(text);
+    Some(cause.map_or(message.clone(), |cause| format!("{message}: {}", one_line(&cause, 500))))
 }
 
 /// A text, the message of an object with the place that it is about, or those of a list.
@@ -299,7 +283,7 @@ fn status_text(status: u16, reason: &str) -> String {
     standard.to_owned()
 }
 
-/// An exhausted quota or an unpaid bill looks like a rate limit, but waiting does not help.
+/// Whether it says that there is no quota left, or that a bill is not paid.
 fn needs_money(body: &Value) -> bool {
     ["/error/code", "/error/type", "/error/details/error_code", "/error/details/code", "/code", "/type"]
         .into_iter()
@@ -309,32 +293,30 @@ fn needs_money(body: &Value) -> bool {
 
 /// The parameter that a 400 is about: by `error.param`, or by a message that says it is not supported.
 fn rejected(body: &Value) -> Option<Unsupported> {
-    match body.pointer("/error/param").and_then(Value::as_str) {
-        Some("temperature") => return Some(Unsupported::Temperature),
-        Some("max_tokens") => return Some(Unsupported::MaxTokens),
-        Some(name) if name.starts_with("stream_options") => return Some(Unsupported::StreamOptions),
-        Some(name) if name.starts_with("response_format") || name.starts_with("output_config") => {
-            return Some(Unsupported::Schema);
-        }
-        Some(_) => return None,
-        None => {}
+    if let Some(name) = body.pointer("/error/param").and_then(Value::as_str) {
+        return match name {
+            "temperature" => Some(Unsupported::Temperature),
+            "max_tokens" => Some(Unsupported::MaxTokens),
+            name if name.starts_with("stream_options") => Some(Unsupported::StreamOptions),
+            name if name.starts_with("response_format") => Some(Unsupported::Schema),
+            name if name.starts_with("output_config") => Some(Unsupported::Schema),
+            _ => None,
+        };
     }
     let message = message_of(body)?.to_lowercase();
-    if message.contains("stream_options") {
-        return Some(Unsupported::StreamOptions);
-    }
-    let phrases = ["unsupported", "not support", "deprecated", "not allowed", "not permitted", "instead"];
-    if phrases.iter().any(|word| message.contains(word)) {
-        if message.contains("temperature") {
-            return Some(Unsupported::Temperature);
+    let has = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let is_unsupported =
+        has(&["unsupported", "not support", "deprecated", "not allowed", "not permitted", "instead"]);
+    match () {
+        () if has(&["stream_options"]) => Some(Unsupported::StreamOptions),
+        () if is_unsupported && has(&["temperature"]) => Some(Unsupported::Temperature),
+        () if is_unsupported && has(&["max_tokens"]) => Some(Unsupported::MaxTokens),
+        // Whatever is wrong with it: the answer is checked here, too.
+        () if has(&["response_format", "output_config", "schema", "grammar", "structured output"]) => {
+            Some(Unsupported::Schema)
         }
-        if message.contains("max_tokens") {
-            return Some(Unsupported::MaxTokens);
-        }
+        () => None,
     }
-    // Whatever is wrong with it: the answer is checked here, too.
-    let about_schema = ["response_format", "output_config", "schema", "grammar", "structured output"];
-    about_schema.iter().any(|word| message.contains(word)).then_some(Unsupported::Schema)
 }
 
 #[cfg(test)]

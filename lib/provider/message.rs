@@ -14,8 +14,11 @@ pub const BYTES_PER_TOKEN: u64 = 4;
 /// The limit of an answer that Anthropic's API needs, where the agent has none.
 pub(super) const MAX_TOKENS: u64 = 4096;
 
+/// Gets the text of a reply as it comes.
+pub type OnText<'a> = &'a mut dyn FnMut(&str);
+
 /// One request: the whole conversation so far.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// The model's name as its provider knows it.
     pub model: String,
@@ -48,21 +51,7 @@ pub struct Request {
 impl Request {
     /// A request with nothing but a message and, unless it is empty, a system prompt.
     pub fn new(model: &str, system: String, message: ChatTurn) -> Request {
-        Request {
-            model: model.to_owned(),
-            system,
-            volatile: 0,
-            repeats: Repeats::Nothing,
-            turns: vec![message],
-            tools: Vec::new(),
-            is_closing: false,
-            temperature: None,
-            max_tokens: None,
-            extra: Map::new(),
-            schema: None,
-            is_streamed: false,
-            has_turn: false,
-        }
+        Request { model: model.to_owned(), system, turns: vec![message], ..Request::default() }
     }
 
     /// How many tool calls were answered so far.
@@ -86,9 +75,7 @@ impl Request {
     pub fn bytes(&self) -> u64 {
         let turns = self.turns.iter().map(|turn| match turn {
             ChatTurn::User(text) | ChatTurn::Said(text) => text.len(),
-            ChatTurn::Attached(text, files) => {
-                text.len() + files.iter().map(Attachment::weight).sum::<usize>()
-            }
+            ChatTurn::Attached(text, all) => text.len() + all.iter().map(Attachment::weight).sum::<usize>(),
             ChatTurn::Assistant(raw) => raw.get().len(),
             ChatTurn::ToolResults(results) => results.iter().map(|result| result.content.len()).sum(),
         });
@@ -173,7 +160,7 @@ pub struct Tool {
 
 /// The model asks for a function to be called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolCall {
+pub struct ToolRequest {
     pub id: String,
     pub name: String,
     /// Models write malformed arguments now and then. The reason goes to the model; nothing is run with a guess.
@@ -188,10 +175,10 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reply {
     pub text: String,
-    pub calls: Vec<ToolCall>,
+    pub calls: Vec<ToolRequest>,
     /// Whether its text was passed on as it came.
     pub was_streamed: bool,
     /// The assistant's turn, for [`ChatTurn::Assistant`].
@@ -211,18 +198,8 @@ pub struct Reply {
 impl Reply {
     /// A reply without tool calls and counts.
     pub fn new(text: String, stop: StopReason, stop_reason: &str, model: &str) -> Reply {
-        Reply {
-            text,
-            calls: Vec::new(),
-            was_streamed: false,
-            raw: RawValue::NULL.to_owned(),
-            stop,
-            stop_reason: stop_reason.to_owned(),
-            model: model.to_owned(),
-            tokens: TokenUsage::default(),
-            warnings: Vec::new(),
-            retries: 0,
-        }
+        let (stop_reason, model) = (stop_reason.to_owned(), model.to_owned());
+        Reply { text, stop, stop_reason, model, ..Reply::default() }
     }
 
     /// The last step of reading any reply: calls decide whether this is a tool turn, whatever the stop reason says.
@@ -269,8 +246,9 @@ impl Reply {
 }
 
 /// Why the model stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StopReason {
+    #[default]
     Complete,
     ToolUse,
     /// Out of tokens, or of context: the answer is cut off.

@@ -18,8 +18,8 @@ use crate::config::global::Endpoint;
 use crate::config::preset::LlmHome;
 use crate::provider::client::ApiClient;
 use crate::provider::command::ShellCommand;
-use crate::provider::error::CallError;
-use crate::provider::message::{Reply, Request};
+use crate::provider::error::CallResult;
+use crate::provider::message::{OnText, Request};
 use std::path::Path;
 use std::time::Duration;
 
@@ -55,23 +55,15 @@ impl Provider {
 
     /// Waits until the model may be asked, however long others are before it, but no longer than `for_pause` if the service
     /// has asked somebody to wait.
-    pub fn await_turn(&self, request: &Request, for_pause: Duration) -> Result<(), CallError> {
-        match self {
-            Provider::Http(client) => client.await_turn(request, None, for_pause),
-            Provider::Command(_) => Ok(()),
-        }
+    pub fn await_turn(&self, request: &Request, for_pause: Duration) -> CallResult<()> {
+        let Provider::Http(client) = self else { return Ok(()) };
+        client.await_turn(request, None, for_pause)
     }
 
     /// Sends `request` and waits for the complete reply, until `deadline` at the latest. After a transient error a
     /// service is asked again, up to `retries` times; a command is asked once. If the reply comes in pieces, `on_text`
     /// gets its text as it comes.
-    pub fn ask(
-        &self,
-        request: &Request,
-        deadline: Deadline,
-        retries: u32,
-        on_text: &mut dyn FnMut(&str),
-    ) -> Result<Reply, CallError> {
+    pub fn ask(&self, request: &Request, deadline: Deadline, retries: u32, on_text: OnText) -> CallResult {
         match self {
             Provider::Http(client) => client.ask(request, deadline, retries, on_text),
             Provider::Command(command) => command.ask(request, deadline),

@@ -1,14 +1,14 @@
 //! Ollama's own API: `POST /api/chat`, not streamed.
 
 use crate::base::json_schema::Schema;
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, Reply, Request, StopReason, TokenUsage, ToolCall, ToolResult, Unsupported,
+    Attachment, ChatTurn, Dialect, Reply, Request, StopReason, TokenUsage, ToolResult, Unsupported,
 };
 use crate::provider::openai::{self, merge};
 use crate::provider::wire::{
-    self, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part, raw, system,
-    text_at, tool_calls, with, with_role, wrong_content, wrong_message,
+    self, StreamPiece, answer_text, beside, count, message_in, messages, outer, part, raw, system,
+    tool_calls, tool_request, with, with_role, wrong_content, wrong_message,
 };
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ fn with_images(text: &str, files: &[Attachment]) -> Value {
     json!({ "role": "user", "content": text, "images": images })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let nothing = || CallError::server("response contains no content");
     let sent = part(&answer, "message").ok_or_else(nothing)?;
@@ -63,7 +63,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     // Ollama gives no ids, or ones that repeat. Ours continue from the results so far.
     let before = request.results();
     let calls = tool_calls(&message)?;
-    let calls: Vec<_> = calls.iter().enumerate().map(|(i, c)| call(c, before + i + 1)).collect();
+    let id = |n: usize| format!("call_{}", before + n + 1);
+    let calls = calls.iter().enumerate().map(|(n, call)| tool_request(call, id(n))).collect::<Vec<_>>();
     // "load": the model was only loaded.
     let [done, reason, model] = ["done", "done_reason", "model"].map(|name| beside(&answer, name));
     let reason = reason.as_str();
@@ -83,10 +84,7 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
 }
 
 /// Adds a line of a stream to the reply so far, which has the form of one that comes whole.
-pub(super) fn add(
-    whole: &mut Map<String, Value>,
-    mut line: Map<String, Value>,
-) -> Result<StreamPiece, CallError> {
+pub(super) fn add(whole: &mut Map<String, Value>, mut line: Map<String, Value>) -> CallResult<StreamPiece> {
     let added = line.remove("message");
     let message = whole.remove("message").unwrap_or_else(|| json!({}));
     let is_last = line.get("done") == Some(&Value::Bool(true));
@@ -114,15 +112,6 @@ pub(super) fn add(
     }
     whole.insert("message".to_owned(), Value::Object(message));
     Ok(piece)
-}
-
-fn call(call: &Value, number: usize) -> ToolCall {
-    let function = call.get("function").unwrap_or(&Value::Null);
-    ToolCall {
-        id: format!("call_{number}"),
-        name: text_at(function, "name"),
-        arguments: arguments(function.get("arguments")),
-    }
 }
 
 /// Ollama silently cuts a prompt that does not fit; only the count shows it.

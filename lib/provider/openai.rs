@@ -1,13 +1,12 @@
 //! OpenAI's Chat Completions API, `POST /v1/chat/completions`, as OpenAI and many others serve it.
 
-use crate::provider::error::CallError;
+use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolCall, ToolResult,
-    Unsupported,
+    Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, Members, StreamPiece, answer_text, arguments, beside, count, message_in, messages, outer, part,
-    raw, read, system, text_at, tool_calls, with, with_role, wrong_content, wrong_message,
+    self, Members, StreamPiece, answer_text, beside, count, message_in, messages, outer, part, raw, read,
+    system, text_at, tool_calls, tool_request, with, with_role, wrong_content, wrong_message,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -32,17 +31,15 @@ pub fn body(request: &Request, dialect: &Dialect) -> Vec<u8> {
         let format = json!({ "name": "answer", "schema": schema, "strict": is_strict(schema) });
         json!({ "type": "json_schema", "json_schema": format })
     });
-    let (max_tokens, renamed) = match accepts(Unsupported::MaxTokens) {
-        true => (request.max_tokens, None),
-        false => (None, request.max_tokens.filter(|_| !request.extra.contains_key("max_completion_tokens"))),
-    };
+    let is_renamed = !accepts(Unsupported::MaxTokens);
+    let is_set = request.extra.contains_key("max_completion_tokens");
     let has_options = request.is_streamed && accepts(Unsupported::StreamOptions);
     let tools: Vec<Value> = request.tools.iter().map(tool).collect();
     let parameters = json!({
         "model": request.model,
         "temperature": request.temperature.filter(|_| accepts(Unsupported::Temperature)),
-        "max_tokens": max_tokens,
-        "max_completion_tokens": renamed,
+        "max_tokens": request.max_tokens.filter(|_| !is_renamed),
+        "max_completion_tokens": request.max_tokens.filter(|_| is_renamed && !is_set),
         "response_format": format,
         "tools": Some(tools).filter(|tools| !tools.is_empty()),
         "stream": request.is_streamed.then_some(true),
@@ -117,7 +114,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
+pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let choices =
         part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;
@@ -135,7 +132,8 @@ pub fn reply(bytes: &[u8], request: &Request) -> Result<Reply, CallError> {
     let raw = if is_changed { raw(&message) } else { sent.to_owned() };
     let (mut text, mut refusal) = content(message.get("content"))?;
     refusal += message.get("refusal").and_then(Value::as_str).unwrap_or_default();
-    let calls: Vec<_> = tool_calls(&message)?.iter().map(call).collect();
+    let calls: Vec<_> =
+        tool_calls(&message)?.iter().map(|call| tool_request(call, text_at(call, "id"))).collect();
     let stop_reason = beside(&choice, "finish_reason");
     let stop_reason = stop_reason.as_str().unwrap_or_default();
     if stop_reason == "error" {
@@ -186,7 +184,7 @@ fn name_calls(message: &mut Value, request: &Request) -> bool {
 }
 
 /// A message's text and refusal. Its content may be null, a text, or a list of parts.
-fn content(content: Option<&Value>) -> Result<(String, String), CallError> {
+fn content(content: Option<&Value>) -> CallResult<(String, String)> {
     let Some(Value::Array(parts)) = content else { return Ok((answer_text(content)?, String::new())) };
     let (mut text, mut refusal) = (String::new(), String::new());
     for part in parts {
@@ -200,34 +198,24 @@ fn content(content: Option<&Value>) -> Result<(String, String), CallError> {
     Ok((text, refusal))
 }
 
-fn call(call: &Value) -> ToolCall {
-    let function = call.get("function").unwrap_or(&Value::Null);
-    ToolCall {
-        id: text_at(call, "id"),
-        name: text_at(function, "name"),
-        arguments: arguments(function.get("arguments")),
-    }
-}
-
 /// A key of our own in the reply so far.
 const HAS_DELTA: &str = "has_delta";
 
 /// Adds an event of a stream to the reply so far.
-pub(super) fn add(
-    whole: &mut Map<String, Value>,
-    mut event: Map<String, Value>,
-) -> Result<StreamPiece, CallError> {
+pub(super) fn add(whole: &mut Map<String, Value>, mut event: Map<String, Value>) -> CallResult<StreamPiece> {
     for key in ["model", "usage"] {
         whole.extend(event.remove_entry(key).filter(|(_, value)| !value.is_null()));
     }
     let mut choice = match event.remove("choices") {
         None | Some(Value::Null) => return Ok(StreamPiece::default()),
         // The first answer, if `n` asks for several.
-        Some(Value::Array(choices)) => match choices.into_iter().find(|choice| index_of(choice) == 0) {
-            None => return Ok(StreamPiece::default()),
-            Some(Value::Object(choice)) => choice,
-            Some(other) => return Err(wrong_message(&other)),
-        },
+        Some(Value::Array(choices)) => {
+            match choices.into_iter().find(|choice| count(choice, "/index") == 0) {
+                None => return Ok(StreamPiece::default()),
+                Some(Value::Object(choice)) => choice,
+                Some(other) => return Err(wrong_message(&other)),
+            }
+        }
         Some(other) => return Err(wrong_message(&other)),
     };
     if let Some(error) = choice.remove("error").filter(|error| !error.is_null()) {
@@ -266,10 +254,6 @@ pub(super) fn add(
     Ok(piece)
 }
 
-fn index_of(choice: &Value) -> u64 {
-    choice.get("index").and_then(Value::as_u64).unwrap_or(0)
-}
-
 /// The pieces of a stream in the form of a reply that comes whole.
 pub(super) fn whole(mut pieces: Map<String, Value>) -> Value {
     let mut message = pieces.remove("message").unwrap_or_else(|| json!({}));
@@ -296,11 +280,8 @@ pub(super) fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
             }
             (Some(Value::String(text)), Value::String(more)) => match key.as_str() {
                 // Some servers repeat them with each piece.
-                "role" | "id" | "type" | "name" | "format" => {
-                    if !more.is_empty() {
-                        *text = more;
-                    }
-                }
+                "role" | "id" | "type" | "name" | "format" if more.is_empty() => {}
+                "role" | "id" | "type" | "name" | "format" => *text = more,
                 _ => text.push_str(&more),
             },
             (Some(Value::Object(inner)), Value::Object(more)) => merge(inner, more),
@@ -312,9 +293,7 @@ pub(super) fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
                 more.into_iter().for_each(|item| add_item(&mut items, item));
                 whole.insert(key, Value::Array(items));
             }
-            (_, piece) => {
-                whole.insert(key, piece);
-            }
+            (_, piece) => drop(whole.insert(key, piece)),
         }
     }
 }
@@ -336,18 +315,15 @@ fn add_item(items: &mut Vec<Value>, item: Value) {
 
 /// Whether `item` is another tool call than `known`. Gemini's parallel calls all have the same index, or none.
 fn begins_a_call(item: &Value, known: &Value) -> bool {
-    let text = |value: &Value, at: &str| {
-        value.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
-    };
-    match (text(item, "/id"), text(known, "/id")) {
-        (Some(id), Some(of_known)) => id != of_known,
+    let [item, known] = [item, known].map(|call| {
+        let text = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|text| !text.is_empty());
+        [text("/id"), text("/function/name"), text("/function/arguments")]
+    });
+    match (item, known) {
+        ([Some(id), ..], [Some(of_known), ..]) => id != of_known,
         // Nothing can follow whole arguments.
-        _ => {
-            text(item, "/function/name").is_some()
-                && text(item, "/function/arguments").is_some()
-                && text(known, "/function/arguments")
-                    .is_some_and(|all| serde_json::from_str::<Map<String, Value>>(&all).is_ok())
-        }
+        ([_, Some(_), Some(_)], [.., Some(all)]) => serde_json::from_str::<Map<String, Value>>(all).is_ok(),
+        _ => false,
     }
 }
 

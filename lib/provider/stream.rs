@@ -3,7 +3,8 @@
 
 use crate::base::text::one_line;
 use crate::config::global::Api;
-use crate::provider::error::{CallError, MARK, body_of};
+use crate::provider::error::{CallError, CallResult, MARK, body_of};
+use crate::provider::message::OnText;
 use crate::provider::wire::{StreamPiece, mend};
 use crate::provider::{anthropic, ollama, openai};
 use serde_json::{Map, Value};
@@ -16,7 +17,7 @@ pub(super) const GZIP: &[u8] = b"\x1f\x8b";
 /// Reads a stream piece by piece. `on_text` gets the text of the answer as it comes.
 pub(super) struct Assembler<'a> {
     api: Api,
-    on_text: &'a mut dyn FnMut(&str),
+    on_text: OnText<'a>,
     /// The start of a line whose end has not come yet.
     line: Vec<u8>,
     /// The last byte ended a line and was a return of the carriage: a newline after it ends none.
@@ -39,11 +40,11 @@ pub(super) struct Assembler<'a> {
     has_ended: bool,
     mended: bool,
     /// The first error. What comes after it is not read.
-    outcome: Result<(), CallError>,
+    outcome: CallResult<()>,
 }
 
 impl<'a> Assembler<'a> {
-    pub(super) fn new(api: Api, on_text: &'a mut dyn FnMut(&str)) -> Assembler<'a> {
+    pub(super) fn new(api: Api, on_text: OnText<'a>) -> Assembler<'a> {
         Assembler {
             api,
             on_text,
@@ -85,7 +86,7 @@ impl<'a> Assembler<'a> {
         self.outcome.is_ok() && !self.is_over
     }
 
-    fn read(&mut self, mut rest: &[u8]) -> Result<(), CallError> {
+    fn read(&mut self, mut rest: &[u8]) -> CallResult<()> {
         while let Some(end) = memchr::memchr2(b'\n', b'\r', rest) {
             let is_pair = end == 0 && rest[0] == b'\n' && self.after_return;
             self.after_return = rest[end] == b'\r';
@@ -104,7 +105,7 @@ impl<'a> Assembler<'a> {
         within_cap(self.line.len(), "an event of the stream")
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), CallError> {
+    fn line(&mut self, line: &[u8]) -> CallResult<()> {
         let line = line.strip_prefix(MARK).unwrap_or(line);
         match (self.api, line.strip_prefix(b"data:")) {
             (Api::Ollama, _) if line.trim_ascii().is_empty() => Ok(()),
@@ -135,7 +136,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn event(&mut self, mut data: Vec<u8>) -> Result<(), CallError> {
+    fn event(&mut self, mut data: Vec<u8>) -> CallResult<()> {
         if data.trim_ascii() == b"[DONE]" {
             self.is_over = true;
             return Ok(());
@@ -173,7 +174,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The reply as if it had come whole, if the stream came to its end; and whether characters were replaced.
-    pub(super) fn end(mut self) -> Result<(Vec<u8>, bool), CallError> {
+    pub(super) fn end(mut self) -> CallResult<(Vec<u8>, bool)> {
         let outcome = std::mem::replace(&mut self.outcome, Ok(()));
         // The last line may lack its end, and the last event its blank line.
         self.has_ended = true;
@@ -188,10 +189,8 @@ impl<'a> Assembler<'a> {
             }
         }
         if !self.is_complete {
-            let length = self.length;
-            return Err(CallError::server(format!(
-                "the stream broke off after {length} bytes of the answer"
-            )));
+            let why = format!("the stream broke off after {} bytes of the answer", self.length);
+            return Err(CallError::server(why));
         }
         let whole = match self.api {
             Api::OpenAi => openai::whole(self.whole),
@@ -201,11 +200,9 @@ impl<'a> Assembler<'a> {
     }
 }
 
-fn within_cap(length: usize, what: &str) -> Result<(), CallError> {
-    match length > CAP {
-        true => Err(CallError::server(format!("{what} is larger than 16 MiB"))),
-        false => Ok(()),
-    }
+fn within_cap(length: usize, what: &str) -> CallResult<()> {
+    let wrong = || CallError::server(format!("{what} is larger than 16 MiB"));
+    (length <= CAP).then_some(()).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -216,7 +213,7 @@ mod tests {
     use serde_json::json;
 
     /// The reply to a stream that comes in pieces of every length, and the text as it came.
-    fn assembled(api: Api, stream: &str, request: &Request) -> Result<(Reply, String), CallError> {
+    fn assembled(api: Api, stream: &str, request: &Request) -> CallResult<(Reply, String)> {
         let mut ended = None;
         for length in [1, 2, 3, 7, 64, stream.len().max(1)] {
             let mut text = String::new();

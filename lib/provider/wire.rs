@@ -2,8 +2,8 @@
 
 use crate::base::fields::kind;
 use crate::base::text::one_line;
-use crate::provider::error::{CallError, MARK};
-use crate::provider::message::{Attachment, ChatTurn, Request, ToolResult};
+use crate::provider::error::{CallError, CallResult, MARK};
+use crate::provider::message::{Attachment, ChatTurn, Request, ToolRequest, ToolResult};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -89,21 +89,18 @@ pub(super) fn messages(
 }
 
 /// A reply's outer form. Serde's message names what is missing or of the wrong type, and where.
-pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, CallError> {
-    serde_json::from_slice(bytes).map_err(|e| {
-        CallError::server(format!("the reply cannot be read: {}", one_line(&e.to_string(), 200)))
-    })
+pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> CallResult<T> {
+    let wrong = |e: serde_json::Error| format!("the reply cannot be read: {}", one_line(&e.to_string(), 200));
+    serde_json::from_slice(bytes).map_err(|e| CallError::server(wrong(e)))
 }
 
 /// The members of a reply, or of a part of it, as they came.
 pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
 
 /// A reply's outermost form.
-pub(super) fn outer(bytes: &[u8]) -> Result<Members<'_>, CallError> {
-    match bytes.trim_ascii_start().first() {
-        Some(b'{') => read(bytes),
-        _ => Err(CallError::server("the reply is not a JSON object")),
-    }
+pub(super) fn outer(bytes: &[u8]) -> CallResult<Members<'_>> {
+    let is_object = bytes.trim_ascii_start().starts_with(b"{");
+    if is_object { read(bytes) } else { Err(CallError::server("the reply is not a JSON object")) }
 }
 
 /// A member, unless it is null.
@@ -117,11 +114,9 @@ pub(super) fn beside(members: &Members, name: &str) -> Value {
 }
 
 /// A reply's message, in OpenAI's and Ollama's format. One that is no object must not become an empty answer.
-pub(super) fn message_in(raw: &RawValue) -> Result<Value, CallError> {
-    match read(raw.get().as_bytes())? {
-        message @ Value::Object(_) => Ok(message),
-        other => Err(wrong_message(&other)),
-    }
+pub(super) fn message_in(raw: &RawValue) -> CallResult<Value> {
+    let message: Value = read(raw.get().as_bytes())?;
+    if message.is_object() { Ok(message) } else { Err(wrong_message(&message)) }
 }
 
 /// Makes sure that a message names its role, as some servers' do not: it is sent back. Returns whether it was changed.
@@ -139,7 +134,7 @@ pub(super) fn wrong_message(message: &Value) -> CallError {
 
 /// The text of an answer: null or missing is an empty one, and any other type an error. An answer of another type
 /// must not become an empty one.
-pub(super) fn answer_text(content: Option<&Value>) -> Result<String, CallError> {
+pub(super) fn answer_text(content: Option<&Value>) -> CallResult<String> {
     match content {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -153,14 +148,18 @@ pub(super) fn wrong_content(part: &Value) -> CallError {
 }
 
 /// A message's tool calls in OpenAI's and Ollama's format.
-pub(super) fn tool_calls(message: &Value) -> Result<&[Value], CallError> {
+pub(super) fn tool_calls(message: &Value) -> CallResult<&[Value]> {
     match message.get("tool_calls") {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(calls)) => Ok(calls),
-        Some(other) => {
-            Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(other))))
-        }
+        Some(all) => Err(CallError::server(format!("the reply's tool_calls are {}, not a list", kind(all)))),
     }
+}
+
+/// Such a call.
+pub(super) fn tool_request(call: &Value, id: String) -> ToolRequest {
+    let function = call.get("function").unwrap_or(&Value::Null);
+    ToolRequest { id, name: text_at(function, "name"), arguments: arguments(function.get("arguments")) }
 }
 
 /// Makes JSON readable that a server did not write as the standard demands, so that an answer is not lost to one

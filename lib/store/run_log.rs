@@ -9,7 +9,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::base::text::{cut, lossy, one_line};
-use crate::config::agent::{AgentName, Memory};
+use crate::config::agent::{AgentName, LogSettings};
 use jiff::Timestamp;
 use memchr::memmem;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ const HEADER: &[u8] = b"\n## ";
 const BLOCK: u64 = 64 * 1024;
 
 /// `memory.path` without change, else `memory/<agent>.md` in the data directory. Creates nothing.
-pub fn path(name: &AgentName, memory: &Memory, env: &Env) -> Result<PathBuf> {
+pub fn path(name: &AgentName, memory: &LogSettings, env: &Env) -> Result<PathBuf> {
     if memory.path.is_empty() {
         Ok(env.data_dir()?.join("memory").join(format!("{name}.md")))
     } else {

@@ -5,7 +5,7 @@ use crate::fuzz::{choice, is_told};
 use crate::harness::HARNESSES;
 use crate::harness::name::Harness;
 use crate::harness::payload::{Ended, id_fault};
-use crate::harness::spec::Capture;
+use crate::harness::spec::CaptureSpec;
 use crate::memory::capture::{context, hook_event};
 use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
 
@@ -39,7 +39,7 @@ pub fn holds(bytes: &[u8]) {
     match hook_event(spec, &payload, &scratch.env()) {
         Ok(Ended::Nothing(why)) => assert!(!why.is_empty()),
         Ok(Ended::Session { path, id, cwd }) => {
-            assert!(matches!(spec.capture, Capture::Hook { .. }));
+            assert!(matches!(spec.capture, CaptureSpec::Hook { .. }));
             assert_eq!(id_fault(&id), None);
             assert!(path.is_absolute() && path.is_file());
             assert!(!path.components().any(|part| part.as_os_str() == "subagents"), "{path:?}");

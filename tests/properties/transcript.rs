@@ -2,7 +2,7 @@
 
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::harness::plain::PLAIN;
+use crate::harness::document::PLAIN;
 use crate::harness::recalled::{START, reads_memory, without_notes, without_sections};
 use crate::harness::spec::Format;
 use crate::harness::turn::{SessionReport, Turn};

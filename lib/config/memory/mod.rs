@@ -6,7 +6,6 @@ pub mod search;
 pub mod settings;
 pub mod starter;
 pub mod trust;
-mod value;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +17,7 @@ use crate::base::reach;
 use crate::config::memory::search::{absolute, files};
 use crate::config::memory::settings::{Settings, replaced};
 use crate::config::preset::{of_path, preset};
+use crate::config::toml_file::warn_of_dangling;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -176,28 +176,21 @@ pub fn settings(explicit: Option<&Path>, env: &Env, reporter: &Reporter) -> Resu
     let files = files(explicit, env)?;
     let mut settings = Settings::defaults();
     if let Some(main) = &files.main {
+        let source = main.display().to_string();
+        let warn = |what: String| reporter.warn(&format!("\"{source}\": {what}"));
         for (key, value) in read::strictly(main, env)? {
             if files.is_here && key == "trustedDirectories" {
-                reporter.warn(&format!(
-                    "\"{}\": trustedDirectories only works in your own configuration; ignored",
-                    main.display()
-                ));
+                warn(format!("{key} only works in your own configuration; ignored"));
                 continue;
             }
             if let Some(new) = replaced(&key) {
-                reporter.warn(&format!(
-                    "\"{}\": {key} is replaced by {new}; it still counts, as the most notes in the list",
-                    main.display()
-                ));
+                warn(format!("{key} is replaced by {new}; it still counts, as the most notes in the list"));
             }
-            settings.set(&key, value, &main.display().to_string());
+            settings.set(&key, value, &source);
         }
     }
     if let Some(dangling) = &files.dangling {
-        reporter.warn(&format!(
-            "config file \"{0}\" is a link to a file that does not exist; it is ignored; remove it: rm \"{0}\"",
-            dangling.display()
-        ));
+        warn_of_dangling(dangling, reporter);
     }
     if let Some(untrusted) = &files.untrusted {
         trust::add(&mut settings, untrusted, env, reporter);

@@ -45,12 +45,11 @@ pub fn files(explicit: Option<&Path>, env: &Env) -> Result<ConfigFiles> {
 
 /// The file that `--config` or the environment names, whether it exists or not, and which of the two names it.
 pub fn named(explicit: Option<&Path>, env: &Env) -> Result<Option<(PathBuf, &'static str)>> {
-    let named = match (explicit, env.os("AGENT_MEMORY_CONFIG")) {
+    let (path, by) = match (explicit, env.os("AGENT_MEMORY_CONFIG")) {
         (Some(path), _) => (path, "--config"),
         (None, Some(path)) => (Path::new(path), "$AGENT_MEMORY_CONFIG"),
         (None, None) => return Ok(None),
     };
-    let (path, by) = named;
     if path.as_os_str().is_empty() {
         return Err(Error::usage(format!("{by} names no file")));
     }

@@ -2,17 +2,14 @@
 
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::harness::name::{Harness, is_program_name};
-use serde_json::{Map, Value};
-use std::borrow::Cow;
+use serde_json::{Value, json};
 
 /// The allowed values of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     Flag,
-    Number {
-        least: u64,
-        most: u64,
-    },
+    /// From the first to the second.
+    Number(u64, u64),
     /// A directory, whether it exists or not.
     Directory,
     Directories,
@@ -26,10 +23,8 @@ pub enum ValueKind {
     Word(&'static [&'static str]),
     /// Shell commands by name.
     Commands,
-    /// A command that is split into words without a shell.
-    Words {
-        needs: Option<&'static str>,
-    },
+    /// A command that is split into words without a shell, one of which contains this.
+    Words(Option<&'static str>),
     Texts,
     /// Times, as `daily` or `Mon..Fri 07:00`, or null.
     Calendar,
@@ -47,30 +42,22 @@ const fn known(key: &'static str, kind: ValueKind, default: &'static str) -> Set
     SettingSpec { key, kind, default }
 }
 
-const fn number(least: u64, most: u64) -> ValueKind {
-    ValueKind::Number { least, most }
-}
-
-const BYTES: ValueKind = number(1_000, 100_000_000);
-const HOURS: ValueKind = number(1, 366 * 24);
-const SESSION: ValueKind = ValueKind::Words { needs: Some("{threadId}") };
+const BYTES: ValueKind = ValueKind::Number(1_000, 100_000_000);
+const HOURS: ValueKind = ValueKind::Number(1, 366 * 24);
+const SESSION: ValueKind = ValueKind::Words(Some("{threadId}"));
 
 pub const SETTINGS: &[SettingSpec] = &[
     known("storage.root", ValueKind::Directory, "null"),
     known("storage.autoCommit", ValueKind::Flag, "true"),
-    known(
-        "storage.commitHook",
-        ValueKind::Words { needs: None },
-        r#""git commit --trailer 'Thread-Id: {threadId}'""#,
-    ),
+    known("storage.commitHook", ValueKind::Words(None), r#""git commit --trailer 'Thread-Id: {threadId}'""#),
     known("llm.command", ValueKind::Command, "null"),
     known("llm.presets", ValueKind::Commands, "{}"),
-    known("llm.timeoutSeconds", number(1, LONGEST_SECONDS), "600"),
+    known("llm.timeoutSeconds", ValueKind::Number(1, LONGEST_SECONDS), "600"),
     known("llm.maxPromptBytes", BYTES, "200000"),
     known("llm.maxReplyBytes", BYTES, "4000000"),
     known("llm.maxNoteBytes", BYTES, "16000"),
-    known("llm.maxCallsPerRun", number(0, 10_000), "20"),
-    known("llm.maxCallsPerDay", number(0, 100_000), "100"),
+    known("llm.maxCallsPerRun", ValueKind::Number(0, 10_000), "20"),
+    known("llm.maxCallsPerDay", ValueKind::Number(0, 100_000), "100"),
     known("capture.sweep", ValueKind::Flag, "true"),
     known("capture.memories", ValueKind::Flag, "true"),
     known("schedule.consolidateIntervalHours", HOURS, "2"),
@@ -83,9 +70,9 @@ pub const SETTINGS: &[SettingSpec] = &[
     known("recall.beforeActs", ValueKind::Flag, "true"),
     known("recall.shared", ValueKind::Flag, "true"),
     known("agentsMd.targets", ValueKind::Targets, "[]"),
-    known("agentsMd.maxHotTokens", number(0, 1_000_000), "2500"),
-    known("agentsMd.maxWarmTokens", number(0, 1_000_000), "1500"),
-    known("agentsMd.maxWarm", number(0, 100_000), "null"),
+    known("agentsMd.maxHotTokens", ValueKind::Number(0, 1_000_000), "2500"),
+    known("agentsMd.maxWarmTokens", ValueKind::Number(0, 1_000_000), "1500"),
+    known("agentsMd.maxWarm", ValueKind::Number(0, 100_000), "null"),
     known("harnesses.amp.readCommand", SESSION, r#""amp threads markdown {threadId}""#),
     known("harnesses.opencode.readCommand", SESSION, r#""opencode export {threadId}""#),
     known("redact.enabled", ValueKind::Flag, "true"),
@@ -101,7 +88,7 @@ pub fn replaced(key: &str) -> Option<&'static str> {
 /// The effective value, and where it comes from.
 #[derive(Debug)]
 pub struct Setting {
-    pub key: Cow<'static, str>,
+    pub key: String,
     pub value: Value,
     /// `default`, or a file.
     pub source: String,
@@ -116,7 +103,7 @@ pub struct Settings {
 impl Settings {
     pub fn defaults() -> Settings {
         let setting = |known: &SettingSpec| Setting {
-            key: known.key.into(),
+            key: known.key.to_owned(),
             value: serde_json::from_str(known.default).unwrap_or_default(),
             source: "default".to_owned(),
         };
@@ -126,16 +113,16 @@ impl Settings {
     }
 
     pub fn set(&mut self, key: &str, value: Value, source: &str) {
+        let source = source.to_owned();
         if let Some(setting) = self.all.iter_mut().find(|setting| setting.key == key) {
-            setting.value = value;
-            source.clone_into(&mut setting.source);
-        } else if harness_of(key).is_some() {
-            let last = self.all.iter().rposition(|setting| harness_of(&setting.key).is_some());
-            let setting = Setting { key: key.to_owned().into(), value, source: source.to_owned() };
-            self.all.insert(last.map_or(self.all.len(), |last| last + 1), setting);
-        } else if let Some(known) = SETTINGS.iter().find(|known| known.key == key) {
-            self.all.push(Setting { key: known.key.into(), value, source: source.to_owned() });
+            (setting.value, setting.source) = (value, source);
+            return;
         }
+        // Programs stand together.
+        let is_of_program = |setting: &Setting| harness_of(&setting.key).is_some();
+        let last = harness_of(key).and_then(|_| self.all.iter().rposition(is_of_program));
+        let setting = Setting { key: key.to_owned(), value, source };
+        self.all.insert(last.map_or(self.all.len(), |last| last + 1), setting);
     }
 
     pub fn get(&self, key: &str) -> Option<&Setting> {
@@ -144,11 +131,12 @@ impl Settings {
 
     /// One object in the form of the file.
     pub fn nested(&self) -> Value {
-        let mut whole = Map::new();
+        let mut whole = json!({});
         for setting in &self.all {
-            put(&mut whole, &setting.key, setting.value.clone());
+            let place = setting.key.split('.').fold(&mut whole, |section, name| &mut section[name]);
+            place.clone_from(&setting.value);
         }
-        Value::Object(whole)
+        whole
     }
 }
 
@@ -179,24 +167,10 @@ pub(super) fn is_section(key: &str) -> bool {
     SETTINGS.iter().any(is_inside) || key.strip_prefix("harnesses.").is_some_and(is_harness)
 }
 
-fn put(object: &mut Map<String, Value>, key: &str, value: Value) {
-    match key.split_once('.') {
-        None => {
-            object.insert(key.to_owned(), value);
-        }
-        Some((section, rest)) => {
-            let inner = object.entry(section).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(inner) = inner {
-                put(inner, rest, value);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{HARNESSES, spec::Capture};
+    use crate::harness::{HARNESSES, spec::CaptureSpec};
 
     #[test]
     fn every_default_is_json_and_few_are_null() {
@@ -210,7 +184,8 @@ mod tests {
             "sync.trust",
         ];
         assert_eq!(null, optional);
-        let by_id = HARNESSES.iter().filter(|spec| matches!(spec.capture, Capture::Id)).map(|spec| spec.name);
+        let by_id =
+            HARNESSES.iter().filter(|spec| matches!(spec.capture, CaptureSpec::Id)).map(|spec| spec.name);
         let commands = defaults.nested()["harnesses"].as_object().unwrap().clone();
         assert_eq!(by_id.collect::<Vec<_>>(), commands.keys().collect::<Vec<_>>());
         assert_eq!(commands["amp"]["readCommand"], "amp threads markdown {threadId}");

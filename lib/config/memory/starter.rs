@@ -10,7 +10,7 @@ use crate::config::preset::all;
 use crate::harness::HARNESSES;
 use crate::harness::spec::Preset;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub struct Starter {
     pub text: String,
@@ -72,6 +72,6 @@ fn has_librarian(env: &Env) -> bool {
 }
 
 fn below_home(path: String, env: &Env) -> String {
-    let rest = env.home().and_then(|home| std::path::Path::new(&path).strip_prefix(home).ok()?.to_str());
+    let rest = env.home().and_then(|home| Path::new(&path).strip_prefix(home).ok()?.to_str());
     rest.map(|rest| format!("~/{rest}")).unwrap_or(path)
 }

@@ -32,12 +32,12 @@ pub(super) fn is_trusted(file: &Path, own: Option<&Path>, env: &Env) -> bool {
     let Some(dir) = file.parent().and_then(reach::real) else { return false };
     // An invalid file trusts no directory; it is reported where its settings are read.
     let settings = own.and_then(|own| read::strictly(own, env).ok()).unwrap_or_default();
-    settings
-        .iter()
-        .filter(|(key, _)| *key == "trustedDirectories")
-        .flat_map(|(_, value)| value.as_array().into_iter().flatten())
-        .filter_map(|listed| reach::real(Path::new(listed.as_str()?)))
-        .any(|listed| dir.starts_with(listed))
+    let listed = settings.iter().find(|(key, _)| *key == "trustedDirectories").map(|(_, value)| value);
+    let mut listed = listed.and_then(Value::as_array).into_iter().flatten();
+    listed.any(|listed| {
+        let real = listed.as_str().and_then(|listed| reach::real(Path::new(listed)));
+        real.is_some_and(|listed| dir.starts_with(listed))
+    })
 }
 
 /// Adds the lower caps of an untrusted file, and warns about its other settings in one line. Nothing in the file
@@ -48,7 +48,7 @@ pub fn add(settings: &mut Settings, file: &Path, env: &Env, reporter: &Reporter)
         Err(error) => return reporter.warn(&format!("ignored, and not trusted: {}", error.message())),
     };
     if !ignored.is_empty() {
-        let mut names = ignored.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let mut names = ignored[..ignored.len().min(LISTED)].join(", ");
         if ignored.len() > LISTED {
             names = format!("{names} and {} more", ignored.len() - LISTED);
         }
@@ -93,7 +93,7 @@ pub(super) fn inside(dir: &Path, path: &Path) -> Option<PathBuf> {
     let path = resolved(path)?;
     let below = path.strip_prefix(dir).ok()?;
     let is_git = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");
-    if below.components().any(is_git) { None } else { Some(path) }
+    (!below.components().any(is_git)).then_some(path)
 }
 
 /// The path without symlinks. Directories that do not exist yet are kept as they are, below the deepest one that

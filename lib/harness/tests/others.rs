@@ -1,6 +1,6 @@
 //! Copilot CLI, Qwen Code and Pi, as recorded; and what a person attached or an other program wrote.
 
-use crate::harness::plain::PLAIN;
+use crate::harness::document::PLAIN;
 use crate::harness::tests::{claude, lines, read_bytes, said, told};
 use crate::harness::turn::Role;
 use serde_json::{Value, json};
@@ -303,6 +303,7 @@ fn a_line_that_is_no_turn_is_an_error_with_its_number() {
 
 #[test]
 fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
+    use std::collections::HashSet;
     use std::io::Write;
     let read = |text: &str, last: Option<&str>| {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -312,15 +313,7 @@ fn a_document_that_grew_is_continued_and_one_that_was_rewritten_begins_again() {
             turns.push((turn.id, turn.text));
             Ok(())
         };
-        crate::harness::read_after(
-            &PLAIN,
-            file.path(),
-            file.path(),
-            last,
-            &crate::base::env::pretend(&[]),
-            &mut each,
-        )
-        .unwrap();
+        crate::harness::read_after(&PLAIN, file.path(), last, HashSet::new(), &mut each).unwrap();
         turns
     };
     let long = "a line of a long text\n".repeat(4000);

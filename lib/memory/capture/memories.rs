@@ -3,7 +3,7 @@
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
-use crate::harness::memory_file::MEMORY_FILE;
+use crate::harness::document::MEMORY_FILE;
 use crate::harness::spec::{BuiltInMemory, Spec};
 use crate::harness::turn::Turn;
 use crate::harness::{self, HARNESSES, built_in};

@@ -15,13 +15,13 @@ use crate::base::error::{Error, Result};
 use crate::base::fields::PATH_CAP;
 use crate::base::repository;
 use crate::harness::payload::{Ended, Payload};
-use crate::harness::spec::{Capture, Spec};
+use crate::harness::spec::{CaptureSpec, Spec};
 use crate::store::journal::entry::Context;
 use std::path::PathBuf;
 
 /// What a hook of the program reports in this JSON.
 pub fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
-    let Capture::Hook { session, .. } = spec.capture else {
+    let CaptureSpec::Hook { session, .. } = spec.capture else {
         return Err(Error::usage(format!("a session of {} is not captured by a hook", spec.name)));
     };
     let payload = Payload::parse(bytes)?;

@@ -7,8 +7,7 @@ use crate::base::exec::{self, CommandLine, Invocation};
 use crate::base::text::{border, counted, one_line, without_controls};
 use crate::base::{file, reach};
 use crate::harness;
-use crate::harness::memory_file::MEMORY_FILE;
-use crate::harness::plain::PLAIN;
+use crate::harness::document::{MEMORY_FILE, PLAIN};
 use crate::harness::source::LINE_CAP;
 use crate::harness::spec::Format;
 use crate::harness::turn::{Role, Turn};
@@ -183,7 +182,8 @@ impl Gatherer<'_> {
         let mut is_doubted = false;
         let is_memory = matches!(entry.retrieval, Retrieval::MemoryFile { .. });
         let read = or_panicked(path, || {
-            harness::read_after(format, path, text, last, self.run.env, &mut |mut turn: Turn| {
+            let prompts = harness::logged_prompts(format, path, self.run.env);
+            harness::read_after(format, text, last, prompts, &mut |mut turn: Turn| {
                 is_doubted |= is_elsewhere && turn.is_typed;
                 turn.is_typed &= !is_elsewhere;
                 if is_memory {

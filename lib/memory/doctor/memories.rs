@@ -1,7 +1,7 @@
 //! The memories that programs keep by themselves, against the notes that were corrected: the old text must not live on there.
 
 use crate::base::{file, reach};
-use crate::harness::memory_file::CAP;
+use crate::harness::document::CAP;
 use crate::harness::spec::BuiltInMemory;
 use crate::harness::{HARNESSES, built_in};
 use crate::memory::capture::memories::context_of;

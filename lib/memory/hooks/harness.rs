@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::lookup::beside;
 use crate::base::{file, reach};
 use crate::harness::files::matching;
-use crate::harness::spec::{HookEvent, Install, OwnFile, Settings, Spec, When};
+use crate::harness::spec::{HookEvent, HookMoment, HookSettings, Install, OwnFile, Spec};
 use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
 use crate::memory::hooks::settings::SettingsHook;
 use jsonc_parser::cst::CstInputValue as Json;
@@ -46,7 +46,7 @@ pub(super) const CAP: u64 = 4 << 20;
 
 /// What an event's hook runs.
 fn program(event: &HookEvent) -> HookProgram {
-    if event.when == When::End { HookProgram::Capture } else { HookProgram::Recall }
+    if event.when == HookMoment::End { HookProgram::Capture } else { HookProgram::Recall }
 }
 
 /// The harness gets hooks, or files, that run this program.
@@ -61,7 +61,7 @@ pub fn runs_in(spec: &Spec, program: HookProgram) -> bool {
 }
 
 /// The hooks of a harness as they are to be.
-pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<SettingsHook> {
+pub(super) fn hooks(spec: &Spec, form: &HookSettings, programs: &Programs) -> Vec<SettingsHook> {
     let text = |text: &str| Json::String(text.to_owned());
     let hook = |event: &HookEvent| {
         let program = program(event);
@@ -84,7 +84,7 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Se
 }
 
 /// The settings file.
-pub(super) fn settings_file(dir: &Path, form: &Settings) -> PathBuf {
+pub(super) fn settings_file(dir: &Path, form: &HookSettings) -> PathBuf {
     let usual = dir.join(form.file);
     let has_ours = |path: &PathBuf| {
         let bytes = reach::within(path, |path| file::read(path, CAP)).and_then(|read| read);

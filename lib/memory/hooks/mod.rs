@@ -20,7 +20,7 @@ pub use crate::memory::hooks::record::installed_at;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::reach;
-use crate::harness::spec::{Install, Settings, Spec, Switch};
+use crate::harness::spec::{HookSettings, Install, Spec, Switch};
 use crate::harness::{HARNESSES, known};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{MARK, filled, hooks, own_path, settings_file};
@@ -192,7 +192,7 @@ const TRIES: u32 = 5;
 /// What goes into a file, so that what it was is remembered.
 #[derive(Clone, Copy)]
 struct Put<'a> {
-    form: &'a Settings,
+    form: &'a HookSettings,
     /// A setting, and no hooks.
     set: Option<&'a SetValue>,
 }

@@ -2,7 +2,7 @@
 
 use crate::base::command_line::is_assignment;
 use crate::harness::HARNESSES;
-use crate::harness::spec::{Install, Settings, Spec};
+use crate::harness::spec::{HookSettings, Install, Spec};
 use std::path::Path;
 
 /// What a hook of ours runs.
@@ -34,7 +34,7 @@ pub(super) enum Runs {
 const OR_TRUE: &str = " || true";
 
 /// The ends of our commands. Those of most harnesses stay as they are: Codex trusts their text.
-pub(super) fn end_of(harness: &str, form: &Settings) -> String {
+pub(super) fn end_of(harness: &str, form: &HookSettings) -> String {
     let or_true = if form.never_fails { OR_TRUE } else { "" };
     format!(" --harness {harness}{or_true}")
 }

@@ -4,7 +4,7 @@
 //! Comments and everything else keep their bytes.
 
 use crate::base::error::{Error, Result};
-use crate::harness::spec::Settings;
+use crate::harness::spec::HookSettings;
 use crate::memory::hash::hash;
 use crate::memory::hooks::ours::{HookProgram, Runs, runs};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
@@ -48,7 +48,12 @@ pub(super) struct SetValue {
 
 impl Before {
     /// Of the file that is `text` now, and will be `new`. What is known of an earlier text is `old`.
-    pub(super) fn of(text: Option<&str>, new: &str, form: &Settings, old: Option<&Before>) -> Result<Before> {
+    pub(super) fn of(
+        text: Option<&str>,
+        new: &str,
+        form: &HookSettings,
+        old: Option<&Before>,
+    ) -> Result<Before> {
         let text = match text {
             Some(text) => without_hooks(text, form, old)?,
             None => None,
@@ -110,7 +115,7 @@ fn flag(setting: &CstObjectProp) -> Option<bool> {
 }
 
 /// The text with our hooks in it. `text` is `None` if there is no file.
-pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[SettingsHook]) -> Result<String> {
+pub(super) fn with_hooks(text: Option<&str>, form: &HookSettings, hooks: &[SettingsHook]) -> Result<String> {
     let root = parsed(text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n"))?;
     let top = root.object_value_or_create().ok_or_else(|| wrong(root.value(), "the file", "an object"))?;
     // Before anything has moved, so that an error names the place in the file.
@@ -135,7 +140,7 @@ pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[SettingsH
     Ok(root.to_string())
 }
 
-fn put(top: &CstObject, form: &Settings, hook: &SettingsHook) {
+fn put(top: &CstObject, form: &HookSettings, hook: &SettingsHook) {
     let found: Vec<FoundHook> =
         found(top, form).into_iter().filter(|found| found.event == hook.event).collect();
     if found.iter().any(|found| found.runs == Runs::Among(hook.program)) {
@@ -169,7 +174,11 @@ fn put(top: &CstObject, form: &Settings, hook: &SettingsHook) {
 ///
 /// A text that only we have changed becomes what it was. From another one our hooks are taken, and what they leave empty,
 /// unless it was there before. If nothing is known of before, the file stays in any case.
-pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>) -> Result<Option<String>> {
+pub(super) fn without_hooks(
+    text: &str,
+    form: &HookSettings,
+    before: Option<&Before>,
+) -> Result<Option<String>> {
     let root = parsed(text)?;
     let ours = root.object_value().map(|top| (found(&top, form), top));
     let Some((mut ours, top)) = ours else { return Ok(Some(text.to_owned())) };
@@ -257,7 +266,7 @@ impl FoundHook {
 }
 
 /// All commands that run one of our programs.
-fn found(top: &CstObject, form: &Settings) -> Vec<FoundHook> {
+fn found(top: &CstObject, form: &HookSettings) -> Vec<FoundHook> {
     let mut found = Vec::new();
     let events = member(top, HOOKS).and_then(|hooks| hooks.object_value());
     for event in events.iter().flat_map(CstObject::properties) {
@@ -282,7 +291,7 @@ fn found(top: &CstObject, form: &Settings) -> Vec<FoundHook> {
 }
 
 /// The commands that run our programs: at which event, and which program.
-pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(String, HookProgram, String)>> {
+pub(super) fn commands(text: &str, form: &HookSettings) -> Result<Vec<(String, HookProgram, String)>> {
     let found = parsed(text)?.object_value().map(|top| found(&top, form)).unwrap_or_default();
     let program = |runs| match runs {
         Runs::Ours(program) | Runs::Among(program) => program,
@@ -296,7 +305,7 @@ pub(super) fn read(text: &str) -> Option<Value> {
 }
 
 /// Why the program itself cannot read the file, if that is so.
-pub(super) fn not_for(text: &str, form: &Settings) -> Option<String> {
+pub(super) fn not_for(text: &str, form: &HookSettings) -> Option<String> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
     let options = options(form.has_comments, false);
     parse_to_ast(text, &CollectOptions::default(), &options).err().map(|error| in_words(&error))

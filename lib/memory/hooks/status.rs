@@ -6,7 +6,7 @@ use crate::base::error::Result;
 use crate::base::lookup::on_path;
 use crate::base::{file, reach};
 use crate::harness::files::matching;
-use crate::harness::spec::{Install, Spec, Switch, When};
+use crate::harness::spec::{HookMoment, Install, Spec, Switch};
 use crate::memory::hooks::change::SettingsFile;
 use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
 use crate::memory::hooks::in_file;
@@ -101,7 +101,7 @@ pub fn status(spec: &Spec, env: &Env) -> Result<Option<Status>> {
             gone.retain(|program| !exists(program, env));
             let is_read = found.is_empty() || target.bytes.is_none();
             let unreadable = if is_read { None } else { not_for(text, form) };
-            let acts = spec.events.iter().find(|event| event.when == When::Act);
+            let acts = spec.events.iter().find(|event| event.when == HookMoment::Act);
             let is_heard =
                 |name: &str| found.iter().any(|(event, ..)| event == name) || mentions(&also, name);
             let missing_act =

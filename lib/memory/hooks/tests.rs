@@ -3,10 +3,10 @@
 use super::harness::{Programs, hooks as hooks_of};
 use super::settings::{Before, SettingsHook, with_hooks, without_hooks};
 use crate::base::error::Result;
-use crate::harness::spec::{Install, Settings};
+use crate::harness::spec::{HookSettings, Install};
 use crate::harness::{HARNESSES, known};
 
-fn hooks(harness: &str) -> (&'static Settings, Vec<SettingsHook>) {
+fn hooks(harness: &str) -> (&'static HookSettings, Vec<SettingsHook>) {
     let spec = known(harness).unwrap();
     let Install::Settings(form) = &spec.install else { panic!("{harness} has no settings file") };
     (form, hooks_of(spec, form, &Programs::at("/opt/axe b/bin")))
@@ -18,7 +18,7 @@ fn with_settings() -> impl Iterator<Item = &'static str> {
 }
 
 /// The text with our hooks, and what is remembered of it.
-fn put_in(text: Option<&str>, form: &Settings, hooks: &[SettingsHook]) -> Result<(String, Before)> {
+fn put_in(text: Option<&str>, form: &HookSettings, hooks: &[SettingsHook]) -> Result<(String, Before)> {
     let with = with_hooks(text, form, hooks)?;
     let before = Before::of(text, &with, form, None)?;
     Ok((with, before))

@@ -18,7 +18,7 @@ const OWN: &str = "github.com/o/r";
 fn of(name: &str) -> &'static Format {
     match name {
         "turns" => &crate::harness::turns::TURNS,
-        "plain" => &crate::harness::plain::PLAIN,
+        "plain" => &crate::harness::document::PLAIN,
         name => &crate::harness::known(name).unwrap().format,
     }
 }

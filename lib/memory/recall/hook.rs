@@ -209,7 +209,7 @@ impl<'a> Hook<'a> {
     }
 
     fn is_remembered<'n>(&self, note: impl FnOnce() -> Option<&'n Note>) -> bool {
-        let read = || Remembered::of(&built_in::index(self.spec, self.at.env, &self.cwd));
+        let read = || Remembered::of(&built_in::index(self.spec, self.at.env, &self.cwd).unwrap_or_default());
         let remembered = self.remembered.get_or_init(read);
         // Most programs have none, and no note is read for it.
         let Some(note) = (!remembered.is_empty()).then(note).flatten() else { return false };

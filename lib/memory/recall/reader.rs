@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::harness::HARNESSES;
 use crate::harness::payload::Payload;
-use crate::harness::spec::{HookEvent, RecallForm, Spec, When};
+use crate::harness::spec::{HookEvent, HookMoment, RecallForm, Spec};
 use crate::harness::turn::ToolCall;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -58,20 +58,20 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     let named = HARNESSES.iter().flat_map(|spec| spec.events).find(|event| event.name == name);
     let agent = ["agent_id", "agentId", "parentAgentId"].iter().find_map(|key| text(key));
     let when = match named {
-        Some(HookEvent { when: when @ (When::SubAgent | When::Act), .. }) => Some(*when),
+        Some(HookEvent { when: when @ (HookMoment::SubAgent | HookMoment::Act), .. }) => Some(*when),
         // Its prompt is the agent's, not a person's.
         _ if agent.is_some() && !payload.has("toolName") => None,
         Some(event) => Some(event.when),
         None if !name.is_empty() => None,
         // Copilot CLI does not name its events.
-        None if payload.has("toolName") => (!payload.has("toolResult")).then_some(When::Act),
-        None if payload.has("prompt") => Some(When::Prompt),
-        None if payload.has("source") || payload.has("initialPrompt") => Some(When::Start),
-        None => payload.has("trigger").then_some(When::Forgetting),
+        None if payload.has("toolName") => (!payload.has("toolResult")).then_some(HookMoment::Act),
+        None if payload.has("prompt") => Some(HookMoment::Prompt),
+        None if payload.has("source") || payload.has("initialPrompt") => Some(HookMoment::Start),
+        None => payload.has("trigger").then_some(HookMoment::Forgetting),
     };
     let source = text("source").unwrap_or_default();
     let event = match when {
-        Some(When::Start) => Event::Start {
+        Some(HookMoment::Start) => Event::Start {
             history: match source {
                 "clear" | "compact" => History::None,
                 "resume" if spec.recall.resumes_whole => History::All,
@@ -79,14 +79,14 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
             },
             is_unheard: spec.recall.unheard.contains(&source),
         },
-        Some(When::Prompt) => Event::Prompt(text("prompt").unwrap_or_default().to_owned()),
-        Some(When::SubAgent) => {
+        Some(HookMoment::Prompt) => Event::Prompt(text("prompt").unwrap_or_default().to_owned()),
+        Some(HookMoment::SubAgent) => {
             let whose = text("transcript_path").zip(text("agent_id"));
             whose.map_or(Event::Other, |(path, id)| Event::SubAgent(PathBuf::from(path), id.to_owned()))
         }
-        Some(When::Act) => payload.call().map_or(Event::Other, Event::Act),
-        Some(When::Forgetting) => Event::Compaction,
-        Some(When::End) | None => Event::Other,
+        Some(HookMoment::Act) => payload.call().map_or(Event::Other, Event::Act),
+        Some(HookMoment::Forgetting) => Event::Compaction,
+        Some(HookMoment::End) | None => Event::Other,
     };
     let root = payload.first("workspace_roots").ok().flatten();
     let cwd = text("cwd").or(root).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);

@@ -93,7 +93,7 @@ impl<'a> Flow<'a> {
     /// Asks for all lines.
     pub(super) fn run(mut self) -> Result<()> {
         let (started, totals) = (Instant::now(), Arc::clone(&self.totals));
-        let what = format!("{}: {}", self.task.agent.name, self.task.agent.model);
+        let what = format!("{}: {}", self.task.agent.name, self.task.agent.model());
         // On one terminal, the lines of the output are progress enough.
         let is_shown = !matches!(&self.sink, Sink::Stdout(stdout) if stdout.is_terminal());
         let progress = Progress::of(is_shown, move || format!("{what}: {}", lock(&totals).line(started)));

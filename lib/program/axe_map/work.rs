@@ -1,8 +1,7 @@
 //! One line: a run of the agent.
 
-use crate::agent::conversation::{await_turn, converse};
 use crate::agent::log::AgentLog;
-use crate::agent::prepare::PreparedAgent;
+use crate::agent::prepare::{PreparedAgent, RunningAgent};
 use crate::agent::record::Tally;
 use crate::agent::stats::RunStats;
 use crate::agent::tree::{Providers, RunBudget, RunContext, Scope, TokenLimit};
@@ -58,7 +57,8 @@ impl Task {
     fn context(&self) -> Result<RunContext<'_>> {
         let budget = RunBudget::new(self.global.max_calls(), self.max_tokens)
             .within(Arc::clone(&self.budget), Arc::clone(&self.tally));
-        RunContext::new(&self.global, &self.agent.agent, budget, self.providers.clone(), &self.env)
+        let run = RunContext::new(&self.global, &self.agent.agent, budget, &self.env)?;
+        Ok(RunContext { providers: self.providers.clone(), ..run })
     }
 
     pub(super) fn request(&self, line: &Line) -> Request {
@@ -92,8 +92,9 @@ impl Task {
         let mut is_own = false;
         let reply = self.context().and_then(|run| {
             // How long the lines before it take is not counted.
-            await_turn(&run, &self.agent, &mut request, scope())?;
-            let reply = converse(&run, &self.agent, request, scope(), &mut |_| {}, stats);
+            let agent = || RunningAgent { run: &run, agent: &self.agent, scope: scope() };
+            agent().await_turn(&mut request)?;
+            let reply = agent().converse(request, &mut |_| {}, stats);
             is_own = run.budget.has_refused();
             reply
         });

@@ -1,11 +1,11 @@
 //! A run whose prompt is complete: it is asked, and its answer is printed and kept.
 
-use crate::agent::conversation::converse;
 use crate::agent::log::AgentLog;
 use crate::agent::named::{NamedConversation, with_names};
+use crate::agent::prepare::RunningAgent;
 use crate::agent::record::Recorder;
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
-use crate::agent::tree::{Providers, RunBudget, RunContext, Scope};
+use crate::agent::tree::{RunBudget, RunContext, Scope};
 use crate::agent::turn_file::{RunStart, TurnFile};
 use crate::base::cli::{Args, Progress, Stdout};
 use crate::base::error::{Error, ErrorKind, Result};
@@ -50,9 +50,9 @@ impl AgentRun<'_> {
         let budget = RunBudget::new(global.max_calls(), max_tokens);
         // A new limit is for what comes now.
         budget.count_on(used, typed.is_none());
-        let run = RunContext::new(global, &prepared.agent, budget, Providers::default(), env)?;
+        let run = RunContext::new(global, &prepared.agent, budget, env)?;
         let run = RunContext { stream: args.has("stream"), turns: Some(turns), ..run };
-        let begun = begun.of(&prepared.name, &prepared.model);
+        let begun = begun.of(&prepared.name, prepared.model());
         let recorder = Recorder::begin(&run.budget.tally, begun, global, env, CLEAN);
         let result = self.ask(&run, request, stdout);
         recorder.end(&result, reporter);
@@ -67,7 +67,7 @@ impl AgentRun<'_> {
         let is_live = args.has("stream") && !args.has("json") && prepared.schema.is_none();
         // The line of progress would wipe the text beside it.
         let is_silent = !reporter.is_verbose() && !is_live;
-        let progress = Progress::start(is_silent, format!("{}: {}", prepared.name, prepared.model));
+        let progress = Progress::start(is_silent, format!("{}: {}", prepared.name, prepared.model()));
         let mut stats = RunStats::default();
         let mut live = Live { stdout, ended: Ok(()), ends_with_newline: true };
         let mut on_text = |piece: &str| {
@@ -75,7 +75,8 @@ impl AgentRun<'_> {
                 live.print(piece);
             }
         };
-        let reply = converse(run, prepared, request, *scope, &mut on_text, &mut stats);
+        let agent = RunningAgent { run, agent: prepared, scope: *scope };
+        let reply = agent.converse(request, &mut on_text, &mut stats);
         drop(progress);
         let needs_newline = reply.is_err() || args.has("newline") || live.stdout.is_terminal();
         if !live.ends_with_newline && needs_newline {
@@ -118,7 +119,7 @@ impl AgentRun<'_> {
 
     /// The model that was asked last.
     fn model<'a>(&'a self, stats: &'a RunStats) -> &'a Model {
-        stats.fallback.as_ref().unwrap_or(&self.loaded.prepared.model)
+        stats.fallback.as_ref().unwrap_or(self.loaded.prepared.model())
     }
 
     /// What a run that failed has said: it was paid for. Within a spent budget it is the output, otherwise stderr has it.

@@ -7,8 +7,9 @@ use crate::base::cli::{Args, Context};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::config::agent::{self, AgentName, if_set};
+use crate::config::agent::{self, AgentName};
 use crate::config::global::Global;
+use crate::config::toml_file::if_set;
 use crate::program::axe_run::TIMEOUT;
 use crate::prompt::vars;
 
@@ -70,9 +71,9 @@ pub fn load(
     }
     let texts = [&mut agent.system_prompt].into_iter().chain(&mut agent.files).chain(prompt);
     vars::fill(&agent.vars, &args.texts("set"), texts)?;
-    let overrides = Overrides { skill, schema, workdir };
+    let overrides = Overrides { model, skill, schema, workdir };
     let scope = Scope::of_run(env, deadline, *reporter);
-    let prepared = PreparedAgent::new(name, agent, model, overrides, &global, scope)?;
+    let prepared = PreparedAgent::new(name, agent, overrides, &global, scope)?;
     Ok(Loaded { global, prepared, timeout, deadline })
 }
 

@@ -22,7 +22,7 @@ pub(super) fn describe(
     reporter: &Reporter,
 ) {
     let skill = if prepared.skill_path.is_empty() { "(none)" } else { &prepared.skill_path };
-    reporter.verbose(&format!("Model:    {}", prepared.model));
+    reporter.verbose(&format!("Model:    {}", prepared.model()));
     reporter.verbose(&format!("Workdir:  {}", prepared.workdir.display()));
     reporter.verbose(&format!("Skill:    {skill}"));
     reporter.verbose(&format!("Files:    {} file(s)", prepared.files.len()));
@@ -80,7 +80,8 @@ pub(super) struct DryRun<'a> {
 
 pub(super) fn dry_run(run: &DryRun, stdout: &mut Stdout) -> Result<()> {
     let DryRun { loaded: Loaded { prepared, timeout, .. }, request, conversation, .. } = run;
-    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
+    let PreparedAgent { agent, workdir, files, skill, .. } = prepared;
+    let model = prepared.model();
     let mut out = String::new();
     let mut part = |title: &str, text: &str| {
         let gap = if out.is_empty() { "" } else { "\n" };

@@ -6,7 +6,7 @@ use crate::base::text::one_line;
 use crate::harness::HARNESSES;
 use crate::harness::name::{Harness, NAME_FORM};
 use crate::harness::payload::id_fault;
-use crate::harness::spec::Capture;
+use crate::harness::spec::CaptureSpec;
 use crate::memory::capture::past::Period;
 use crate::program::notes::wanted_tag;
 use crate::store::entry::Scope;
@@ -121,9 +121,9 @@ pub(super) fn needs_id(harness: Harness) -> Error {
 /// The JSON of a hook, or a file.
 fn takes_argument(harness: Harness) -> bool {
     match harness.spec().map(|spec| &spec.capture) {
-        Some(Capture::Hook { takes_argument, .. }) => *takes_argument,
-        Some(Capture::File(_)) => true,
-        Some(Capture::Id) | None => false,
+        Some(CaptureSpec::Hook { takes_argument, .. }) => *takes_argument,
+        Some(CaptureSpec::File(_)) => true,
+        Some(CaptureSpec::Id) | None => false,
     }
 }
 
@@ -133,15 +133,17 @@ fn session(harness: Harness, has_id: bool, has_word: bool) -> Result<What> {
             .hint("add --title and --body, or name another harness"));
     }
     let (how, next) = match (harness.spec().map(|spec| &spec.capture), has_id, has_word) {
-        (None | Some(Capture::Id), true, _) => return Ok(What::Session),
+        (None | Some(CaptureSpec::Id), true, _) => return Ok(What::Session),
         // Once it is known that the configuration describes it, the id is asked for.
         (None, false, _) => return Ok(What::Hook),
-        (Some(Capture::Id), false, _) => return Err(needs_id(harness)),
-        (Some(Capture::File(_)), false, true) => return Ok(What::File),
-        (Some(Capture::File(_)), false, false) => ("by its file", "add the file's path"),
-        (Some(Capture::File(_)), true, _) => ("by its file", "leave --thread-id out and add the file's path"),
-        (Some(Capture::Hook { .. }), false, _) => return Ok(What::Hook),
-        (Some(Capture::Hook { .. }), true, _) => {
+        (Some(CaptureSpec::Id), false, _) => return Err(needs_id(harness)),
+        (Some(CaptureSpec::File(_)), false, true) => return Ok(What::File),
+        (Some(CaptureSpec::File(_)), false, false) => ("by its file", "add the file's path"),
+        (Some(CaptureSpec::File(_)), true, _) => {
+            ("by its file", "leave --thread-id out and add the file's path")
+        }
+        (Some(CaptureSpec::Hook { .. }), false, _) => return Ok(What::Hook),
+        (Some(CaptureSpec::Hook { .. }), true, _) => {
             ("from its hook's JSON", "leave --thread-id out and pass the JSON on stdin")
         }
     };

@@ -9,7 +9,7 @@ use crate::harness::HARNESSES;
 pub use crate::harness::name::Harness;
 use crate::harness::name::NAME_FORM;
 use crate::harness::payload::id_fault;
-use crate::harness::spec::{Capture, Spec};
+use crate::harness::spec::{CaptureSpec, Spec};
 use crate::store::entry::{Scope, add_missing, tag};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -285,7 +285,7 @@ fn retrieval(method: &str, fields: &mut Fields) -> Option<Retrieval> {
         "opencode-session" => Retrieval::OpencodeSession { thread_id: id(fields, "threadId")? },
         "read-command" => Retrieval::ReadCommand { thread_id: id(fields, "threadId")? },
         "transcript" => {
-            let in_files = HARNESSES.iter().filter(|spec| !matches!(spec.capture, Capture::Id));
+            let in_files = HARNESSES.iter().filter(|spec| !matches!(spec.capture, CaptureSpec::Id));
             let formats: Vec<&str> = in_files.map(|spec| spec.name).collect();
             let (path, format, id) =
                 (fields.path("path"), fields.one_of("format", &formats), id(fields, "sessionId"));
