@@ -36,23 +36,31 @@ pub struct Commit<'a> {
     pub count: usize,
 }
 
-/// Commits whatever differs, unless commits are off, with this message and the lines of its body: `count` notes or proposals, which come from these sources.
-pub fn record<'a>(
-    root: &Root,
-    storage: &Storage,
-    (message, body): (String, Vec<String>),
-    sources: impl Iterator<Item = &'a Source>,
-    count: usize,
-    env: &Env,
-) -> Result<()> {
+impl<'a> Commit<'a> {
+    /// The commit of `count` notes or proposals, which come from these sources.
+    pub fn of<'s>(
+        storage: &'a Storage,
+        message: String,
+        sources: impl Iterator<Item = &'s Source>,
+        count: usize,
+    ) -> Commit<'a> {
+        let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
+        let thread_ids = thread_ids.into_iter().collect();
+        Commit { hook: &storage.commit_hook, message, body: Vec::new(), thread_ids, count }
+    }
+}
+
+/// Commits whatever differs below [`DIRS`], unless commits are off.
+pub fn record(root: &Root, storage: &Storage, commit: &Commit, env: &Env) -> Result<()> {
     if !storage.auto_commit {
         Health::change(root, |health| health.end(TroubleKind::Commit));
         return Ok(());
     }
-    let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
-    let thread_ids = thread_ids.into_iter().collect();
-    let new = Commit { hook: &storage.commit_hook, message, body, thread_ids, count };
-    let done = commit(root, &new, env);
+    let done = Git::new(root, env).and_then(|git| {
+        // With two commits at once, the second would fail on git's own lock.
+        let _lock = file::lock_for_change(&history_lock(root), true)?;
+        commit_locked(root, commit, git)
+    });
     Health::change(root, |health| match &done {
         Ok(()) => health.end(TroubleKind::Commit),
         Err(error) => health.add(TroubleKind::Commit, 1, &error.line(), env.now()),
@@ -79,16 +87,8 @@ pub fn history_lock(root: &Root) -> std::path::PathBuf {
     root.state().join("history.lock")
 }
 
-/// Commits whatever differs under [`DIRS`].
-fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
-    let git = Git::new(root, env)?;
-    // With two commits at once, the second would fail on git's own lock.
-    let _lock = file::lock_for_change(&history_lock(root), true)?;
-    commit_locked(root, commit, git, &DIRS)
-}
-
-/// The same, for who holds [`history_lock`].
-pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
+/// Commits whatever differs below [`DIRS`], for who holds [`history_lock`].
+pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git) -> Result<()> {
     make_repository(root, &git)?;
     // A person may have deleted it.
     root.put_ignored()?;
@@ -102,7 +102,7 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
     let mut has_default_identity = false;
     let mut refused = Vec::new();
     loop {
-        let changed = below(dirs, &differing(&git, dirs, &refused)?);
+        let changed = dirs_of(&differing(&git, &refused)?);
         if changed.is_empty() {
             return Ok(());
         }
@@ -116,22 +116,24 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
                 git = git.with_identity()?;
                 has_default_identity = true;
             }
-            Err(error) if refused.is_empty() => {
-                refused = not_files(root, &git, dirs)?;
-                if refused.is_empty() && (tries <= 1 || !was_overtaken(&git, &hook, &refused)?) {
+            Err(error) => {
+                let is_new = refused.is_empty();
+                if is_new {
+                    refused = not_files(root, &git)?;
+                }
+                let is_known_now = is_new && !refused.is_empty();
+                if !is_known_now && (tries <= 1 || !was_overtaken(&git, &hook, &refused)?) {
                     return Err(error);
                 }
                 tries -= 1;
             }
-            Err(_) if tries > 1 && was_overtaken(&git, &hook, &refused)? => tries -= 1,
-            Err(error) => return Err(error),
         }
     }
 }
 
-/// Which of `dirs` differ from the last commit: git refuses the path of an empty directory.
-pub fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
-    Ok(below(dirs, &git.status(dirs)?))
+/// Which of [`DIRS`] differ from the last commit: git refuses the path of an empty directory.
+pub fn changed(git: &Git) -> Result<Vec<&'static str>> {
+    Ok(dirs_of(&git.status(&DIRS)?))
 }
 
 /// A file that differs from the last commit, as [`Git::status`] has it.
@@ -141,22 +143,22 @@ fn is_below(dir: &str, path: &[u8]) -> bool {
     path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
-fn below(dirs: &[&'static str], status: &[Differing]) -> Vec<&'static str> {
+fn dirs_of(status: &[Differing]) -> Vec<&'static str> {
     let has_changed = |dir: &&str| status.iter().any(|(_, path)| is_below(dir, path));
-    dirs.iter().copied().filter(has_changed).collect()
+    DIRS.into_iter().filter(has_changed).collect()
 }
 
 /// What differs, besides what git refuses.
-fn differing(git: &Git, dirs: &[&str], refused: &[String]) -> Result<Vec<Differing>> {
-    let mut status = git.status(dirs)?;
+fn differing(git: &Git, refused: &[String]) -> Result<Vec<Differing>> {
+    let mut status = git.status(&DIRS)?;
     status.retain(|(_, path)| !refused.iter().any(|refused| is_below(refused, path)));
     Ok(status)
 }
 
 /// Where something else is in the place of a file: a directory, a pipe. git takes nothing at all while it is told to take
 /// that. It waits until a person has removed it, and all else is committed.
-fn not_files(root: &Root, git: &Git, dirs: &[&str]) -> Result<Vec<String>> {
-    let paths = git.status(dirs)?.into_iter().filter_map(|(_, path)| String::from_utf8(path).ok());
+fn not_files(root: &Root, git: &Git) -> Result<Vec<String>> {
+    let paths = git.status(&DIRS)?.into_iter().filter_map(|(_, path)| String::from_utf8(path).ok());
     let is_other = |path: &String| {
         let kind = root.path().join(path).symlink_metadata().map(|metadata| metadata.file_type());
         kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
@@ -167,7 +169,7 @@ fn not_files(root: &Root, git: &Git, dirs: &[&str]) -> Result<Vec<String>> {
 /// The commit failed because a note was changed meanwhile: either a file differs from what was added, or
 /// nothing differs from the last commit any more.
 fn was_overtaken(git: &Git, hook: &[String], refused: &[String]) -> Result<bool> {
-    let status = differing(git, &DIRS, refused)?;
+    let status = differing(git, refused)?;
     if status.is_empty() {
         return Ok(is_git_commit(hook));
     }

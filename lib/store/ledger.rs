@@ -91,10 +91,10 @@ impl Sessions {
 
 /// The notes with changed code that a model was asked about, each with the hash of what it was shown.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Asked(pub BTreeMap<EntryId, String>);
+pub struct AskedNotes(pub BTreeMap<EntryId, String>);
 
-impl Asked {
-    pub fn load(root: &Root) -> Result<Asked> {
+impl AskedNotes {
+    pub fn load(root: &Root) -> Result<AskedNotes> {
         load(&root.state().join("asked.json"))
     }
 
@@ -209,7 +209,7 @@ pub enum NextTry {
 pub struct Pause {
     count: usize,
     /// When the first may be tried again, and why its last try failed.
-    until: Timestamp,
+    pub until: Timestamp,
     error: String,
 }
 
@@ -245,11 +245,6 @@ impl Tries {
         let failures = &self.0.get(id)?.failures;
         let until = failures.not_before.filter(|_| failures.is_paused(&PAUSES, now))?;
         Some(Pause { count: 1, until, error: failures.error.clone() })
-    }
-
-    /// When it may be tried again, if it is to wait.
-    pub fn next_try(&self, id: &str, now: Timestamp) -> Option<Timestamp> {
-        self.pause(id, now).map(|pause| pause.until)
     }
 
     /// Its last try asked another LLM command than this one.
@@ -330,13 +325,13 @@ pub struct DefragLedger {
     notes: BTreeMap<EntryId, String>,
     /// The reaches, by name, that were asked about in groups and whose tiers are still to be decided.
     #[serde(default, rename = "tiersDueOf")]
-    tiers_due: BTreeSet<String>,
+    pub tiers_due: BTreeSet<String>,
     /// The failed calls, by the id of the note or, for tiers, the name of the reach.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     failed: BTreeMap<String, FailedCalls>,
     /// The notes that were seen after their last day.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    expired: BTreeSet<EntryId>,
+    pub expired: BTreeSet<EntryId>,
 }
 
 /// Calls about the same text that failed one after the other.
@@ -371,11 +366,6 @@ impl DefragLedger {
         self.notes.insert(id, mark);
     }
 
-    /// It has been seen that this note no longer holds.
-    pub fn has_expired(&self, id: &EntryId) -> bool {
-        self.expired.contains(id)
-    }
-
     pub fn see_expired(&mut self, id: &EntryId, is_expired: bool) {
         match is_expired {
             true => self.expired.insert(id.clone()),
@@ -383,22 +373,9 @@ impl DefragLedger {
         };
     }
 
-    /// The tiers of this reach are still to be decided.
-    pub fn are_tiers_due(&self, reach: &str) -> bool {
-        self.tiers_due.contains(reach)
-    }
-
-    pub fn put_tiers_due(&mut self, reach: &str) {
-        self.tiers_due.insert(reach.to_owned());
-    }
-
     pub fn tiers_done(&mut self, reach: &str) {
         self.failed.remove(reach);
         self.tiers_due.remove(reach);
-    }
-
-    pub fn all_tiers_done(&mut self) {
-        self.tiers_due.clear();
     }
 
     /// Records a failed call about `of`, under the name `key`, and returns when it may be asked about again.

@@ -12,7 +12,7 @@ use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, QueuedEntry};
-use crate::store::ledger::{Asked, DefragLedger, Pause, Sessions, Tries};
+use crate::store::ledger::{AskedNotes, DefragLedger, Pause, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -170,7 +170,7 @@ pub(super) fn ledgers(cx: &CheckContext, to: &mut Diagnosis) {
     let all = [
         ("calls.jsonl", budget.spent(now).err()),
         ("sessions.json", Sessions::load(root).err()),
-        ("asked.json", Asked::load(root).err()),
+        ("asked.json", AskedNotes::load(root).err()),
         ("tries.json", tries.err()),
         ("defrag.json", defrag.err()),
     ];

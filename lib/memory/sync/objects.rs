@@ -219,7 +219,7 @@ pub(super) fn tree_of_files(root: &Root, env: &Env, ours: Option<&str>) -> Resul
     let git = Git::new(root, env)?.with(TIMEOUT, vec![("GIT_INDEX_FILE", index.clone().into_os_string())]);
     let made = || -> Result<String> {
         git.run(&["read-tree", ours.unwrap_or("--empty")])?;
-        let changed = history::changed(&git, &history::DIRS)?;
+        let changed = history::changed(&git)?;
         if !changed.is_empty() {
             git.run(&[&history::ADD, &changed[..], &NO_TEMPORARY_FILES].concat())?;
         }

@@ -275,7 +275,7 @@ impl SyncRun<'_> {
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
         let commit =
             Commit { hook: commit_hook, message, body: Vec::new(), thread_ids: Vec::new(), count: 1 };
-        history::commit_locked(root, &commit, Git::new(root, env)?, &history::DIRS)
+        history::commit_locked(root, &commit, Git::new(root, env)?)
             .map_err(|why| why.context("what this machine has changed cannot be committed"))
     }
 

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::store::entry::Scope;
-use crate::store::journal::entry::{Context, Harness, Retrieval};
+use crate::store::journal::entry::{CaptureContext, Harness, Retrieval};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +30,7 @@ fn entry(second: i64, retrieval: Retrieval) -> QueueEntry {
         timestamp,
         harness: Harness::of_name("amp").unwrap(),
         retrieval,
-        context: Context::default(),
+        context: CaptureContext::default(),
     }
 }
 
