@@ -191,6 +191,7 @@ fn origin(real: PathBuf, env: &Env) -> (Harness, entry::CaptureContext, PathBuf)
     let homes =
         HARNESSES.iter().filter_map(|spec| spec.home.dir(env)).chain(env.home().map(Path::to_path_buf));
     let is_own = !is_agents && homes.filter_map(|home| reach::real(&home)).any(|home| home == dir);
-    let context = if is_own { entry::CaptureContext::default() } else { capture::context(Some(dir.to_path_buf())) };
+    let context =
+        if is_own { entry::CaptureContext::default() } else { capture::context(Some(dir.to_path_buf())) };
     (harness, context, real)
 }

@@ -58,7 +58,7 @@ pub fn record(root: &Root, storage: &Storage, commit: &Commit, env: &Env) -> Res
     }
     let done = Git::new(root, env).and_then(|git| {
         // With two commits at once, the second would fail on git's own lock.
-        let _lock = file::lock_for_change(&history_lock(root), true)?;
+        let _lock = lock_history(root)?;
         commit_locked(root, commit, git)
     });
     Health::change(root, |health| match &done {
@@ -82,12 +82,12 @@ pub fn make_repository(root: &Root, git: &Git) -> Result<()> {
     Ok(())
 }
 
-/// The lock of the program that runs git in the store.
-pub fn history_lock(root: &Root) -> std::path::PathBuf {
-    root.state().join("history.lock")
+/// Waits for, and holds, the lock of the program that runs git in the store.
+pub fn lock_history(root: &Root) -> Result<Option<fs_err::File>> {
+    Ok(file::lock_for_change(&root.state().join("history.lock"), true)?)
 }
 
-/// Commits whatever differs below [`DIRS`], for who holds [`history_lock`].
+/// Commits whatever differs below [`DIRS`], for who holds [`lock_history`].
 pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git) -> Result<()> {
     make_repository(root, &git)?;
     // A person may have deleted it.

@@ -12,7 +12,6 @@ pub mod entry;
 pub mod git;
 pub mod health;
 pub mod history;
-pub mod history_state;
 pub mod index;
 pub mod journal;
 pub mod ledger;

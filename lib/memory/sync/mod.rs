@@ -8,7 +8,6 @@ pub mod copies;
 pub mod driver;
 mod foreign_files;
 mod foreign_keys;
-mod given_back;
 mod lines;
 mod listing;
 mod merger;
