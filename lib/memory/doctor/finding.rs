@@ -95,24 +95,12 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(super) fn error(
-        &mut self,
-        check: Check,
-        file: &Path,
-        what: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
+    pub fn error(&mut self, check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) {
         let severity = Severity::Error;
         self.findings.push(Finding { severity, ..Finding::warning(check, file, what, mend) });
     }
 
-    pub(super) fn warning(
-        &mut self,
-        check: Check,
-        file: &Path,
-        what: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
+    pub fn warning(&mut self, check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) {
         self.findings.push(Finding::warning(check, file, what, mend));
     }
 

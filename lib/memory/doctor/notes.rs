@@ -203,16 +203,15 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
 fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
     let NoteView { meta, place, path, .. } = view;
     let is_in_use = *place == Place::Topics;
-    let TextFacts { secrets, dangers, hidden, lines, links } = text;
     // The name is made from the title. If there is a secret in it, show a pattern that the shell completes.
-    let shown = match secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
+    let shown = match text.secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
         true => path.clone(),
         false => path.with_file_name(format!("*{}.md", meta.id)),
     };
     let right_name = Some(meta.file_name()).filter(|name| path.file_name() != Some(name.as_ref()));
     let is_out_of_step = is_in_use && is_out_of_step(meta);
     let mut findings = Diagnosis::default();
-    of_secrets(&secrets, &shown, &mut findings);
+    of_secrets(&text.secrets, &shown, &mut findings);
     check_schema(meta, &shown, &mut findings);
     if let Some(name) = &right_name {
         let what = match shown == *path {
@@ -225,32 +224,15 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
         let what = format!("is {} and {}; hot notes are promoted, others are not", meta.status, meta.tier);
         findings.warning(Check::Promoted, &shown, what, "memory-doctor --fix adapts the status to the tier");
     }
-    if let Some((c, line, count)) = hidden {
-        let first = format!("U+{:04X} in line {line}", u32::from(c));
-        let what = match count {
-            1 => format!("has a character that nobody sees: {first}"),
-            _ => format!("has {count} characters that nobody sees, the first is {first}"),
-        };
-        let mend = format!("memory-read {} on a terminal shows where; remove them in an editor", meta.id);
-        findings.warning(Check::Hidden, &shown, what, mend);
-    }
     if is_in_use {
-        check_use(meta, (path, &shown), lines, cx, &mut findings);
-        // It would have every agent do what nobody should, whoever wrote it.
-        for danger in dangers {
-            let mend = format!(
-                "if you do not want that: memory-update {0} --body FILE, or memory-remove {0}",
-                meta.id
-            );
-            findings.warning(Check::Danger, &shown, danger.does(), mend);
-        }
+        check_use(meta, (path, &shown), &text, cx, &mut findings);
     }
     NoteFacts {
         id: meta.id.clone(),
         place: *place,
         path: path.clone(),
         shown,
-        links,
+        links: text.links,
         aliases: meta.aliases.clone(),
         sources: if is_in_use { meta.sources.clone() } else { Vec::new() },
         superseded_by: meta.superseded_by.clone(),
@@ -262,23 +244,42 @@ fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
     }
 }
 
-/// Whether a note in use is too long, or of use no more. Its path comes with the one for messages.
-fn check_use(meta: &Meta, path: (&Path, &Path), lines: usize, cx: &CheckContext, to: &mut Diagnosis) {
-    let (path, shown) = path;
-    if lines > LINES {
-        let what = format!("has {lines} lines; notes should have at most {LINES}");
+/// Whether a note in use can do harm, is too long, or of use no more. Its path comes with the one for messages.
+fn check_use(
+    meta: &Meta,
+    (path, shown): (&Path, &Path),
+    text: &TextFacts,
+    cx: &CheckContext,
+    to: &mut Diagnosis,
+) {
+    let id = &meta.id;
+    if let Some((c, line, count)) = text.hidden {
+        let first = format!("U+{:04X} in line {line}", u32::from(c));
+        let what = match count {
+            1 => format!("has a character that nobody sees: {first}"),
+            _ => format!("has {count} characters that nobody sees, the first is {first}"),
+        };
+        let mend = format!("memory-read {id} on a terminal shows where; remove them in an editor");
+        to.warning(Check::Hidden, shown, what, mend);
+    }
+    // It would have every agent do what nobody should, whoever wrote it.
+    for danger in &text.dangers {
+        let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
+        to.warning(Check::Danger, shown, danger.does(), mend);
+    }
+    if text.lines > LINES {
+        let what = format!("has {} lines; notes should have at most {LINES}", text.lines);
         to.warning(Check::Oversized, shown, what, "split it by hand, or run memory-defrag");
     }
     if let Some(days) = days_unused(meta, path, cx) {
         let what = format!("was neither read nor changed for {days} days");
-        let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
+        let mend = format!("memory-remove {id} archives it; memory-update {id} --pin keeps it");
         to.warning(Check::Stale, shown, what, mend);
     }
     // AGENTS.md leaves it out; here it would stay for ever.
     if let Some(until) = meta.until.filter(|_| meta.is_expired(cx.today)) {
         let what = format!("held until {until}, which is over; AGENTS.md does not show it");
-        let mend =
-            format!("memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it", meta.id);
+        let mend = format!("memory-remove {id} archives it; memory-update {id} --until DATE|none keeps it");
         to.warning(Check::Expired, shown, what, mend);
     }
 }

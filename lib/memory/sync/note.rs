@@ -70,49 +70,11 @@ fn with_reads_of_both(base: Option<&Entry>, same: &Entry) -> Entry {
 }
 
 fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
-    let (b, w, o) = (base.map(Entry::meta), winner.meta(), other.meta());
-    macro_rules! picked {
-        ($key:ident) => {
-            pick(b.map(|meta| &meta.$key), &w.$key, &o.$key).clone()
-        };
-    }
-    macro_rules! joined_by {
-        ($key:ident, $name:expr) => {
-            joined(b.map_or(&[][..], |meta| &meta.$key), &w.$key, &o.$key, $name)
-        };
-    }
-    let created_at = match b {
-        Some(b) if b.created_at == w.created_at || b.created_at == o.created_at => picked!(created_at),
-        _ => w.created_at.min(o.created_at),
-    };
+    let (w, o) = (winner.meta(), other.meta());
+    let mut meta = merged_values(base.map(Entry::meta), w, o);
     // It stays known that a person has edited one of the two.
     let edited = [winner, other].into_iter().find(|entry| entry.is_edited());
-    let mut meta = Meta {
-        title: picked!(title),
-        summary: picked!(summary),
-        tags: joined_by!(tags, String::clone),
-        paths: joined_by!(paths, String::clone),
-        status: picked!(status),
-        tier: picked!(tier),
-        scope: picked!(scope),
-        pinned: picked!(pinned),
-        until: picked!(until),
-        rank: picked!(rank),
-        by: picked!(by),
-        outside: joined_by!(outside, String::clone),
-        branch: picked!(branch),
-        confirmed: w.confirmed.max(o.confirmed),
-        used: summed(b.map(|meta| meta.used), w.used, o.used),
-        last_used: w.last_used.max(o.last_used),
-        created_at,
-        updated_at: w.updated_at.max(o.updated_at),
-        written: edited.unwrap_or(winner).meta().written.clone().or_else(|| o.written.clone()),
-        anchors: picked!(anchors),
-        sources: joined_by!(sources, |source| serde_json::to_string(source).unwrap_or_default()),
-        aliases: joined_by!(aliases, ToString::to_string),
-        superseded_by: picked!(superseded_by),
-        ..Meta::new(w.id.clone())
-    };
+    meta.written = edited.unwrap_or(winner).meta().written.clone().or_else(|| o.written.clone());
     // Both sides write a changed title in the same form.
     if w.title != o.title {
         meta.title = one_line(&meta.title);
@@ -130,6 +92,45 @@ fn merged_meta(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Meta {
         (_, status) => status,
     };
     meta
+}
+
+fn merged_values(base: Option<&Meta>, winner: &Meta, other: &Meta) -> Meta {
+    macro_rules! picked {
+        ($key:ident) => {
+            pick(base.map(|meta| &meta.$key), &winner.$key, &other.$key).clone()
+        };
+    }
+    macro_rules! joined_by {
+        ($key:ident, $name:expr) => {
+            joined(base.map_or(&[][..], |meta| &meta.$key), &winner.$key, &other.$key, $name)
+        };
+    }
+    let is_known = base.is_some_and(|base| [winner, other].iter().any(|it| it.created_at == base.created_at));
+    Meta {
+        title: picked!(title),
+        summary: picked!(summary),
+        tags: joined_by!(tags, String::clone),
+        paths: joined_by!(paths, String::clone),
+        status: picked!(status),
+        tier: picked!(tier),
+        scope: picked!(scope),
+        pinned: picked!(pinned),
+        until: picked!(until),
+        rank: picked!(rank),
+        by: picked!(by),
+        outside: joined_by!(outside, String::clone),
+        branch: picked!(branch),
+        confirmed: winner.confirmed.max(other.confirmed),
+        used: summed(base.map(|meta| meta.used), winner.used, other.used),
+        last_used: winner.last_used.max(other.last_used),
+        created_at: if is_known { picked!(created_at) } else { winner.created_at.min(other.created_at) },
+        updated_at: winner.updated_at.max(other.updated_at),
+        anchors: picked!(anchors),
+        sources: joined_by!(sources, |source| serde_json::to_string(source).unwrap_or_default()),
+        aliases: joined_by!(aliases, ToString::to_string),
+        superseded_by: picked!(superseded_by),
+        ..Meta::new(winner.id.clone())
+    }
 }
 
 pub(super) fn says(entry: &Entry) -> (&str, &str, &[u8]) {
