@@ -66,7 +66,7 @@ fn has_number(word: &str) -> bool {
 fn contradictions(facts: &NoteFacts, remembered: &Sentences, cx: &CheckContext, to: &mut Diagnosis) {
     let Ok(note) = read(facts.place, &facts.path) else { return };
     // What the note said before, and what stands there now.
-    let (before, now) = match &facts.superseded_by {
+    let (before, now) = match &facts.meta.superseded_by {
         Some(heir) => match Topics::at(cx.root).find_own(heir) {
             Ok(heir) => (said(&note), heir),
             Err(_) => return,

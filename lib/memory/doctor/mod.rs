@@ -27,7 +27,6 @@ pub use crate::memory::doctor::queue::failure;
 use crate::base::repository::Repository;
 use crate::memory::doctor::notes::DoctorCache;
 use crate::memory::redact::Redactor;
-use crate::store::persistence::Place;
 use jiff::civil::Date;
 
 /// A check of something other than the notes.
@@ -120,6 +119,6 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
     let (findings, harnesses) = found.tidy(cx);
-    let notes = checked.notes.iter().filter(|note| note.place == Place::Topics).count();
+    let notes = checked.notes.iter().filter(|note| note.is_in_use()).count();
     Report { findings, harnesses, notes, cache: Some(checked.cache) }
 }

@@ -22,7 +22,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 pub(super) fn checkouts(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosis) {
     // A list that cannot be read names nobody.
     let told = Projects::load(cx.root).unwrap_or_default().told;
-    for checkout in new_checkouts(checked.notes.iter().flat_map(|note| &note.sources), &told) {
+    let in_use = checked.notes.iter().filter(|note| note.is_in_use());
+    for checkout in new_checkouts(in_use.flat_map(|note| &note.meta.sources), &told) {
         let (what, mend) = (checkout.to_string(), checkout.next_step());
         to.warning(Check::Checkout, &checkout.place, what, mend);
     }

@@ -28,9 +28,8 @@ pub struct MergedTree {
 
 /// Merges what became of a store on two machines. The result does not depend on which of them is `one`.
 pub fn merge(sides: Sides) -> MergedTree {
-    let taken = ids_in_names(sides.rest);
-    let (one, two, said) = same_id::told_apart(sides, taken);
-    let (base, one, two) = (Side::of(sides.base), Side::of(&one), Side::of(&two));
+    let [base, mut one, mut two] = [sides.base, sides.one, sides.two].map(Side::of);
+    let said = same_id::tell_apart(sides, &base, [&mut one, &mut two], ids_in_names(sides.rest));
     let lists = [sides.one, sides.two].map(|files| files.get(removed::PATH));
     let purged = lists.into_iter().flatten().flat_map(|bytes| removed::purged(bytes)).collect();
     let mut merging = Merging { said, purged, ..Merging::default() };

@@ -40,19 +40,19 @@ pub(super) fn lines(meta: &Meta, key: &str) -> Option<String> {
         "createdAt" => line(&meta.created_at.to_string()),
         "updatedAt" => line(&meta.updated_at.to_string()),
         "written" => line(&written(meta.written.as_ref()?, Style::Block)),
-        "anchors" if meta.anchors.is_empty() => None,
-        "anchors" => {
-            Some(meta.anchors.iter().fold("anchors:".to_owned(), |all, one| all + "\n  - " + &anchor(one)))
-        }
-        "sources" if meta.sources.is_empty() => None,
-        "sources" => {
-            Some(meta.sources.iter().fold("sources:".to_owned(), |all, one| all + "\n  - " + &source(one)))
-        }
+        "anchors" => block(key, &meta.anchors, anchor),
+        "sources" => block(key, &meta.sources, source),
         "aliases" if meta.aliases.is_empty() => None,
         "aliases" => line(&list(&meta.aliases.iter().map(ToString::to_string).collect::<Vec<_>>())),
         "supersededBy" => line(meta.superseded_by.as_ref()?.as_str()),
         _ => None,
     }
+}
+
+/// A line for each item.
+fn block<T>(key: &str, items: &[T], item: fn(&T) -> String) -> Option<String> {
+    let lines = items.iter().map(|one| format!("\n  - {}", item(one)));
+    (!items.is_empty()).then(|| format!("{key}:{}", lines.collect::<String>()))
 }
 
 fn list(items: &[String]) -> String {
