@@ -8,7 +8,7 @@ use crate::base::file;
 use crate::base::text::one_line;
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
-use crate::store::git::{Git, NO_TEMPORARY_FILES, old_locks};
+use crate::store::git::{Git, NO_TEMPORARY_FILES, OUTPUT_CAP, old_locks};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver, removed, version};
@@ -110,7 +110,7 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git) -> Result<()> {
         let changed: Vec<&str> = changed.into_iter().chain(without.iter().map(String::as_str)).collect();
         let hook = hook_words(commit, &changed)?;
         let added = git.run(&[&ADD, &changed[..], &NO_TEMPORARY_FILES].concat());
-        match added.and_then(|_| git.words(&hook)) {
+        match added.and_then(|_| git.fed(&hook, Vec::new(), OUTPUT_CAP)) {
             Ok(_) => return Ok(()),
             Err(_) if !has_default_identity && git.missing_identity()?.is_some() => {
                 git = git.with_identity()?;

@@ -148,11 +148,7 @@ fn ask(git: &Git, how: &str, names: &BTreeSet<&str>, cap: usize) -> Result<Vec<u
         return Ok(Vec::new());
     }
     let input: String = names.iter().flat_map(|name| [name, "\n"]).collect();
-    let finished = git.call(&command(&["cat-file", how]), input.into_bytes(), cap)?;
-    match finished.failure() {
-        Some(why) => Err(Error::io(format!("\"git cat-file\" {why}"))),
-        None => Ok(finished.stdout),
-    }
+    git.fed(&command(&["cat-file", how]), input.into_bytes(), cap)
 }
 
 /// `OID TYPE SIZE`
@@ -191,9 +187,8 @@ pub(super) fn commit(
     // Removals first, or a directory could not take the place of a file.
     let path_of = |version: &Version| quoted(&version.path().to_string_lossy());
     for Revision { before, after } in revisions {
-        if let Some(old) =
-            before.as_ref().map(path_of).filter(|old| after.as_ref().map(path_of).as_ref() != Some(old))
-        {
+        let (old, new) = (before.as_ref().map(path_of), after.as_ref().map(path_of));
+        if let Some(old) = old.filter(|old| new.as_ref() != Some(old)) {
             stream.extend_from_slice(format!("D {old}\n").as_bytes());
         }
     }
@@ -205,10 +200,7 @@ pub(super) fn commit(
     }
     stream.extend_from_slice(b"done\n");
     // Forced: it is our own note of a commit, which nobody else has.
-    let finished = git.call(&command(&["fast-import", "--quiet", "--force"]), stream, 1 << 20)?;
-    if let Some(why) = finished.failure() {
-        return Err(Error::io(format!("\"git fast-import\" {why}")));
-    }
+    git.fed(&command(&["fast-import", "--quiet", "--force"]), stream, 1 << 20)?;
     git.object(&["rev-parse", "--verify", MERGED])
 }
 

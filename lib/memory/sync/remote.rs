@@ -12,7 +12,6 @@ use crate::store::health::Health;
 use crate::store::history::lock_history;
 use crate::store::place::Root;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The commit that the remote has, as we saw it last.
@@ -349,13 +348,9 @@ pub(super) fn set_up(git: &Git, address: &str, local: &str, branch: &str) -> Res
 }
 
 /// Who syncs, or leaves, holds this.
-pub(super) fn lock_path(root: &Root) -> PathBuf {
-    root.state().join("sync.lock")
-}
-
-/// What the holder of it writes into it.
-pub(super) fn holder() -> String {
-    format!("memory-sync, process {}", std::process::id())
+pub(super) fn hold(root: &Root) -> Result<RunLock> {
+    let holder = format!("memory-sync, process {}", std::process::id());
+    Ok(file::hold(&root.state().join("sync.lock"), &holder)?)
 }
 
 /// Ends that. The notes stay on both sides.
@@ -363,7 +358,7 @@ pub fn leave(root: &Root, env: &Env) -> Result<Option<String>> {
     let Some(address) = current(root, env) else { return Ok(None) };
     root.make()?;
     // What is being sent now would still arrive there.
-    let _sync = match file::hold(&lock_path(root), &holder())? {
+    let _sync = match hold(root)? {
         RunLock::Acquired(file) => file,
         RunLock::HeldBy(who) => {
             return Err(Error::busy(format!("nothing was done: {who} is syncing this store"))

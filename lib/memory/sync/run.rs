@@ -35,7 +35,7 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         return Ok(SyncOutcome::NoRemote);
     }
     root.make()?;
-    let _lock = match file::hold(&remote::lock_path(root), &remote::holder())? {
+    let _lock = match remote::hold(root)? {
         RunLock::Acquired(file) => file,
         RunLock::HeldBy(who) => return Ok(SyncOutcome::Busy(who)),
     };

@@ -103,7 +103,7 @@ impl Believed<'_> {
             return here.into_iter().filter(|_| was_in_use && !is_twin).for_each(|here| self.retire(here));
         }
         let draft = believable(Draft::of(&now.entry));
-        let says_it = |note: &Located| believable(Draft::of(&note.entry)).says_the_same_as(&draft);
+        let says_it = |note: &Located| believable(Draft::of(&note.entry)).says() == draft.says();
         if before.into_iter().chain(here).any(says_it) {
             return;
         }
