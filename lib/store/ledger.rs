@@ -106,6 +106,9 @@ impl AskedNotes {
 /// Tries of the same that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failures {
+    /// The text that calls were about, and who was asked: once either differs, the failures no longer count.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    of: String,
     pub tries: u32,
     /// The end of the pause; `None`: there is none, or no further try.
     #[serde(default, alias = "notBefore", skip_serializing_if = "Option::is_none")]
@@ -328,25 +331,16 @@ pub struct DefragLedger {
     pub tiers_due: BTreeSet<String>,
     /// The failed calls, by the id of the note or, for tiers, the name of the reach.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    failed: BTreeMap<String, FailedCalls>,
+    failed: BTreeMap<String, Failures>,
     /// The notes that were seen after their last day.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub expired: BTreeSet<EntryId>,
 }
 
-/// Calls about the same text that failed one after the other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct FailedCalls {
-    /// The text, and who was asked: once either differs, the failures no longer count.
-    of: String,
-    #[serde(flatten)]
-    failures: Failures,
-}
-
 impl DefragLedger {
     /// How many notes and decisions were to wait for longer than any wait is: the clock was wrong.
     pub fn beyond(&self, now: Timestamp) -> usize {
-        self.failed.values().filter(|calls| calls.failures.is_beyond(&DEFRAG_PAUSES, now)).count()
+        self.failed.values().filter(|failures| failures.is_beyond(&DEFRAG_PAUSES, now)).count()
     }
 
     pub fn load(root: &Root) -> Result<DefragLedger> {
@@ -380,11 +374,10 @@ impl DefragLedger {
 
     /// Records a failed call about `of`, under the name `key`, and returns when it may be asked about again.
     pub fn fail(&mut self, key: &str, of: &str, error: &str, batch: &str, now: Timestamp) -> Timestamp {
-        let calls = self.failed.entry(key.to_owned()).or_default();
-        if calls.of != of {
-            *calls = FailedCalls { of: of.to_owned(), ..FailedCalls::default() };
+        let failures = self.failed.entry(key.to_owned()).or_default();
+        if failures.of != of {
+            *failures = Failures { of: of.to_owned(), ..Failures::default() };
         }
-        let failures = &mut calls.failures;
         if failures.batch != batch {
             let pause = DEFRAG_PAUSES.get(failures.tries as usize).or(DEFRAG_PAUSES.last());
             failures.count(error, batch, pause, now);
@@ -394,14 +387,13 @@ impl DefragLedger {
 
     /// Calls about it have failed, so it is skipped for now.
     pub fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
-        let is_it = |calls: &FailedCalls| calls.of == of && calls.failures.is_paused(&DEFRAG_PAUSES, now);
+        let is_it = |failures: &Failures| failures.of == of && failures.is_paused(&DEFRAG_PAUSES, now);
         self.failed.get(key).is_some_and(is_it)
     }
 
     /// How many notes and decisions are postponed, and the one that is postponed longest.
     pub fn postponed(&self, now: Timestamp) -> Option<(usize, &Failures)> {
-        let failures = self.failed.values().map(|calls| &calls.failures);
-        let postponed = failures.filter(|failures| failures.is_paused(&DEFRAG_PAUSES, now));
+        let postponed = self.failed.values().filter(|failures| failures.is_paused(&DEFRAG_PAUSES, now));
         let last = postponed.clone().max_by_key(|failures| failures.not_before)?;
         Some((postponed.count(), last))
     }

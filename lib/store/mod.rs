@@ -24,7 +24,6 @@ pub mod proposal;
 pub mod rates;
 pub mod removed;
 pub mod revision;
-pub mod run_id;
 pub mod run_log;
 pub mod runs;
 pub mod spent;

@@ -1,5 +1,6 @@
 //! The result of a check: how bad it is, which file it is about, and how to fix it.
 
+use crate::base::error::Error;
 use crate::base::text::one_line;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::redact::Redactor;
@@ -98,6 +99,11 @@ impl Diagnosis {
     pub fn error(&mut self, check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) {
         let severity = Severity::Error;
         self.findings.push(Finding { severity, ..Finding::warning(check, file, what, mend) });
+    }
+
+    /// An error, with its own next step; `mend` if it has none.
+    pub(super) fn failure(&mut self, check: Check, file: &Path, error: &Error, mend: &str) {
+        self.error(check, file, error.message(), error.next_step().unwrap_or(mend));
     }
 
     pub fn warning(&mut self, check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) {

@@ -77,8 +77,7 @@ fn probe(dir: &Path) -> io::Result<()> {
 pub(super) fn change(cx: &CheckContext, to: &mut Diagnosis) {
     match apply::unfinished(cx.root) {
         Some((file, Err(error))) => {
-            let mend = error.next_step().unwrap_or("move it away");
-            to.error(Check::Change, &file, format!("no note can be changed: {}", error.message()), mend);
+            to.failure(Check::Change, &file, &error.context("no note can be changed"), "move it away");
         }
         // A program may be at it.
         Some((file, Ok(()))) if file::is_older(&file, file::LEFT_BEHIND) => {

@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::memory::sync::foreign_files::unique;
 use crate::memory::sync::listing::Listing;
 use crate::memory::sync::objects::{self, Commits};
 use crate::memory::sync::removals::{self, Missing, Notes};
@@ -9,7 +10,6 @@ use crate::memory::sync::request::SyncRequest;
 use crate::memory::sync::shared::{self, Received};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
-use crate::memory::sync::unique_paths::unique;
 use crate::store::entry::EntryId;
 use crate::store::git::{Git, unusable};
 use crate::store::persistence::Persistence;

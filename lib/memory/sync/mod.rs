@@ -7,7 +7,6 @@
 pub mod copies;
 pub mod driver;
 mod foreign_files;
-mod foreign_keys;
 mod lines;
 mod listing;
 mod merger;
@@ -24,6 +23,4 @@ mod shared;
 mod side;
 mod tree;
 mod unfinished;
-mod unique_paths;
-mod values;
 mod version;

@@ -4,12 +4,11 @@
 //! `updatedAt` and hash wins, so that every machine comes to the same bytes.
 
 use crate::base::error::Result;
-use crate::memory::sync::foreign_keys;
-use crate::memory::sync::lines::{self, MergedLines};
-use crate::memory::sync::values::{joined, pick, summed};
-use crate::store::entry::{By, Entry, Meta, Status, Tier, one_line};
+use crate::memory::sync::lines::{self, MergedLines, joined, pick, summed};
+use crate::store::entry::{By, Entry, Meta, Status, Tier, is_own_key, one_line};
 use crate::store::proposal::{Draft, Op, Proposal};
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why the other text waits.
 const REASON: &str = "Two machines changed the same lines of the note. This is the text of the other one.";
@@ -173,8 +172,8 @@ fn written(
         let MergedLines { text, other } = lines::merge(before.bytes(), ours.bytes(), theirs.bytes());
         other.is_none().then_some(text)
     });
-    let by_lines = by_lines.filter(|bytes| !foreign_keys::has_twins(bytes));
-    let candidates = by_lines.into_iter().chain([foreign_keys::joined(before.as_ref(), &ours, &theirs)]);
+    let by_lines = by_lines.filter(|bytes| !has_twins(bytes));
+    let candidates = by_lines.into_iter().chain([with_foreign_keys(before.as_ref(), &ours, &theirs)]);
     let found = candidates.filter_map(|bytes| Entry::parse(bytes).ok()).find(is_right);
     match found {
         Some(entry) => (entry, None),
@@ -205,4 +204,87 @@ fn conflict(
     let mut proposal = Proposal::about(merged, Op::Conflict, Some(draft), by, o.updated_at);
     proposal.reasons = vec![REASON.to_owned()];
     Some(proposal)
+}
+
+/// The lines of a front matter in groups: a key with what belongs to it, or a comment. In the order of the file.
+struct KeyGroups<'a>(Vec<(Option<&'a str>, &'a str)>);
+
+impl<'a> KeyGroups<'a> {
+    fn of(yaml: &'a str) -> KeyGroups<'a> {
+        let mut groups: Vec<(Option<&str>, &str)> = Vec::new();
+        let mut start = 0;
+        let mut at = 0;
+        let mut name = None;
+        for line in yaml.split_inclusive('\n') {
+            let is_start = line.starts_with(|c: char| !c.is_whitespace() && c != '-');
+            if is_start {
+                if at > start {
+                    groups.push((name, &yaml[start..at]));
+                }
+                start = at;
+                name = if line.starts_with('#') { None } else { line.split(':').next() };
+            }
+            at += line.len();
+        }
+        if at > start {
+            groups.push((name, &yaml[start..at]));
+        }
+        KeyGroups(groups)
+    }
+
+    fn foreign(&self) -> BTreeMap<&'a str, &'a str> {
+        let keys = self.0.iter().filter_map(|(key, text)| Some(((*key)?, *text)));
+        keys.filter(|(key, _)| !is_own_key(key)).collect()
+    }
+
+    fn comments(&self) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(|(key, _)| key.is_none()).map(|(_, text)| *text)
+    }
+}
+
+fn groups(entry: &Entry) -> KeyGroups<'_> {
+    KeyGroups::of(entry.front_matter())
+}
+
+/// A key is there twice.
+fn has_twins(bytes: &[u8]) -> bool {
+    let Ok(entry) = Entry::parse(bytes.to_vec()) else { return true };
+    let mut seen = BTreeSet::new();
+    !groups(&entry).0.iter().filter_map(|(key, _)| *key).all(|key| seen.insert(key))
+}
+
+/// The winner's file with the foreign keys and comments that only the other side has added or changed, and without
+/// those that the other side has taken away.
+fn with_foreign_keys(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Vec<u8> {
+    let (ours, theirs) = (groups(winner), groups(other));
+    let before = base.map(groups);
+    let old = before.as_ref().map(KeyGroups::foreign).unwrap_or_default();
+    let old_comments: BTreeSet<&str> = before.iter().flat_map(KeyGroups::comments).collect();
+    let (mine, yours) = (ours.foreign(), theirs.foreign());
+    let mut yaml = String::new();
+    for (key, text) in &ours.0 {
+        let Some(key) = key.filter(|key| mine.contains_key(key)) else {
+            yaml.push_str(text);
+            continue;
+        };
+        let is_untouched = old.get(key) == Some(text);
+        match yours.get(key) {
+            Some(theirs) if is_untouched => yaml.push_str(theirs),
+            None if is_untouched => {}
+            _ => yaml.push_str(text),
+        }
+    }
+    if !yaml.ends_with('\n') {
+        yaml.push('\n');
+    }
+    for (key, text) in &yours {
+        if !mine.contains_key(key) && old.get(key) != Some(text) {
+            yaml.push_str(text);
+        }
+    }
+    let have: BTreeSet<&str> = ours.comments().collect();
+    for comment in theirs.comments().filter(|text| !have.contains(text) && !old_comments.contains(text)) {
+        yaml.push_str(comment);
+    }
+    winner.with_front_matter(&yaml)
 }

@@ -1,9 +1,8 @@
 //! What is believed of a remote that others can write to: the notes of sessions, as such. What would make, change or take
 //! away a note that is a person's own waits for the person of this store, and so does a note of no repository.
 
-use crate::memory::sync::foreign_files::put_note;
+use crate::memory::sync::foreign_files::{put_note, unique};
 use crate::memory::sync::side::{Files, Located, Side};
-use crate::memory::sync::unique_paths::unique;
 use crate::store::entry::{By, Entry, EntryId, REVIEW, Source};
 use crate::store::persistence::Place;
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId, REMOTE};

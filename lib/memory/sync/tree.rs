@@ -2,13 +2,12 @@
 
 use crate::base::text::one_line;
 use crate::memory::record::sentences_of_note;
-use crate::memory::sync::foreign_files;
+use crate::memory::sync::foreign_files::{self, unique};
+use crate::memory::sync::lines::pick;
 use crate::memory::sync::note::{self, later_first};
 use crate::memory::sync::proposals::MergedProposals;
 use crate::memory::sync::same_id;
 use crate::memory::sync::side::{Files, Located, Side, Sides, ids_in_names};
-use crate::memory::sync::unique_paths::unique;
-use crate::memory::sync::values::pick;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::Place;
 use crate::store::proposal::{Proposal, ProposalId};

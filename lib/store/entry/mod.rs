@@ -3,7 +3,6 @@
 //! A note is its bytes. An update changes the lines of the keys that changed, or the body; everything else, comments
 //! and other people's keys included, stays as it was.
 
-mod anchor;
 mod edit;
 mod front_matter;
 mod id;
@@ -17,10 +16,9 @@ mod schema;
 mod value;
 mod yaml;
 
-pub use crate::store::entry::anchor::{ANCHORS, Anchor, Branch, Lines};
 pub use crate::store::entry::id::{EntryId, ID_PREFIX, links, mentioned};
 pub(crate) use crate::store::entry::meta::words;
-pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
+pub use crate::store::entry::meta::{ANCHORS, Anchor, Branch, By, Lines, Meta, Scope, Source, Status, Tier};
 pub use crate::store::entry::meta::{RANKS, add_missing, one_line, only_repo, repos};
 pub use crate::store::entry::name::{is_tag, tag};
 pub use crate::store::entry::packed::{pack, unpack};

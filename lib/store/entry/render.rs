@@ -1,7 +1,6 @@
 //! Writes front matter.
 
-use crate::store::entry::anchor::Anchor;
-use crate::store::entry::meta::{Meta, Source};
+use crate::store::entry::meta::{Anchor, Meta, Source};
 use crate::store::entry::scalar::{Style, written};
 use crate::store::entry::schema::KEYS;
 use crate::store::entry::value::YamlValue;

@@ -5,10 +5,9 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
-use crate::store::entry::anchor::{Anchor, Branch, LINES, Lines};
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
-use crate::store::entry::meta::{By, Meta, RANKS, Scope, Source, Status, Tier};
+use crate::store::entry::meta::{Anchor, Branch, By, LINES, Lines, Meta, RANKS, Scope, Source, Status, Tier};
 use crate::store::entry::value::{Field, YamlValue};
 use crate::store::entry::yaml::in_line;
 use jiff::civil::Date;
