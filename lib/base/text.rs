@@ -9,6 +9,28 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// For serde's `try_from` and `into`: what stands in files is a value's text. `$like` says what it looks like.
+macro_rules! written_as_text {
+    ($name:ident, $parse:expr, $like:expr) => {
+        impl From<$name> for String {
+            fn from(value: $name) -> String {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = $crate::base::error::Error;
+
+            fn try_from(text: String) -> $crate::base::error::Result<$name> {
+                let refused = || format!("\"{text}\" is not {}", $like);
+                $parse(&text).ok_or_else(|| $crate::base::error::Error::corrupt(refused()))
+            }
+        }
+    };
+}
+
+pub(crate) use written_as_text;
+
 /// Whether `text` can be a name that stands in braces: `{name}`.
 pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

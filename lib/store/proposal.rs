@@ -1,6 +1,7 @@
 //! Changes that wait for a person: one JSON file each, under `proposals/`, in the store's history.
 
 use crate::base::error::{Error, Result};
+use crate::base::text::written_as_text;
 use crate::store::entry::{Anchor, By, Entry, EntryId, Meta, Scope, Source, add_missing, words};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -56,20 +57,7 @@ impl fmt::Display for ProposalId {
     }
 }
 
-impl From<ProposalId> for String {
-    fn from(id: ProposalId) -> String {
-        id.to_string()
-    }
-}
-
-impl TryFrom<String> for ProposalId {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<ProposalId, Error> {
-        ProposalId::whole(&text)
-            .ok_or_else(|| Error::corrupt(format!("\"{text}\" is not an id like p__a1B2c3")))
-    }
-}
+written_as_text!(ProposalId, ProposalId::whole, "an id like p__a1B2c3");
 
 words! {
     /// What accepting a proposal does.

@@ -210,24 +210,19 @@ fn conflict(
 struct KeyGroups<'a>(Vec<(Option<&'a str>, &'a str)>);
 
 impl<'a> KeyGroups<'a> {
-    fn of(yaml: &'a str) -> KeyGroups<'a> {
+    fn of(entry: &'a Entry) -> KeyGroups<'a> {
+        let yaml = entry.front_matter();
         let mut groups: Vec<(Option<&str>, &str)> = Vec::new();
-        let mut start = 0;
-        let mut at = 0;
-        let mut name = None;
+        let (mut start, mut end) = (0, 0);
         for line in yaml.split_inclusive('\n') {
             let is_start = line.starts_with(|c: char| !c.is_whitespace() && c != '-');
-            if is_start {
-                if at > start {
-                    groups.push((name, &yaml[start..at]));
-                }
-                start = at;
-                name = if line.starts_with('#') { None } else { line.split(':').next() };
+            if is_start || groups.is_empty() {
+                start = end;
+                let is_key = is_start && !line.starts_with('#');
+                groups.push((line.split(':').next().filter(|_| is_key), ""));
             }
-            at += line.len();
-        }
-        if at > start {
-            groups.push((name, &yaml[start..at]));
+            end += line.len();
+            groups.iter_mut().last().into_iter().for_each(|(_, text)| *text = &yaml[start..end]);
         }
         KeyGroups(groups)
     }
@@ -242,22 +237,18 @@ impl<'a> KeyGroups<'a> {
     }
 }
 
-fn groups(entry: &Entry) -> KeyGroups<'_> {
-    KeyGroups::of(entry.front_matter())
-}
-
 /// A key is there twice.
 fn has_twins(bytes: &[u8]) -> bool {
     let Ok(entry) = Entry::parse(bytes.to_vec()) else { return true };
     let mut seen = BTreeSet::new();
-    !groups(&entry).0.iter().filter_map(|(key, _)| *key).all(|key| seen.insert(key))
+    !KeyGroups::of(&entry).0.iter().filter_map(|(key, _)| *key).all(|key| seen.insert(key))
 }
 
 /// The winner's file with the foreign keys and comments that only the other side has added or changed, and without
 /// those that the other side has taken away.
 fn with_foreign_keys(base: Option<&Entry>, winner: &Entry, other: &Entry) -> Vec<u8> {
-    let (ours, theirs) = (groups(winner), groups(other));
-    let before = base.map(groups);
+    let (ours, theirs) = (KeyGroups::of(winner), KeyGroups::of(other));
+    let before = base.map(KeyGroups::of);
     let old = before.as_ref().map(KeyGroups::foreign).unwrap_or_default();
     let old_comments: BTreeSet<&str> = before.iter().flat_map(KeyGroups::comments).collect();
     let (mine, yours) = (ours.foreign(), theirs.foreign());

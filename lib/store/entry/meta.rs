@@ -1,5 +1,6 @@
 //! A note's metadata: the front matter as typed values.
 
+use crate::base::text::written_as_text;
 use crate::store::entry::id::EntryId;
 use crate::store::entry::value::YamlValue;
 use jiff::Timestamp;
@@ -308,19 +309,7 @@ impl fmt::Display for Lines {
     }
 }
 
-impl From<Lines> for String {
-    fn from(lines: Lines) -> String {
-        lines.to_string()
-    }
-}
-
-impl TryFrom<String> for Lines {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Lines, String> {
-        Lines::parse(&text).ok_or_else(|| format!("\"{text}\" is not {LINES}"))
-    }
-}
+written_as_text!(Lines, Lines::parse, LINES);
 
 pub(super) const LINES: &str = "lines like 12-20";
 

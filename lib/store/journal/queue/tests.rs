@@ -17,7 +17,7 @@ fn queue() -> (TempDir, Journal) {
 }
 
 impl Journal {
-    fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
+    fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<Broken>)> {
         self.sweep();
         Journal::entries_in(&self.root.inbox())
     }
