@@ -139,8 +139,8 @@ fn files_that_are_not_entries_are_reported_and_left_alone() {
     let expected = ["1-torn.json", "2-version.json", "3-empty.json", "4-big.json", "5-dir.json"];
     assert_eq!(names[..5], expected);
     for ((_, _, fault), found) in strange.iter().zip(&unreadable) {
-        let message = found.error.message().strip_prefix("not a queue entry: ").unwrap();
-        assert!(found.error.faults().len() <= 1 && message.contains(fault), "{found:?}");
+        let message = found.why.strip_prefix("not a queue entry: ").unwrap();
+        assert!(message.contains(fault), "{found:?}");
     }
     assert!(names.iter().all(|name| inbox.join(name).symlink_metadata().is_ok()));
 }
