@@ -64,15 +64,9 @@ impl Sessions {
 
     /// The first session of the chain of forks.
     fn origin<'a>(&'a self, key: &'a str) -> &'a str {
-        let mut origin = key;
+        let parent = |key: &&'a str| self.0.get(*key).and_then(|session| session.parent.as_deref());
         // A longer chain is a circle.
-        for _ in 0..64 {
-            match self.0.get(origin).and_then(|session| session.parent.as_deref()) {
-                Some(parent) => origin = parent,
-                None => break,
-            }
-        }
-        origin
+        std::iter::successors(Some(key), parent).take(65).last().unwrap_or(key)
     }
 
     /// Records that `turns` have been read.

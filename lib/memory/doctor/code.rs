@@ -3,8 +3,7 @@
 
 use crate::base::repository::{self, Repository};
 use crate::memory::code::{CodeState, checkout_of, state_of_anchor};
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::store::checkout::{BranchState, Checkout};
 use crate::store::entry::Meta;

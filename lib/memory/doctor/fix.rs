@@ -3,8 +3,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
 use crate::memory::doctor::{history, store};
 use crate::store::change::Change;

@@ -1,8 +1,7 @@
 //! What the programs say of themselves in `health.json`, and whether a session that starts now is told what it should know.
 
 use crate::base::text::counted;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::recall::probe;
 use crate::store::health::{Health, Trouble, TroubleKind};
 use jiff::SignedDuration;

@@ -2,8 +2,7 @@
 //! when did a harness last capture something?
 
 use crate::harness::spec::Spec;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis, HarnessState};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis, HarnessState};
 use crate::memory::hooks::found;
 use crate::memory::hooks::status::status;
 use crate::store::batch::Batches;

@@ -3,7 +3,6 @@
 //! A check changes nothing: it adds what it finds. The notes alone are read once for all checks that need them.
 
 mod code;
-mod context;
 mod finding;
 mod fix;
 mod health;
@@ -19,8 +18,7 @@ mod store;
 mod targets;
 mod text;
 
-pub use crate::memory::doctor::context::CheckContext;
-pub use crate::memory::doctor::finding::{Check, Diagnosis, Finding, HarnessState, Severity};
+pub use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis, Finding, HarnessState, Severity};
 pub use crate::memory::doctor::fix::{Fixes, fix};
 pub use crate::memory::doctor::queue::failure;
 

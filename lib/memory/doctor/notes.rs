@@ -2,8 +2,7 @@
 
 use crate::base::file;
 use crate::base::text::{folded, one_line};
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::text::{TextFacts, open_cache};
 use crate::memory::section::{self, Candidate, Pool};
 use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};

@@ -2,8 +2,7 @@
 
 use crate::base::text::one_line;
 use crate::base::{file, reach};
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
 use crate::memory::section::{self, Pool, Standing};
 use crate::store::projects::Projects;

@@ -10,7 +10,6 @@ mod meta;
 mod name;
 mod packed;
 mod quick;
-mod render;
 mod scalar;
 mod schema;
 mod value;
@@ -26,7 +25,7 @@ pub use crate::store::entry::packed::{pack, unpack};
 use crate::base::error::{Error, Result};
 use crate::base::text::hex;
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
-use crate::store::entry::schema::KEYS;
+use crate::store::entry::schema::{KEYS, lines};
 use crate::store::entry::yaml::Yaml;
 use sha2::{Digest, Sha256};
 
@@ -140,7 +139,7 @@ impl Entry {
     pub fn new(mut meta: Meta, body: &[u8]) -> Entry {
         meta.title = one_line(&meta.title);
         meta.summary = one_line(&meta.summary);
-        let yaml = render::front_matter(&meta);
+        let yaml = schema::front_matter(&meta);
         let start = "---\n".len();
         let head = format!("---\n{yaml}---\n\n");
         let frame =
@@ -170,8 +169,8 @@ impl Entry {
 
     /// What a person edits of a note: a file with title, summary and tags above the text.
     pub fn form(&self) -> Vec<u8> {
-        let lines: String =
-            FORM.iter().filter_map(|key| render::lines(&self.meta, key)).map(|line| line + "\n").collect();
+        let keys = KEYS.iter().filter(|(key, ..)| FORM.contains(key));
+        let lines: String = keys.filter_map(|key| lines(&self.meta, key)).map(|line| line + "\n").collect();
         [format!("---\n{lines}---\n\n").as_bytes(), self.body()].concat()
     }
 
@@ -319,9 +318,9 @@ impl Entry {
         if meta.id != self.meta.id {
             return Err(Error::usage(format!("an id never changes: {} to {}", self.meta.id, meta.id)));
         }
-        let lines = KEYS.map(|key| (key, render::lines(&meta, key)));
-        let changes: Vec<_> =
-            lines.into_iter().filter(|(key, lines)| *lines != render::lines(&self.meta, key)).collect();
+        let new = KEYS.iter().map(|key| (key, lines(&meta, key)));
+        let changes = new.filter(|(key, new)| *new != lines(&self.meta, key));
+        let changes: Vec<_> = changes.map(|((key, ..), new)| (*key, new)).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -364,7 +363,7 @@ impl Entry {
 
 /// It is one of our keys.
 pub fn is_own_key(key: &str) -> bool {
-    KEYS.contains(&key)
+    KEYS.iter().any(|(own, ..)| *own == key)
 }
 
 fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str> {
