@@ -199,31 +199,11 @@ pub struct HarnessState {
     /// All hooks are there.
     #[serde(rename = "hooks")]
     pub is_whole: bool,
-    /// The plugin has them.
-    #[serde(skip)]
-    pub(super) by_plugin: bool,
-    /// Its hooks are switched off.
-    #[serde(skip)]
-    pub(super) is_off: bool,
     #[serde(rename = "lastCapture")]
     pub last_capture: Option<Timestamp>,
-    /// The same, as a day here.
-    #[serde(skip)]
-    pub(super) last_day: Option<Date>,
-}
-
-impl HarnessState {
     /// What there is, and what to do.
-    pub fn texts(&self) -> [String; 2] {
-        let (hooks, mend) = match (self.is_off, self.is_whole) {
-            (false, true) if self.by_plugin => ("its hooks are installed by the plugin", "nothing to do"),
-            (true, _) => ("its hooks are switched off", "see the warning"),
-            (false, true) => ("its hooks are installed", "nothing to do"),
-            (false, false) => ("hooks are missing", "memory-install-hooks"),
-        };
-        let last = self.last_day.map_or("never captured".to_owned(), |day| format!("last captured on {day}"));
-        [format!("{}: {hooks}, {last}", self.harness), mend.to_owned()]
-    }
+    #[serde(skip)]
+    pub texts: [String; 2],
 }
 
 impl Finding {

@@ -28,42 +28,32 @@ use crate::memory::redact::Redactor;
 use jiff::civil::Date;
 
 /// A check of something other than the notes.
-pub type Checker = fn(&CheckContext, &mut Diagnosis);
+type Checker = fn(&CheckContext, &mut Diagnosis);
 
-/// All checks of this module but those of the notes.
-pub const CHECKS: &[Checker] = &[
-    store::directory,
-    store::change,
-    store::leftovers,
-    store::review,
-    health::check,
-    setup::check,
-    targets::check,
-    queue::entries,
-    queue::ledgers,
-    queue::batches,
-    history::check,
-    history::foreign_settings,
-    history::sync,
-    hooks::check,
-];
-
-/// Those that take milliseconds, for a person who wants to see how things stand.
-const QUICK: &[Checker] = &[
-    store::directory,
-    store::change,
-    health::check,
-    setup::check,
-    targets::check,
-    queue::ledgers,
-    queue::batches,
-    hooks::check,
+/// All checks of this module but those of the notes, and whether each takes milliseconds: those are for a person who wants
+/// to see how things stand.
+const CHECKS: &[(Checker, bool)] = &[
+    (store::directory, true),
+    (store::change, true),
+    (store::leftovers, false),
+    (store::review, false),
+    (health::check, true),
+    (setup::check, true),
+    (targets::check, true),
+    (queue::entries, false),
+    (queue::ledgers, true),
+    (queue::batches, true),
+    (history::check, false),
+    (history::foreign_settings, false),
+    (history::sync, false),
+    (hooks::check, true),
 ];
 
 /// Runs the quick checks, and `more`. The worst findings come first.
 pub fn glance(cx: &CheckContext, more: Vec<Finding>) -> (Vec<Finding>, Vec<HarnessState>) {
     let mut found = Diagnosis { findings: more, ..Diagnosis::default() };
-    QUICK.iter().for_each(|check| check(cx, &mut found));
+    let quick = CHECKS.iter().filter(|(_, is_quick)| *is_quick);
+    quick.for_each(|(check, _)| check(cx, &mut found));
     found.tidy(cx)
 }
 
@@ -94,13 +84,14 @@ pub fn examine_shared(here: &Repository, redactor: &Redactor, today: Date) -> Re
     Report { findings, harnesses: Vec::new(), notes, cache: None }
 }
 
-/// Runs all checks. `checks` run while the notes are read, because git takes its time.
-pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
+/// Runs all checks, and `more`. Those of the notes run beside the others, because git takes its time.
+pub fn examine(cx: &CheckContext, more: Checker) -> Report {
     let mut first = Diagnosis::default();
     health::recall(cx, &mut first);
     let all = || {
         let mut found = Diagnosis::default();
-        checks.iter().for_each(|check| check(cx, &mut found));
+        CHECKS.iter().for_each(|(check, _)| check(cx, &mut found));
+        more(cx, &mut found);
         found
     };
     let (mut found, mut checked) = std::thread::scope(|scope| {

@@ -197,7 +197,7 @@ fn conflict(
     }
     let summary = one_line(pick(b.map(|meta| meta.summary.as_str()), &o.summary, &w.summary));
     let draft = Draft { title, summary, body, ..Draft::of(merged) };
-    let by = match other.is_typed() || other.is_edited() {
+    let by = match o.is_typed() || other.is_edited() {
         true => By::Person,
         false => o.by.unwrap_or(By::Agent),
     };

@@ -112,7 +112,6 @@ pub struct Meta {
     pub confirmed: Option<Date>,
     /// The number of reads.
     pub used: u64,
-    #[serde(serialize_with = "time")]
     pub last_used: Option<Timestamp>,
     /// Unix time in milliseconds, as `updated_at`.
     #[serde(rename = "createdAt")]
@@ -248,14 +247,7 @@ impl<'de> Deserialize<'de> for Source {
     }
 }
 
-fn time<S: Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
-    match time {
-        Some(time) => serializer.collect_str(time),
-        None => serializer.serialize_none(),
-    }
-}
-
-/// The most of one note.
+/// The most anchors of one note.
 pub const ANCHORS: usize = 5;
 
 /// A file of the repository, or some of its lines.

@@ -109,7 +109,8 @@ impl Meta {
         }
     }
 
-    fn is_typed(&self) -> bool {
+    /// By a person from the start.
+    pub fn is_typed(&self) -> bool {
         self.sources.is_empty() || self.is_from("manual")
     }
 
@@ -290,11 +291,6 @@ impl Entry {
 
     pub fn body_facts(&self) -> BodyFacts {
         BodyFacts { bytes: self.body().len() as u64, is_edited: self.is_edited() }
-    }
-
-    /// By a person from the start?
-    pub fn is_typed(&self) -> bool {
-        self.meta.is_typed()
     }
 
     /// An error if the front matter is larger than 64 KiB: such a file could not be read again.

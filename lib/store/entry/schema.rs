@@ -18,7 +18,7 @@ use std::borrow::Cow;
 pub(super) type Key = (&'static str, fn(&mut Meta, YamlValue) -> Result<()>, fn(&Meta) -> Option<String>);
 
 /// Our keys, in the order in which we write them.
-pub(super) const KEYS: [Key; 24] = [
+pub(super) static KEYS: [Key; 24] = [
     ("id", |_, _| Ok(()), |m| shown(&m.id)),
     ("title", |m, v| set(&mut m.title, title(v)), |m| line(&m.title)),
     ("summary", |m, v| set(&mut m.summary, string(v)), |m| line(&m.summary)),
