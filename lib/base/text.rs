@@ -37,6 +37,20 @@ pub fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
+/// Replaces each placeholder with its value. Placeholders inside a value are not replaced.
+pub fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((at, name, value)) =
+        values.iter().filter_map(|(name, value)| rest.find(name).map(|at| (at, name, value))).min()
+    {
+        filled.push_str(&rest[..at]);
+        filled.push_str(value);
+        rest = &rest[at + name.len()..];
+    }
+    filled + rest
+}
+
 /// The first `limit` characters (Unicode scalar values) of `text`, followed by `...` if any were cut.
 pub fn cut(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {

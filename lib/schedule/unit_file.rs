@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lookup::{is_in_nix_store, nix_store};
-use crate::base::text::lossy;
+use crate::base::text::{filled, lossy};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::{TimedProgram, Timers, When};
 use crate::schedule::{launchd, systemd};
@@ -74,26 +74,6 @@ pub fn is_current(
         files(scheduler, program, env)?.into_iter().map(|(_, template)| template).collect();
     let template = filled(&template, &[("@TIMES@", &times(scheduler, program, wanted)?)]);
     Ok(is_filled(text, &template, &["@COMMAND@", "@ENVIRONMENT@", "@WHEN@", "@LOG@"]))
-}
-
-/// The template with its placeholders replaced. Inserted text is not searched for placeholders.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let (mut text, mut rest) = (String::new(), template);
-    while let Some(at) = rest.find('@') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match values.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, value))) {
-            Some((after, value)) => {
-                text.push_str(value);
-                rest = after;
-            }
-            None => {
-                text.push('@');
-                rest = &rest[1..];
-            }
-        }
-    }
-    text + rest
 }
 
 /// Whether the text is this template, with anything in the place of these placeholders.

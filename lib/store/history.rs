@@ -5,7 +5,7 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::one_line;
+use crate::base::text::{filled, one_line};
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
 use crate::store::git::{Git, NO_TEMPORARY_FILES, OUTPUT_CAP, old_locks};
@@ -198,7 +198,7 @@ pub fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
             continue;
         }
         let values = [("{threadId}", &*ids), ("{message}", &message), ("{count}", &commit.count.to_string())];
-        filled.push((word.starts_with('-'), fill(word, &values)));
+        filled.push((word.starts_with('-'), filled(word, &values)));
     }
     let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
@@ -214,20 +214,6 @@ pub fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
 
 fn is_git_commit(words: &[String]) -> bool {
     matches!(words, [git, commit, ..] if git == "git" && commit == "commit")
-}
-
-/// Replaces each placeholder with its value. Placeholders inside a value are not replaced.
-fn fill(word: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::new();
-    let mut rest = word;
-    while let Some((at, name, value)) =
-        values.iter().filter_map(|(name, value)| rest.find(name).map(|at| (at, name, value))).min()
-    {
-        filled.push_str(&rest[..at]);
-        filled.push_str(value);
-        rest = &rest[at + name.len()..];
-    }
-    filled + rest
 }
 
 /// An id that cannot be mistaken for a flag and has only plain ASCII.
