@@ -188,28 +188,28 @@ pub fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
     let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| is_safe_id(id)).collect();
     let ids = ids.join(",");
     // Each word, and whether it was a flag before its values were filled in.
-    let mut filled: Vec<(bool, String)> = Vec::new();
+    let mut made: Vec<(bool, String)> = Vec::new();
     for word in &words {
         if word.contains("{threadId}") && ids.is_empty() {
             // Without an id, `--trailer 'Thread-Id: {threadId}'` is dropped as a whole.
-            if !word.starts_with('-') && filled.last().is_some_and(|(is_flag, _)| *is_flag) {
-                filled.pop();
+            if !word.starts_with('-') && made.last().is_some_and(|(is_flag, _)| *is_flag) {
+                made.pop();
             }
             continue;
         }
         let values = [("{threadId}", &*ids), ("{message}", &message), ("{count}", &commit.count.to_string())];
-        filled.push((word.starts_with('-'), filled(word, &values)));
+        made.push((word.starts_with('-'), filled(word, &values)));
     }
-    let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
+    let mut made: Vec<String> = made.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
-        filled.extend(["-m", &message].map(str::to_owned));
+        made.extend(["-m", &message].map(str::to_owned));
         if !body.is_empty() {
-            filled.extend(["-m".to_owned(), body.join("\n")]);
+            made.extend(["-m".to_owned(), body.join("\n")]);
         }
-        filled.push("--".to_owned());
-        filled.extend(changed.iter().map(|dir| (*dir).to_owned()));
+        made.push("--".to_owned());
+        made.extend(changed.iter().map(|dir| (*dir).to_owned()));
     }
-    Ok(filled)
+    Ok(made)
 }
 
 fn is_git_commit(words: &[String]) -> bool {

@@ -3,8 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::sync::foreign_files::unique;
-use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects::{self, Commits};
+use crate::memory::sync::objects::{self, Commits, Listing};
 use crate::memory::sync::removals::{self, Missing, Notes};
 use crate::memory::sync::request::SyncRequest;
 use crate::memory::sync::shared::{self, Received};

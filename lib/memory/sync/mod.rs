@@ -8,7 +8,6 @@ pub mod copies;
 pub mod driver;
 mod foreign_files;
 mod lines;
-mod listing;
 mod merger;
 mod note;
 mod objects;
