@@ -159,9 +159,13 @@ impl Merger<'_> {
         if base.as_deref() == Some(theirs) {
             return Ok(offered.to_owned());
         }
-        let commits = [base.as_deref(), Some(offered), Some(theirs)];
-        let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
-        objects::commit(self.git, [Some(offered), Some(theirs)], &revisions, "sync: what a remote is to have")
+        self.joined(base, [offered, theirs], "sync: what a remote is to have")
+    }
+
+    /// A commit of what became of `base` in two commits.
+    fn joined(&self, base: Option<String>, [one, two]: [&str; 2], message: &str) -> Result<String> {
+        let merged = self.merge([base.as_deref(), Some(one), Some(two)], &Notes::new(), false)?;
+        objects::commit(self.git, [Some(one), Some(two)], &merged.revisions, message)
     }
 
     pub(super) fn is_ancestor(&self, ours: &str, theirs: &str) -> Result<bool> {
@@ -177,14 +181,7 @@ impl Merger<'_> {
         }
         // Where machines have merged crosswise, what they have in common is merged first.
         let before = self.base(Some(first), second)?;
-        let commits = [before.as_deref(), Some(first), Some(second)];
-        let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
-        let merged = objects::commit(
-            self.git,
-            [Some(first), Some(second)],
-            &revisions,
-            "sync: what two machines have in common",
-        )?;
+        let merged = self.joined(before, [first, second], "sync: what two machines have in common")?;
         self.merged_bases.borrow_mut().insert(bases.clone(), merged.clone());
         Ok(Some(merged))
     }

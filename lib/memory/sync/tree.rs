@@ -129,13 +129,12 @@ impl Merging {
                 entry = live;
             }
         }
-        let (winner, _) = later_first(&one.entry, &two.entry);
-        let (winner, other) = if *winner == one.entry { (one, two) } else { (two, one) };
-        // Two files with the same bytes and different names: the greater name, whoever asks.
-        let (winner, other) = match one.entry == two.entry && other.name > winner.name {
-            true => (other, winner),
-            false => (winner, other),
+        // Of two files with the same bytes and different names: the greater name, whoever asks.
+        let wins = match one.entry == two.entry {
+            true => one.name >= two.name,
+            false => *later_first(&one.entry, &two.entry).0 == one.entry,
         };
+        let (winner, other) = if wins { (one, two) } else { (two, one) };
         let base_name = base.map(Located::own_name);
         let name = match *pick(base_name.as_ref(), &winner.own_name(), &other.own_name()) {
             Some(own) => own.to_owned(),
