@@ -222,7 +222,9 @@ impl<'a> KeyGroups<'a> {
                 groups.push((line.split(':').next().filter(|_| is_key), ""));
             }
             end += line.len();
-            groups.iter_mut().last().into_iter().for_each(|(_, text)| *text = &yaml[start..end]);
+            if let Some((_, text)) = groups.last_mut() {
+                *text = &yaml[start..end];
+            }
         }
         KeyGroups(groups)
     }
