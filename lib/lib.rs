@@ -146,7 +146,7 @@ pub mod notes {
 
 /// What waits to be made into notes.
 pub mod queue {
-    pub use crate::store::journal::entry::{Context, Harness, QueueEntry, Retrieval};
+    pub use crate::store::journal::entry::{CaptureContext as Context, Harness, QueueEntry, Retrieval};
 }
 
 pub use program::axe::main as axe;

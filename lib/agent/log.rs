@@ -86,7 +86,8 @@ impl AgentLog {
     pub fn append(&self, task: &str, result: &str, scope: Scope) {
         let Some(path) = &self.path else { return };
         let Scope { env, deadline, reporter, .. } = scope;
-        if let Err(e) = run_log::append(path, env.now(), task, result, self.max_task_chars, deadline) {
+        let entry = run_log::entry(env.now(), task, result, self.max_task_chars);
+        if let Err(e) = run_log::append(path, &entry, deadline) {
             reporter.warn(&format!("failed to save memory for \"{}\": {e}", self.agent));
         }
     }

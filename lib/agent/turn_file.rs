@@ -17,7 +17,7 @@ use crate::config::tool::CALL_AGENT;
 use crate::provider::message::{ChatTurn, Reply, Request, ToolRequest, ToolResult};
 use crate::provider::openai;
 use crate::store::conversation::hold;
-use crate::store::run_id::{RunId, runs_dir};
+use crate::store::runs::{RunId, runs_dir};
 use jiff::{SignedDuration, Timestamp};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -9,10 +9,46 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// For serde's `try_from` and `into`: what stands in files is a value's text. `$like` says what it looks like.
+macro_rules! written_as_text {
+    ($name:ident, $parse:expr, $like:expr) => {
+        impl From<$name> for String {
+            fn from(value: $name) -> String {
+                value.to_string()
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = $crate::base::error::Error;
+
+            fn try_from(text: String) -> $crate::base::error::Result<$name> {
+                let refused = || format!("\"{text}\" is not {}", $like);
+                $parse(&text).ok_or_else(|| $crate::base::error::Error::corrupt(refused()))
+            }
+        }
+    };
+}
+
+pub(crate) use written_as_text;
+
 /// Whether `text` can be a name that stands in braces: `{name}`.
 pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Replaces each placeholder with its value. Placeholders inside a value are not replaced.
+pub fn filled(text: &str, values: &[(&str, &str)]) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((at, name, value)) =
+        values.iter().filter_map(|(name, value)| rest.find(name).map(|at| (at, name, value))).min()
+    {
+        filled.push_str(&rest[..at]);
+        filled.push_str(value);
+        rest = &rest[at + name.len()..];
+    }
+    filled + rest
 }
 
 /// The first `limit` characters (Unicode scalar values) of `text`, followed by `...` if any were cut.
@@ -66,20 +102,6 @@ pub fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, usize) {
         (false, false) => " ",
     };
     (Cow::Owned(format!("{start}{before}{mark}{after}{end}")), cut.len())
-}
-
-/// The template with its placeholders replaced, each of which begins with `sign`. Inserted text is not searched for placeholders.
-pub fn filled(template: &str, sign: char, values: &[(&str, &str)]) -> String {
-    let (mut text, mut rest) = (String::new(), template);
-    while let Some(at) = rest.find(sign) {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let found = values.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, *value)));
-        let (after, value) = found.unwrap_or_else(|| (&rest[sign.len_utf8()..], &rest[..sign.len_utf8()]));
-        text.push_str(value);
-        rest = after;
-    }
-    text + rest
 }
 
 /// What stands for so many lines, or for a part of one, that were cut.

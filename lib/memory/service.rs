@@ -351,7 +351,7 @@ impl<P: Persistence> NoteService<P> {
             return Err(Error::conflict(format!("the note {id} has changed meanwhile")));
         }
         let mut entry = note.entry.clone();
-        let is_sealed = entry.is_typed() || entry.meta().written.is_some();
+        let is_sealed = entry.meta().is_typed() || entry.meta().written.is_some();
         // What is changed now was not sealed by a version that knew how: it must count as edited, too.
         if matches!(author, Author::Person) && patch.has_text() && !is_sealed {
             entry.seal().map_err(|why| unchanged(&note, &why))?;

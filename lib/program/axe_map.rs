@@ -19,7 +19,7 @@ use crate::config::agent::{AgentName, LogSettings, with_agents_dir};
 use crate::program::axe_map::flow::{Flow, Sink};
 use crate::program::axe_map::work::Task;
 use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, given_prompt, load};
-use crate::store::answers::{Answers, Found, Known};
+use crate::store::answers::{AnswerState, Answers, KnownAnswers};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -108,8 +108,8 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let keeps_errors = args.has("keep-errors");
     if args.has("dry-run") {
         let found = match args.path("resume") {
-            Some(path) => Found::read(path, keeps_errors)?,
-            None => Found::default(),
+            Some(path) => KnownAnswers::read(path, keeps_errors)?,
+            None => KnownAnswers::default(),
         };
         return dry_run(&task, &found, stdout);
     }
@@ -132,14 +132,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// What the whole input would take, with one call a line.
-fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
+fn dry_run(task: &Task, found: &KnownAnswers, stdout: &mut Stdout) -> Result<()> {
     let (mut lines, mut answered, mut input, mut output) = (0_u64, 0_u64, 0_u64, 0_u64);
     for line in line::lines(std::io::stdin().lock()) {
         let line = line?;
         match found.knows(&line.id, &line.input) {
-            Known::Yes => answered += 1,
-            Known::Otherwise => return Err(line.conflict()),
-            Known::No => {
+            AnswerState::Yes => answered += 1,
+            AnswerState::Otherwise => return Err(line.conflict()),
+            AnswerState::No => {
                 let size = task.agent.size(&task.request(&line));
                 (lines, input, output) = (lines + 1, input + size.0, output + size.1);
             }

@@ -7,9 +7,7 @@ use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
 use crate::config::memory::{self, search::files};
-use crate::memory::doctor::{
-    self, CHECKS, Check, CheckContext, Checker, Diagnosis, Finding, HarnessState, Report, Severity,
-};
+use crate::memory::doctor::{self, Check, CheckContext, Diagnosis, Finding, HarnessState, Report, Severity};
 use crate::memory::redact::Redactor;
 use crate::memory::section::Which;
 use crate::program::notes::{CONFIG, Store, checkout_here};
@@ -33,9 +31,6 @@ pub(super) const ABOUT: About = About {
     text: include_str!("memory_doctor.md"),
     ..About::BLANK
 };
-
-/// Everything but the notes that is looked at.
-const EVERYTHING: &[&[Checker]] = &[CHECKS, &[timers]];
 
 fn timers(cx: &CheckContext, to: &mut Diagnosis) {
     to.findings.extend(check::look(cx));
@@ -71,7 +66,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
         count,
         cx,
     );
-    let report = doctor::examine(&patient, &EVERYTHING.concat());
+    let report = doctor::examine(&patient, timers);
     if let Ok(Some(holder)) = file::holder(&store.root.run_lock()) {
         stderr::line(&format!("running now: {}", holder.trim()));
     }
@@ -134,7 +129,7 @@ fn rows(mended: &[Finding], report: &Report, root: &Root) -> Vec<[String; 4]> {
         }
     }
     rows.extend(report.harnesses.iter().map(|state: &HarnessState| {
-        let [what, mend] = state.texts();
+        let [what, mend] = state.texts.clone();
         ["info".to_owned(), in_line(&state.file.to_string_lossy()), what, mend]
     }));
     rows

@@ -180,7 +180,7 @@ fn entry_of(path: &Path, env: &Env) -> Result<(PathBuf, QueueEntry)> {
 }
 
 /// Who wrote the file, where it holds, and its path there.
-fn origin(real: PathBuf, env: &Env) -> (Harness, entry::Context, PathBuf) {
+fn origin(real: PathBuf, env: &Env) -> (Harness, entry::CaptureContext, PathBuf) {
     if let Some((spec, memory, path)) = whose(&real, env) {
         return (Harness::of(spec), context_of(memory, &path, env), path);
     }
@@ -191,6 +191,7 @@ fn origin(real: PathBuf, env: &Env) -> (Harness, entry::Context, PathBuf) {
     let homes =
         HARNESSES.iter().filter_map(|spec| spec.home.dir(env)).chain(env.home().map(Path::to_path_buf));
     let is_own = !is_agents && homes.filter_map(|home| reach::real(&home)).any(|home| home == dir);
-    let context = if is_own { entry::Context::default() } else { capture::context(Some(dir.to_path_buf())) };
+    let context =
+        if is_own { entry::CaptureContext::default() } else { capture::context(Some(dir.to_path_buf())) };
     (harness, context, real)
 }

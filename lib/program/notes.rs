@@ -14,14 +14,15 @@ use crate::memory::recall::Recalled;
 use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService, belongs_to};
 use crate::memory::shared::{SharedNotes, shown};
+use crate::store::by_hand;
 use crate::store::entry::{EntryId, Meta, Source, repos, tag};
+use crate::store::history::{self, Commit};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Note, Place, warn_of};
 use crate::store::place::Root;
 use crate::store::projects::Projects;
 use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
-use crate::store::{by_hand, history};
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -203,8 +204,9 @@ impl Store {
             Vec::new()
         });
         self.refresh(if given.is_empty() { which } else { Which::All }, cx);
-        let (storage, message) = (&self.config.storage, (message, Vec::new()));
-        if let Err(error) = history::record(&self.root, storage, message, sources, count, &cx.env) {
+        let storage = &self.config.storage;
+        let commit = Commit::of(storage, message, sources, count);
+        if let Err(error) = history::record(&self.root, storage, &commit, &cx.env) {
             cx.reporter.warn(&error.line());
         }
     }

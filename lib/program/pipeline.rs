@@ -20,7 +20,7 @@ use crate::memory::sync::copies::{self, TakenIn};
 use crate::program::notes::{INSIDE, is_inside, read_text};
 use crate::provider::command::level;
 use crate::store::batch::Batches;
-use crate::store::history;
+use crate::store::history::{self, Commit};
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::Path;
@@ -197,8 +197,8 @@ fn take_in_copies(root: &Root, config: &MemoryConfig, cx: &Context) -> Result<()
         return Ok(());
     }
     let message = format!("merge: {}", counted(merged.len(), "conflict copy", "conflict copies"));
-    let sources = std::iter::empty();
-    history::record(root, &config.storage, (message, Vec::new()), sources, merged.len(), &cx.env)
+    let commit = Commit::of(&config.storage, message, std::iter::empty(), merged.len());
+    history::record(root, &config.storage, &commit, &cx.env)
 }
 
 /// A reply that cannot be carried out now, and may have been paid for, is not lost. The next step, to be told.

@@ -57,7 +57,7 @@ pub fn contents(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<Vec<
             ("@LOG@", &log),
         ];
         let files = files(scheduler, timer.program, env)?;
-        all.extend(files.into_iter().map(|(path, template)| (path, filled(template, '@', &values))));
+        all.extend(files.into_iter().map(|(path, template)| (path, filled(template, &values))));
     }
     Ok(all)
 }
@@ -72,7 +72,7 @@ pub fn is_current(
 ) -> Result<bool> {
     let template: String =
         files(scheduler, program, env)?.into_iter().map(|(_, template)| template).collect();
-    let template = filled(&template, '@', &[("@TIMES@", &times(scheduler, program, wanted)?)]);
+    let template = filled(&template, &[("@TIMES@", &times(scheduler, program, wanted)?)]);
     Ok(is_filled(text, &template, &["@COMMAND@", "@ENVIRONMENT@", "@WHEN@", "@LOG@"]))
 }
 
@@ -199,6 +199,6 @@ mod tests {
     #[test]
     fn inserted_text_is_not_searched() {
         let values = [("@A@", "@B@"), ("@B@", "ü@")];
-        assert_eq!(filled("a@b @A@ @B@ @C@@", '@', &values), "a@b @B@ ü@ @C@@");
+        assert_eq!(filled("a@b @A@ @B@ @C@@", &values), "a@b @B@ ü@ @C@@");
     }
 }

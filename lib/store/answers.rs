@@ -24,7 +24,7 @@ pub fn fields(line: &[u8]) -> Option<BTreeMap<String, &RawValue>> {
 
 /// Whether the answer of a line is there.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum AnswerState {
     No,
     Yes,
     /// Its id is there with another input.
@@ -33,22 +33,22 @@ pub enum Known {
 
 pub struct Answers {
     log: OwnLog,
-    found: Found,
+    found: KnownAnswers,
 }
 
 /// What such a file has.
 #[derive(Default)]
-pub struct Found {
+pub struct KnownAnswers {
     /// What need not be asked: ids, and their inputs.
     known: HashMap<u64, u64>,
     /// Whether a line is to be removed: an error that is asked again, or half a line.
     is_dirty: bool,
 }
 
-impl Found {
+impl KnownAnswers {
     /// Reads a file; a missing one counts as empty.
-    pub fn read(path: &Path, keeps_errors: bool) -> Result<Found> {
-        let mut found = Found::default();
+    pub fn read(path: &Path, keeps_errors: bool) -> Result<KnownAnswers> {
+        let mut found = KnownAnswers::default();
         each_line(path, |number, line, has_end| {
             match kept(line, keeps_errors) {
                 Some((id, input)) => {
@@ -73,11 +73,11 @@ impl Found {
     }
 
     /// Whether a line need not be asked.
-    pub fn knows(&self, id: &RawValue, input: &RawValue) -> Known {
+    pub fn knows(&self, id: &RawValue, input: &RawValue) -> AnswerState {
         match self.known.get(&hash(id)) {
-            None => Known::No,
-            Some(known) if *known == hash(input) => Known::Yes,
-            Some(_) => Known::Otherwise,
+            None => AnswerState::No,
+            Some(known) if *known == hash(input) => AnswerState::Yes,
+            Some(_) => AnswerState::Otherwise,
         }
     }
 }
@@ -95,7 +95,7 @@ impl Answers {
             }
         };
         let mut log = take()?;
-        let found = Found::read(&path, keeps_errors)?;
+        let found = KnownAnswers::read(&path, keeps_errors)?;
         if found.is_dirty {
             file::replace(&path, |to| {
                 each_line(&path, |_, line, _| {
@@ -114,9 +114,9 @@ impl Answers {
     }
 
     /// Whether a line need not be asked. From here on, another one with its id need not be asked either.
-    pub fn knows(&mut self, id: &RawValue, input: &RawValue) -> Known {
+    pub fn knows(&mut self, id: &RawValue, input: &RawValue) -> AnswerState {
         let known = self.found.knows(id, input);
-        if known == Known::No {
+        if known == AnswerState::No {
             self.found.known.insert(hash(id), hash(input));
         }
         known
@@ -186,7 +186,7 @@ mod tests {
     }
 
     /// What becomes of a file, and which lines of an input it knows.
-    fn opened(text: &str, keeps_errors: bool) -> (String, Vec<Known>) {
+    fn opened(text: &str, keeps_errors: bool) -> (String, Vec<AnswerState>) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.jsonl");
         fs::write(&path, text).unwrap();
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn results_are_known_and_errors_only_if_they_are_kept() {
-        use Known::{No, Otherwise, Yes};
+        use AnswerState::{No, Otherwise, Yes};
         let text = format!("{DONE}\n{FAILED}\n{NULL}\n");
         assert_eq!(opened(&text, false), (format!("{DONE}\n{NULL}\n"), vec![Yes, No, Yes, No, Otherwise]));
         assert_eq!(opened(&text, true), (text, vec![Yes, Yes, Yes, No, Otherwise]));
@@ -209,7 +209,7 @@ mod tests {
     fn half_a_line_is_cut_off_wherever_it_was_cut() {
         for length in 1..NULL.len() {
             let (text, known) = opened(&format!("{DONE}\n{}", &NULL[..length]), false);
-            assert_eq!((text, &known[2]), (format!("{DONE}\n"), &Known::No), "{length}");
+            assert_eq!((text, &known[2]), (format!("{DONE}\n"), &AnswerState::No), "{length}");
         }
         // One that lacks only its end is whole.
         assert_eq!(opened(&format!("{DONE}\n{NULL}"), false).0, format!("{DONE}\n{NULL}\n"));
@@ -233,8 +233,8 @@ mod tests {
         let path = dir.path().join("out.jsonl");
         let mut answers = Answers::open(&path, false).unwrap();
         assert_eq!(Answers::open(&path, false).err().unwrap().kind(), ErrorKind::Busy);
-        assert_eq!(answers.knows(&raw("1"), &raw("2")), Known::No);
-        assert_eq!(answers.knows(&raw("1"), &raw("2")), Known::Yes);
+        assert_eq!(answers.knows(&raw("1"), &raw("2")), AnswerState::No);
+        assert_eq!(answers.knows(&raw("1"), &raw("2")), AnswerState::Yes);
         answers.append(format!("{DONE}\n").as_bytes()).unwrap();
         drop(answers);
         Answers::open(&path, false).unwrap();

@@ -206,16 +206,16 @@ impl StoreFiles<'_> {
                 self.root.path().join(path).display()
             )));
         }
-        self.make(revisions.iter())
+        self.make(revisions)
     }
 
     /// Undoes what is done; what somebody has changed since stays.
     fn back(&self, revisions: &[Revision]) -> Result<()> {
         let reversed: Vec<Revision> = revisions.iter().rev().map(Revision::reversed).collect();
-        self.make(reversed.iter())
+        self.make(&reversed)
     }
 
-    fn make<'a>(&self, revisions: impl Iterator<Item = &'a Revision>) -> Result<()> {
+    fn make(&self, revisions: &[Revision]) -> Result<()> {
         let mut unsynced = BTreeSet::new();
         for revision in revisions {
             if self.state(revision, &BTreeSet::new())? == FileState::Before {

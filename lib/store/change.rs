@@ -267,24 +267,27 @@ impl<'a, P: Persistence> Change<'a, P> {
     pub fn make(&self, planned: &[Revision], later: &[&Revision]) -> Result<Option<String>> {
         let mut standings = Vec::new();
         for revision in planned {
-            standings.push(match self.standing(revision)? {
+            let standing = match self.standing(revision)? {
                 RevisionState::Other(_) if self.has_passed(revision, later)? => RevisionState::After,
                 standing => standing,
-            });
-            if let Some(RevisionState::Before(note)) = standings.last() {
-                self.notes
-                    .add(&Revision { before: note.as_ref().map(|note| note.version()), ..revision.clone() });
+            };
+            if let RevisionState::Before(note) = &standing {
+                let before = note.as_ref().map(|note| note.version());
+                self.notes.add(&Revision { before, ..revision.clone() });
             }
+            standings.push((revision, standing));
         }
-        let is_made = standings.iter().any(|standing| matches!(standing, RevisionState::After));
-        for (revision, standing) in planned.iter().zip(&standings) {
-            if let RevisionState::Other(why) = standing {
-                self.notes.revisions.borrow_mut().clear();
-                let id = revision.id().map_or_else(String::new, |id| format!("{id}: "));
-                return Ok((!is_made).then(|| format!("{id}{why}")));
-            }
+        let why = standings.iter().find_map(|(revision, standing)| match standing {
+            RevisionState::Other(why) => Some((revision.id(), why)),
+            _ => None,
+        });
+        if let Some((id, why)) = why {
+            self.notes.revisions.borrow_mut().clear();
+            let is_made = standings.iter().any(|(_, standing)| matches!(standing, RevisionState::After));
+            let id = id.map_or_else(String::new, |id| format!("{id}: "));
+            return Ok((!is_made).then(|| format!("{id}{why}")));
         }
-        for (revision, standing) in planned.iter().zip(&standings) {
+        for (revision, standing) in &standings {
             if let RevisionState::Before(Some(note)) = standing {
                 self.count(revision, note, planned)?;
             }
@@ -387,12 +390,11 @@ impl<'a, P: Persistence> Change<'a, P> {
 
     fn has_passed(&self, revision: &Revision, later: &[&Revision]) -> Result<bool> {
         let id = revision.id();
-        for further in later.iter().filter(|further| further.id() == id) {
-            if matches!(self.standing(further)?, RevisionState::After) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let mut same = later.iter().filter(|further| further.id() == id);
+        same.try_fold(
+            false,
+            |has, further| Ok(has || matches!(self.standing(further)?, RevisionState::After)),
+        )
     }
 }
 

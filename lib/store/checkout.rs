@@ -79,13 +79,8 @@ impl Checkout {
         let commit = commit.as_deref().filter(|commit| commit.bytes().all(|byte| byte.is_ascii_hexdigit()));
         Some(match (tip, commit) {
             _ if defaults.iter().any(ends) => BranchState::Merged,
-            (Some(tip), _) => {
-                if merged(&tip) {
-                    BranchState::Merged
-                } else {
-                    BranchState::Open
-                }
-            }
+            (Some(tip), _) if merged(&tip) => BranchState::Merged,
+            (Some(_), _) => BranchState::Open,
             (None, Some(commit)) if merged(commit) => BranchState::Merged,
             (None, _) => BranchState::Gone,
         })

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 /// The time limit for all git commands of one commit.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The most output that is read from git or the commit hook, in bytes.
-const OUTPUT_CAP: usize = 64 << 20;
+pub(super) const OUTPUT_CAP: usize = 64 << 20;
 
 /// Overrides for the user's git settings: no hooks, no signing, no pager, no line-ending conversion, and no
 /// background job, which would be killed with git's process group. With the variables that pass them to git.
@@ -102,7 +102,7 @@ impl Git {
     }
 
     pub fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
-        self.words(&command(arguments))
+        self.fed(&command(arguments), Vec::new(), OUTPUT_CAP)
     }
 
     /// What it prints: one line.
@@ -115,7 +115,7 @@ impl Git {
 
     /// The name of the object that it prints.
     pub fn object(&self, arguments: &[&str]) -> Result<String> {
-        only_object(self.lines(arguments)?, arguments)
+        object(self.line(arguments)?, arguments)
     }
 
     /// What it prints, line by line.
@@ -135,7 +135,7 @@ impl Git {
 
     /// The same as [`Git::object`] of a command that has exit code 1 if there is no such object.
     pub fn maybe_object(&self, arguments: &[&str]) -> Result<Option<String>> {
-        self.maybe_lines(arguments)?.map(|lines| only_object(lines, arguments)).transpose()
+        self.maybe_line(arguments)?.map(|line| object(line, arguments)).transpose()
     }
 
     /// The same as [`Git::lines`] of a command that has exit code 1, and prints nothing, if there is nothing.
@@ -181,18 +181,17 @@ impl Git {
         lines.iter().map(file).collect()
     }
 
-    pub(super) fn words(&self, words: &[String]) -> Result<Vec<u8>> {
-        let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
-        let finished = self.call(words, Vec::new(), OUTPUT_CAP)?;
-        if finished.status.success() {
-            return Ok(finished.stdout);
+    /// What a command prints, at most `cap` bytes, that gets `input`.
+    pub fn fed(&self, words: &[String], input: Vec<u8>, cap: usize) -> Result<Vec<u8>> {
+        let finished = self.call(words, input, cap)?;
+        match finished.failure() {
+            Some(why) => Err(Error::io(format!("\"{}\" {why}", name_of(words)))),
+            None => Ok(finished.stdout),
         }
-        Err(Error::io(format!("\"{name}\" {}", finished.failure().unwrap_or_default())))
     }
 
-    /// Runs a command that gets `input` and prints at most `cap` bytes, however it ends.
+    /// The same, however it ends.
     pub fn call(&self, words: &[String], input: Vec<u8>, cap: usize) -> Result<Finished> {
-        let name = words.iter().take(2).cloned().collect::<Vec<_>>().join(" ");
         exec::run(Invocation {
             input,
             vars: self.vars.clone(),
@@ -200,7 +199,7 @@ impl Git {
             ..Invocation::new(CommandLine::Words(words), &self.dir, cap, self.deadline)
         })
         .map(|finished| Finished { last_line: reason(&finished).unwrap_or(finished.last_line), ..finished })
-        .map_err(|fault| Error::io(format!("\"{name}\" {fault}")))
+        .map_err(|fault| Error::io(format!("\"{}\" {fault}", name_of(words))))
     }
 
     /// git's error where it has no name or address for commits.
@@ -267,6 +266,10 @@ fn locks_in(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+fn name_of(words: &[String]) -> String {
+    words[..words.len().min(2)].join(" ")
+}
+
 /// The words of a git command.
 pub fn command(arguments: &[&str]) -> Vec<String> {
     ["git"].iter().chain(arguments).map(|word| (*word).to_owned()).collect()
@@ -285,8 +288,8 @@ fn only(lines: Vec<String>, arguments: &[&str]) -> Result<String> {
     <[String; 1]>::try_from(lines).map(|[line]| line).map_err(|_| unusable(arguments))
 }
 
-fn only_object(lines: Vec<String>, arguments: &[&str]) -> Result<String> {
-    only(lines, arguments).and_then(|line| if is_object(&line) { Ok(line) } else { Err(unusable(arguments)) })
+fn object(line: String, arguments: &[&str]) -> Result<String> {
+    if is_object(&line) { Ok(line) } else { Err(unusable(arguments)) }
 }
 
 /// This can be the name of an object, in either of git's formats.

@@ -5,10 +5,10 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::one_line;
+use crate::base::text::{filled, one_line};
 use crate::config::memory::Storage;
 use crate::store::entry::Source;
-use crate::store::git::{Git, NO_TEMPORARY_FILES, old_locks};
+use crate::store::git::{Git, NO_TEMPORARY_FILES, OUTPUT_CAP, old_locks};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::place::Root;
 use crate::store::{merge_commit, merge_driver, removed, version};
@@ -36,23 +36,31 @@ pub struct Commit<'a> {
     pub count: usize,
 }
 
-/// Commits whatever differs, unless commits are off, with this message and the lines of its body: `count` notes or proposals, which come from these sources.
-pub fn record<'a>(
-    root: &Root,
-    storage: &Storage,
-    (message, body): (String, Vec<String>),
-    sources: impl Iterator<Item = &'a Source>,
-    count: usize,
-    env: &Env,
-) -> Result<()> {
+impl<'a> Commit<'a> {
+    /// The commit of `count` notes or proposals, which come from these sources.
+    pub fn of<'s>(
+        storage: &'a Storage,
+        message: String,
+        sources: impl Iterator<Item = &'s Source>,
+        count: usize,
+    ) -> Commit<'a> {
+        let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
+        let thread_ids = thread_ids.into_iter().collect();
+        Commit { hook: &storage.commit_hook, message, body: Vec::new(), thread_ids, count }
+    }
+}
+
+/// Commits whatever differs below [`DIRS`], unless commits are off.
+pub fn record(root: &Root, storage: &Storage, commit: &Commit, env: &Env) -> Result<()> {
     if !storage.auto_commit {
         Health::change(root, |health| health.end(TroubleKind::Commit));
         return Ok(());
     }
-    let thread_ids: BTreeSet<String> = sources.filter_map(|source| source.thread_id.clone()).collect();
-    let thread_ids = thread_ids.into_iter().collect();
-    let new = Commit { hook: &storage.commit_hook, message, body, thread_ids, count };
-    let done = commit(root, &new, env);
+    let done = Git::new(root, env).and_then(|git| {
+        // With two commits at once, the second would fail on git's own lock.
+        let _lock = lock_history(root)?;
+        commit_locked(root, commit, git)
+    });
     Health::change(root, |health| match &done {
         Ok(()) => health.end(TroubleKind::Commit),
         Err(error) => health.add(TroubleKind::Commit, 1, &error.line(), env.now()),
@@ -74,21 +82,13 @@ pub fn make_repository(root: &Root, git: &Git) -> Result<()> {
     Ok(())
 }
 
-/// The lock of the program that runs git in the store.
-pub fn history_lock(root: &Root) -> std::path::PathBuf {
-    root.state().join("history.lock")
+/// Waits for, and holds, the lock of the program that runs git in the store.
+pub fn lock_history(root: &Root) -> Result<Option<fs_err::File>> {
+    Ok(file::lock_for_change(&root.state().join("history.lock"), true)?)
 }
 
-/// Commits whatever differs under [`DIRS`].
-fn commit(root: &Root, commit: &Commit, env: &Env) -> Result<()> {
-    let git = Git::new(root, env)?;
-    // With two commits at once, the second would fail on git's own lock.
-    let _lock = file::lock_for_change(&history_lock(root), true)?;
-    commit_locked(root, commit, git, &DIRS)
-}
-
-/// The same, for who holds [`history_lock`].
-pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'static str]) -> Result<()> {
+/// Commits whatever differs below [`DIRS`], for who holds [`lock_history`].
+pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git) -> Result<()> {
     make_repository(root, &git)?;
     // A person may have deleted it.
     root.put_ignored()?;
@@ -102,7 +102,7 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
     let mut has_default_identity = false;
     let mut refused = Vec::new();
     loop {
-        let changed = below(dirs, &differing(&git, dirs, &refused)?);
+        let changed = dirs_of(&differing(&git, &refused)?);
         if changed.is_empty() {
             return Ok(());
         }
@@ -110,28 +110,30 @@ pub fn commit_locked(root: &Root, commit: &Commit, mut git: Git, dirs: &[&'stati
         let changed: Vec<&str> = changed.into_iter().chain(without.iter().map(String::as_str)).collect();
         let hook = hook_words(commit, &changed)?;
         let added = git.run(&[&ADD, &changed[..], &NO_TEMPORARY_FILES].concat());
-        match added.and_then(|_| git.words(&hook)) {
+        match added.and_then(|_| git.fed(&hook, Vec::new(), OUTPUT_CAP)) {
             Ok(_) => return Ok(()),
             Err(_) if !has_default_identity && git.missing_identity()?.is_some() => {
                 git = git.with_identity()?;
                 has_default_identity = true;
             }
-            Err(error) if refused.is_empty() => {
-                refused = not_files(root, &git, dirs)?;
-                if refused.is_empty() && (tries <= 1 || !was_overtaken(&git, &hook, &refused)?) {
+            Err(error) => {
+                let is_new = refused.is_empty();
+                if is_new {
+                    refused = not_files(root, &git)?;
+                }
+                let is_known_now = is_new && !refused.is_empty();
+                if !is_known_now && (tries <= 1 || !was_overtaken(&git, &hook, &refused)?) {
                     return Err(error);
                 }
                 tries -= 1;
             }
-            Err(_) if tries > 1 && was_overtaken(&git, &hook, &refused)? => tries -= 1,
-            Err(error) => return Err(error),
         }
     }
 }
 
-/// Which of `dirs` differ from the last commit: git refuses the path of an empty directory.
-pub fn changed(git: &Git, dirs: &[&'static str]) -> Result<Vec<&'static str>> {
-    Ok(below(dirs, &git.status(dirs)?))
+/// Which of [`DIRS`] differ from the last commit: git refuses the path of an empty directory.
+pub fn changed(git: &Git) -> Result<Vec<&'static str>> {
+    Ok(dirs_of(&git.status(&DIRS)?))
 }
 
 /// A file that differs from the last commit, as [`Git::status`] has it.
@@ -141,22 +143,22 @@ fn is_below(dir: &str, path: &[u8]) -> bool {
     path.strip_prefix(dir.as_bytes()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
-fn below(dirs: &[&'static str], status: &[Differing]) -> Vec<&'static str> {
+fn dirs_of(status: &[Differing]) -> Vec<&'static str> {
     let has_changed = |dir: &&str| status.iter().any(|(_, path)| is_below(dir, path));
-    dirs.iter().copied().filter(has_changed).collect()
+    DIRS.into_iter().filter(has_changed).collect()
 }
 
 /// What differs, besides what git refuses.
-fn differing(git: &Git, dirs: &[&str], refused: &[String]) -> Result<Vec<Differing>> {
-    let mut status = git.status(dirs)?;
+fn differing(git: &Git, refused: &[String]) -> Result<Vec<Differing>> {
+    let mut status = git.status(&DIRS)?;
     status.retain(|(_, path)| !refused.iter().any(|refused| is_below(refused, path)));
     Ok(status)
 }
 
 /// Where something else is in the place of a file: a directory, a pipe. git takes nothing at all while it is told to take
 /// that. It waits until a person has removed it, and all else is committed.
-fn not_files(root: &Root, git: &Git, dirs: &[&str]) -> Result<Vec<String>> {
-    let paths = git.status(dirs)?.into_iter().filter_map(|(_, path)| String::from_utf8(path).ok());
+fn not_files(root: &Root, git: &Git) -> Result<Vec<String>> {
+    let paths = git.status(&DIRS)?.into_iter().filter_map(|(_, path)| String::from_utf8(path).ok());
     let is_other = |path: &String| {
         let kind = root.path().join(path).symlink_metadata().map(|metadata| metadata.file_type());
         kind.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink())
@@ -167,7 +169,7 @@ fn not_files(root: &Root, git: &Git, dirs: &[&str]) -> Result<Vec<String>> {
 /// The commit failed because a note was changed meanwhile: either a file differs from what was added, or
 /// nothing differs from the last commit any more.
 fn was_overtaken(git: &Git, hook: &[String], refused: &[String]) -> Result<bool> {
-    let status = differing(git, &DIRS, refused)?;
+    let status = differing(git, refused)?;
     if status.is_empty() {
         return Ok(is_git_commit(hook));
     }
@@ -186,46 +188,32 @@ pub fn hook_words(commit: &Commit, changed: &[&str]) -> Result<Vec<String>> {
     let ids: Vec<&str> = commit.thread_ids.iter().map(String::as_str).filter(|id| is_safe_id(id)).collect();
     let ids = ids.join(",");
     // Each word, and whether it was a flag before its values were filled in.
-    let mut filled: Vec<(bool, String)> = Vec::new();
+    let mut made: Vec<(bool, String)> = Vec::new();
     for word in &words {
         if word.contains("{threadId}") && ids.is_empty() {
             // Without an id, `--trailer 'Thread-Id: {threadId}'` is dropped as a whole.
-            if !word.starts_with('-') && filled.last().is_some_and(|(is_flag, _)| *is_flag) {
-                filled.pop();
+            if !word.starts_with('-') && made.last().is_some_and(|(is_flag, _)| *is_flag) {
+                made.pop();
             }
             continue;
         }
         let values = [("{threadId}", &*ids), ("{message}", &message), ("{count}", &commit.count.to_string())];
-        filled.push((word.starts_with('-'), fill(word, &values)));
+        made.push((word.starts_with('-'), filled(word, &values)));
     }
-    let mut filled: Vec<String> = filled.into_iter().map(|(_, word)| word).collect();
+    let mut made: Vec<String> = made.into_iter().map(|(_, word)| word).collect();
     if is_git_commit(&words) {
-        filled.extend(["-m", &message].map(str::to_owned));
+        made.extend(["-m", &message].map(str::to_owned));
         if !body.is_empty() {
-            filled.extend(["-m".to_owned(), body.join("\n")]);
+            made.extend(["-m".to_owned(), body.join("\n")]);
         }
-        filled.push("--".to_owned());
-        filled.extend(changed.iter().map(|dir| (*dir).to_owned()));
+        made.push("--".to_owned());
+        made.extend(changed.iter().map(|dir| (*dir).to_owned()));
     }
-    Ok(filled)
+    Ok(made)
 }
 
 fn is_git_commit(words: &[String]) -> bool {
     matches!(words, [git, commit, ..] if git == "git" && commit == "commit")
-}
-
-/// Replaces each placeholder with its value. Placeholders inside a value are not replaced.
-fn fill(word: &str, values: &[(&str, &str)]) -> String {
-    let mut filled = String::new();
-    let mut rest = word;
-    while let Some((at, name, value)) =
-        values.iter().filter_map(|(name, value)| rest.find(name).map(|at| (at, name, value))).min()
-    {
-        filled.push_str(&rest[..at]);
-        filled.push_str(value);
-        rest = &rest[at + name.len()..];
-    }
-    filled + rest
 }
 
 /// An id that cannot be mistaken for a flag and has only plain ASCII.

@@ -64,15 +64,9 @@ impl Sessions {
 
     /// The first session of the chain of forks.
     fn origin<'a>(&'a self, key: &'a str) -> &'a str {
-        let mut origin = key;
+        let parent = |key: &&'a str| self.0.get(*key).and_then(|session| session.parent.as_deref());
         // A longer chain is a circle.
-        for _ in 0..64 {
-            match self.0.get(origin).and_then(|session| session.parent.as_deref()) {
-                Some(parent) => origin = parent,
-                None => break,
-            }
-        }
-        origin
+        std::iter::successors(Some(key), parent).take(65).last().unwrap_or(key)
     }
 
     /// Records that `turns` have been read.
@@ -91,10 +85,10 @@ impl Sessions {
 
 /// The notes with changed code that a model was asked about, each with the hash of what it was shown.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Asked(pub BTreeMap<EntryId, String>);
+pub struct AskedNotes(pub BTreeMap<EntryId, String>);
 
-impl Asked {
-    pub fn load(root: &Root) -> Result<Asked> {
+impl AskedNotes {
+    pub fn load(root: &Root) -> Result<AskedNotes> {
         load(&root.state().join("asked.json"))
     }
 
@@ -106,6 +100,9 @@ impl Asked {
 /// Tries of the same that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failures {
+    /// The text that calls were about, and who was asked: once either differs, the failures no longer count.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    of: String,
     pub tries: u32,
     /// The end of the pause; `None`: there is none, or no further try.
     #[serde(default, alias = "notBefore", skip_serializing_if = "Option::is_none")]
@@ -209,7 +206,7 @@ pub enum NextTry {
 pub struct Pause {
     count: usize,
     /// When the first may be tried again, and why its last try failed.
-    until: Timestamp,
+    pub until: Timestamp,
     error: String,
 }
 
@@ -245,11 +242,6 @@ impl Tries {
         let failures = &self.0.get(id)?.failures;
         let until = failures.not_before.filter(|_| failures.is_paused(&PAUSES, now))?;
         Some(Pause { count: 1, until, error: failures.error.clone() })
-    }
-
-    /// When it may be tried again, if it is to wait.
-    pub fn next_try(&self, id: &str, now: Timestamp) -> Option<Timestamp> {
-        self.pause(id, now).map(|pause| pause.until)
     }
 
     /// Its last try asked another LLM command than this one.
@@ -330,28 +322,19 @@ pub struct DefragLedger {
     notes: BTreeMap<EntryId, String>,
     /// The reaches, by name, that were asked about in groups and whose tiers are still to be decided.
     #[serde(default, rename = "tiersDueOf")]
-    tiers_due: BTreeSet<String>,
+    pub tiers_due: BTreeSet<String>,
     /// The failed calls, by the id of the note or, for tiers, the name of the reach.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    failed: BTreeMap<String, FailedCalls>,
+    failed: BTreeMap<String, Failures>,
     /// The notes that were seen after their last day.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    expired: BTreeSet<EntryId>,
-}
-
-/// Calls about the same text that failed one after the other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct FailedCalls {
-    /// The text, and who was asked: once either differs, the failures no longer count.
-    of: String,
-    #[serde(flatten)]
-    failures: Failures,
+    pub expired: BTreeSet<EntryId>,
 }
 
 impl DefragLedger {
     /// How many notes and decisions were to wait for longer than any wait is: the clock was wrong.
     pub fn beyond(&self, now: Timestamp) -> usize {
-        self.failed.values().filter(|calls| calls.failures.is_beyond(&DEFRAG_PAUSES, now)).count()
+        self.failed.values().filter(|failures| failures.is_beyond(&DEFRAG_PAUSES, now)).count()
     }
 
     pub fn load(root: &Root) -> Result<DefragLedger> {
@@ -371,11 +354,6 @@ impl DefragLedger {
         self.notes.insert(id, mark);
     }
 
-    /// It has been seen that this note no longer holds.
-    pub fn has_expired(&self, id: &EntryId) -> bool {
-        self.expired.contains(id)
-    }
-
     pub fn see_expired(&mut self, id: &EntryId, is_expired: bool) {
         match is_expired {
             true => self.expired.insert(id.clone()),
@@ -383,31 +361,17 @@ impl DefragLedger {
         };
     }
 
-    /// The tiers of this reach are still to be decided.
-    pub fn are_tiers_due(&self, reach: &str) -> bool {
-        self.tiers_due.contains(reach)
-    }
-
-    pub fn put_tiers_due(&mut self, reach: &str) {
-        self.tiers_due.insert(reach.to_owned());
-    }
-
     pub fn tiers_done(&mut self, reach: &str) {
         self.failed.remove(reach);
         self.tiers_due.remove(reach);
     }
 
-    pub fn all_tiers_done(&mut self) {
-        self.tiers_due.clear();
-    }
-
     /// Records a failed call about `of`, under the name `key`, and returns when it may be asked about again.
     pub fn fail(&mut self, key: &str, of: &str, error: &str, batch: &str, now: Timestamp) -> Timestamp {
-        let calls = self.failed.entry(key.to_owned()).or_default();
-        if calls.of != of {
-            *calls = FailedCalls { of: of.to_owned(), ..FailedCalls::default() };
+        let failures = self.failed.entry(key.to_owned()).or_default();
+        if failures.of != of {
+            *failures = Failures { of: of.to_owned(), ..Failures::default() };
         }
-        let failures = &mut calls.failures;
         if failures.batch != batch {
             let pause = DEFRAG_PAUSES.get(failures.tries as usize).or(DEFRAG_PAUSES.last());
             failures.count(error, batch, pause, now);
@@ -417,14 +381,13 @@ impl DefragLedger {
 
     /// Calls about it have failed, so it is skipped for now.
     pub fn is_postponed(&self, key: &str, of: &str, now: Timestamp) -> bool {
-        let is_it = |calls: &FailedCalls| calls.of == of && calls.failures.is_paused(&DEFRAG_PAUSES, now);
+        let is_it = |failures: &Failures| failures.of == of && failures.is_paused(&DEFRAG_PAUSES, now);
         self.failed.get(key).is_some_and(is_it)
     }
 
     /// How many notes and decisions are postponed, and the one that is postponed longest.
     pub fn postponed(&self, now: Timestamp) -> Option<(usize, &Failures)> {
-        let failures = self.failed.values().map(|calls| &calls.failures);
-        let postponed = failures.filter(|failures| failures.is_paused(&DEFRAG_PAUSES, now));
+        let postponed = self.failed.values().filter(|failures| failures.is_paused(&DEFRAG_PAUSES, now));
         let last = postponed.clone().max_by_key(|failures| failures.not_before)?;
         Some((postponed.count(), last))
     }

@@ -1,9 +1,9 @@
 //! A merge whose files are in the store becomes the last commit of its branch.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::file;
 use crate::store::apply::{self, BegunChange, Merge};
-use crate::store::git::{Git, unusable};
+use crate::store::git::{Git, command, unusable};
 use crate::store::place::Root;
 use crate::store::revision::{Revision, Version};
 use crate::store::topics::Topics;
@@ -50,11 +50,7 @@ fn advance(git: &Git, merge: &Merge, revisions: &[Revision], head: Option<&str>)
     if !missing.is_empty() {
         return Err(unusable(&arguments));
     }
-    let words = ["git", "update-index", "-z", "--index-info"].map(str::to_owned);
-    let done = git.call(&words, lines, 1 << 20)?;
-    if let Some(why) = done.failure() {
-        return Err(Error::io(format!("\"git update-index\" {why}")));
-    }
+    git.fed(&command(&["update-index", "-z", "--index-info"]), lines, 1 << 20)?;
     if head == ours {
         git.run(&["update-ref", "-m", "memory-sync", "HEAD", merged, ours])?;
         return Ok(());

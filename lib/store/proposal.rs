@@ -1,6 +1,7 @@
 //! Changes that wait for a person: one JSON file each, under `proposals/`, in the store's history.
 
 use crate::base::error::{Error, Result};
+use crate::base::text::written_as_text;
 use crate::store::entry::{Anchor, By, Entry, EntryId, Meta, Scope, Source, add_missing, words};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -56,20 +57,7 @@ impl fmt::Display for ProposalId {
     }
 }
 
-impl From<ProposalId> for String {
-    fn from(id: ProposalId) -> String {
-        id.to_string()
-    }
-}
-
-impl TryFrom<String> for ProposalId {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<ProposalId, Error> {
-        ProposalId::whole(&text)
-            .ok_or_else(|| Error::corrupt(format!("\"{text}\" is not an id like p__a1B2c3")))
-    }
-}
+written_as_text!(ProposalId, ProposalId::whole, "an id like p__a1B2c3");
 
 words! {
     /// What accepting a proposal does.
@@ -171,10 +159,9 @@ impl Draft {
         Meta { title, summary, tags, paths, scope, until, sources, ..Meta::new(id) }
     }
 
-    /// They say the same. Where it was said does not matter.
-    pub fn says_the_same_as(&self, other: &Draft) -> bool {
-        let of = |draft: &Draft| Draft { sources: Vec::new(), ..draft.clone() };
-        of(self) == of(other)
+    /// What it says. Where it was said does not matter.
+    pub fn says(&self) -> Draft {
+        Draft { sources: Vec::new(), ..self.clone() }
     }
 }
 
@@ -221,11 +208,8 @@ impl Proposal {
     }
 
     pub fn is_the_same_as(&self, other: &Proposal) -> bool {
-        let same_text = match (&self.entry, &other.entry) {
-            (Some(ours), Some(theirs)) => ours.says_the_same_as(theirs),
-            (ours, theirs) => ours.is_none() && theirs.is_none(),
-        };
-        self.op == other.op && self.note == other.note && same_text
+        let text = |it: &Proposal| it.entry.as_ref().map(Draft::says);
+        self.op == other.op && self.note == other.note && text(self) == text(other)
     }
 
     /// What is to be kept, where `waiting` are there: the one of them that says the same, with the evidence of both; or
@@ -248,7 +232,7 @@ impl Proposal {
         joined.by = self.by.max(new.by);
         if let (Some(ours), Some(mut theirs)) = (&mut joined.entry, new.entry) {
             add_missing(&mut ours.sources, std::mem::take(&mut theirs.sources));
-            if takes_text && !ours.says_the_same_as(&theirs) {
+            if takes_text && ours.says() != theirs.says() {
                 *ours = Draft { sources: std::mem::take(&mut ours.sources), ..theirs };
                 (joined.base, joined.session) = (new.base, new.session.or(joined.session));
                 joined.anchors = new.anchors;
@@ -337,22 +321,8 @@ mod tests {
     }
 
     fn proposal(body: &str) -> Proposal {
-        Proposal {
-            id: ProposalId::make("Port", 7, |_| false),
-            op: Op::Update,
-            note: EntryId::parse("a1B2c3"),
-            base: None,
-            entry: Some(draft(body)),
-            by: By::Agent,
-            evidence: Vec::new(),
-            reasons: Vec::new(),
-            beside: Vec::new(),
-            anchors: Vec::new(),
-            session: None,
-            note_there: None,
-            created_at: 7,
-            other: Map::new(),
-        }
+        let (note, entry) = (EntryId::parse("a1B2c3"), Some(draft(body)));
+        Proposal { note, entry, ..Proposal::new(Op::Update, "Port", By::Agent, 7) }
     }
 
     #[test]

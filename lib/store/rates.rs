@@ -8,7 +8,7 @@ use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::file;
 use crate::config::global::Rate;
-use crate::store::run_id::{make_dir_of, runs_dir};
+use crate::store::runs::{make_dir_of, runs_dir};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;

@@ -36,23 +36,14 @@ pub fn path(name: &AgentName, memory: &LogSettings, env: &Env) -> Result<PathBuf
     }
 }
 
-/// Appends one entry. Creates the file and its directory if necessary; after an error the file is as it was.
-///
-/// `task_chars` is the length at which the task is cut; 0: never. Another program's lock is waited for until
-/// `deadline`, and at least for [`LEAST_WAIT`].
-pub fn append(
-    path: &Path,
-    time: Timestamp,
-    task: &str,
-    result: &str,
-    task_chars: usize,
-    deadline: Deadline,
-) -> io::Result<()> {
-    let wait = deadline.remaining().max(LEAST_WAIT);
-    file::append_within(path, entry(time, task, result, task_chars).as_bytes(), 0o644, wait)
+/// Appends one [`entry`]. Creates the file and its directory if necessary; after an error the file is as it was. Another
+/// program's lock is waited for until `deadline`, and at least for [`LEAST_WAIT`].
+pub fn append(path: &Path, entry: &str, deadline: Deadline) -> io::Result<()> {
+    file::append_within(path, entry.as_bytes(), 0o644, deadline.remaining().max(LEAST_WAIT))
 }
 
-fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String {
+/// The entry of a run. `task_chars` is the length at which the task is cut; 0: never.
+pub fn entry(time: Timestamp, task: &str, result: &str, task_chars: usize) -> String {
     let task = if task_chars == 0 { Cow::Borrowed(task) } else { cut(task, task_chars) };
     let task = task.replace(['\n', '\r'], " ");
     let task = if task.is_empty() { "(none)" } else { &task };

@@ -42,32 +42,25 @@ impl Topics {
         self.root.path().join(place.dir())
     }
 
-    /// The markdown files of these places.
+    /// The files of these places that may be notes, by name. None where there is no store yet.
     pub fn files(&self, places: &[Place]) -> Result<NoteFiles> {
         let mut files = NoteFiles::default();
         for place in places {
-            self.add_files(*place, &mut files)?;
+            let NoteFiles { dirs, names, all } = &mut files;
+            let (dir, first) = (self.dir(*place), all.len());
+            each_name(&dir, |name| {
+                let name = name.as_encoded_bytes();
+                // On Unix any bytes are a name.
+                if name.ends_with(b".md") && !name.starts_with(b".") && file::name_of(name).is_some() {
+                    let start = names.len();
+                    names.extend_from_slice(name);
+                    all.push((dirs.len(), start..names.len()));
+                }
+            })?;
+            dirs.push((*place, dir));
+            all[first..].sort_unstable_by(|(_, a), (_, b)| names[a.clone()].cmp(&names[b.clone()]));
         }
         Ok(files)
-    }
-
-    /// Adds the files of a place that may be notes, by name. None where there is no store yet.
-    fn add_files(&self, place: Place, files: &mut NoteFiles) -> Result<()> {
-        let dir = self.dir(place);
-        let first = files.all.len();
-        each_name(&dir, |name| {
-            let name = name.as_encoded_bytes();
-            // On Unix any bytes are a name.
-            if name.ends_with(b".md") && !name.starts_with(b".") && file::name_of(name).is_some() {
-                let start = files.names.len();
-                files.names.extend_from_slice(name);
-                files.all.push((files.dirs.len(), start..files.names.len()));
-            }
-        })?;
-        files.dirs.push((place, dir));
-        let names = &files.names;
-        files.all[first..].sort_unstable_by(|(_, a), (_, b)| names[a.clone()].cmp(&names[b.clone()]));
-        Ok(())
     }
 
     /// Like [`Persistence::scan`], where `read` knows a note in its own way.

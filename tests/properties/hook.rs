@@ -7,7 +7,7 @@ use crate::harness::name::Harness;
 use crate::harness::payload::{Ended, id_fault};
 use crate::harness::spec::CaptureSpec;
 use crate::memory::capture::{context, hook_event};
-use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
+use crate::store::journal::entry::{CaptureContext, QueueEntry, Retrieval};
 
 /// Stands for the home directory, which is another one each time.
 const HOME: &[u8] = b"/HOME";
@@ -45,7 +45,7 @@ pub fn holds(bytes: &[u8]) {
             assert!(!path.components().any(|part| part.as_os_str() == "subagents"), "{path:?}");
             // What comes of it can be queued, or is refused with a reason.
             let retrieval = Retrieval::in_file(harness, path, id);
-            let context: Context = context(cwd);
+            let context: CaptureContext = context(cwd);
             let timestamp = "2026-02-28T15:04:05Z".parse().unwrap();
             let entry = QueueEntry { version: 1, timestamp, harness, retrieval, context };
             if let Err(error) = entry.check() {

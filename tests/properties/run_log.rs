@@ -3,7 +3,7 @@
 use crate::base::deadline::Deadline;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, parts, text};
-use crate::store::run_log::{append, count, tail, trim};
+use crate::store::run_log::{append, count, entry, tail, trim};
 use jiff::Timestamp;
 use std::fs;
 
@@ -25,7 +25,7 @@ pub fn holds(bytes: &[u8]) {
     // One more entry is the last one; what was there stays.
     let time: Timestamp = "2026-02-28T15:04:05Z".parse().unwrap();
     let counted = count(&path, soon).unwrap();
-    append(&path, time, &task, &result, keep, soon).unwrap();
+    append(&path, &entry(time, &task, &result, keep), soon).unwrap();
     let grown = fs::read(&path).unwrap();
     assert!(grown.starts_with(log));
     let new = crate::fuzz::run_log::starts(&grown);

@@ -9,7 +9,7 @@ use crate::harness::turn::Turn;
 use crate::harness::{self, HARNESSES, built_in};
 use crate::memory::capture::context;
 use crate::memory::hash::hash;
-use crate::store::journal::entry::{Context, QueueEntry};
+use crate::store::journal::entry::{CaptureContext, QueueEntry};
 use crate::store::ledger::Sessions;
 use std::path::{Path, PathBuf};
 
@@ -26,14 +26,14 @@ pub fn unread(entry: &QueueEntry, file: &Path, sessions: &Sessions) -> Result<(u
 }
 
 /// Where the notes of such a file belong: to its project; if that is not known, to a place of its own, and never everywhere.
-pub fn context_of(memory: &BuiltInMemory, file: &Path, env: &Env) -> Context {
+pub fn context_of(memory: &BuiltInMemory, file: &Path, env: &Env) -> CaptureContext {
     let known = context(built_in::project(memory, file, env));
     if known.repo.is_some() {
         return known;
     }
     let dir = file.parent().unwrap_or(file);
     let repo = Some(format!("local:{}", dir.display()));
-    Context { cwd: Some(dir.to_path_buf()), repo, branch: None, past: false }
+    CaptureContext { cwd: Some(dir.to_path_buf()), repo, branch: None, past: false }
 }
 
 /// The program whose own memory this file is of, and the file's path there. Symlinks of `file` are resolved.

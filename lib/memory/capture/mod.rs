@@ -16,7 +16,7 @@ use crate::base::fields::PATH_CAP;
 use crate::base::repository;
 use crate::harness::payload::{Ended, Payload};
 use crate::harness::spec::{CaptureSpec, Spec};
-use crate::store::journal::entry::Context;
+use crate::store::journal::entry::CaptureContext;
 use std::path::PathBuf;
 
 /// What a hook of the program reports in this JSON.
@@ -42,12 +42,12 @@ pub fn hook_event(spec: &Spec, bytes: &[u8], env: &Env) -> Result<Ended> {
 
 /// The context of a session. A directory whose name an entry cannot contain is left out, because a session without a
 /// directory is better than none.
-pub fn context(cwd: Option<PathBuf>) -> Context {
+pub fn context(cwd: Option<PathBuf>) -> CaptureContext {
     let place = cwd.as_deref().and_then(repository::place_of);
     let branch = place.as_ref().and_then(|place| repository::branch(&place.top));
     let repo = place.map(|place| place.name);
     let is_fine = |text: &str| text.len() <= PATH_CAP && !text.chars().any(char::is_control);
-    Context {
+    CaptureContext {
         cwd: cwd.filter(|cwd| cwd.is_absolute() && cwd.to_str().is_some_and(is_fine)),
         repo: repo.filter(|repo| is_fine(repo)),
         branch: branch.filter(|branch| is_fine(branch)),

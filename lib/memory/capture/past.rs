@@ -18,7 +18,7 @@ use crate::memory::capture::memories::{context_of, unread};
 use crate::memory::capture::{context, note::redact};
 use crate::memory::hash::hash;
 use crate::store::batch::bears_an_id;
-use crate::store::journal::entry::{Context, QueueEntry, Retrieval};
+use crate::store::journal::entry::{CaptureContext, QueueEntry, Retrieval};
 use crate::store::journal::{Journal, QueuedEntry};
 use crate::store::place::Root;
 use jiff::{SignedDuration, Span, Timestamp};
@@ -66,7 +66,7 @@ impl std::str::FromStr for Period {
 pub struct PastSession {
     pub harness: Harness,
     retrieval: Retrieval,
-    pub context: Context,
+    pub context: CaptureContext,
     /// When it last changed.
     pub at: Timestamp,
     /// What it takes on disk, in bytes.
@@ -81,7 +81,7 @@ impl PastSession {
         let harness = Harness::of(spec);
         let retrieval = Retrieval::by_id(harness, id.to_owned());
         let shown = usize::try_from(bytes).unwrap_or(usize::MAX);
-        PastSession { harness, retrieval, context: Context::default(), at, bytes, shown }
+        PastSession { harness, retrieval, context: CaptureContext::default(), at, bytes, shown }
     }
 
     pub fn entry(&self, timestamp: Timestamp) -> QueueEntry {

@@ -201,5 +201,5 @@ fn a_directory_that_an_entry_cannot_name_is_left_out() {
         fs::write(dir.join(".git/config"), "").unwrap();
         assert!(context(Some(dir)).repo.is_none_or(|repo| !repo.contains('\n')));
     }
-    assert_eq!(context(None), Context::default());
+    assert_eq!(context(None), CaptureContext::default());
 }

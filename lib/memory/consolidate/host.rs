@@ -24,9 +24,9 @@ use crate::memory::waiting::landed;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Scope, repos};
-use crate::store::history as commits;
+use crate::store::history::{self as commits, Commit};
 use crate::store::journal::entry::QueueEntry;
-use crate::store::ledger::Asked;
+use crate::store::ledger::AskedNotes;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -116,7 +116,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let limits = RelatedLimits { room, whole: self.max_note_bytes };
         let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
         let here = checkouts(entries.values());
-        let asked = Asked::load(run.root)?;
+        let asked = AskedNotes::load(run.root)?;
         let redactor = self.pipeline.redactor;
         let (related, tags) = related(&self.notes, &sessions, wanted, &here, &asked, limits, redactor)?;
         let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
@@ -167,7 +167,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             None => {
                 landed(&self.notes, &self.written(&work.own.made))?;
                 if !run.is_dry() && !work.own.asked.is_empty() {
-                    let mut asked = Asked::load(run.root)?;
+                    let mut asked = AskedNotes::load(run.root)?;
                     asked.0.extend(work.own.asked.clone());
                     asked.save(run.root)?;
                 }
@@ -235,9 +235,9 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let changed = self.written(&work.own.made);
         let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
         let sources = sources.chain(proposals.iter().flat_map(|proposal| &proposal.session));
-        let count = written.len() + waiting.len();
-        if let Err(error) = commits::record(run.root, storage, (message, withdrawn), sources, count, run.env)
-        {
+        let commit = Commit::of(storage, message, sources, written.len() + waiting.len());
+        let commit = Commit { body: withdrawn, ..commit };
+        if let Err(error) = commits::record(run.root, storage, &commit, run.env) {
             run.reporter.warn(&error.line());
         }
         Ok(())

@@ -62,7 +62,7 @@ impl Order {
                 }
                 Ok(_) => {}
                 Err(file) => {
-                    reporter.warn(&format!("\"{}\" is {}", file.path.display(), file.error.message()));
+                    reporter.warn(&format!("\"{}\" is {}", file.path.display(), file.why));
                 }
             }
         }

@@ -20,6 +20,7 @@ use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
 use crate::store::journal::{Journal, read_at};
 use crate::store::ledger::{NextTry, Pause, Sessions, Tries};
+use crate::store::persistence::Broken;
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -147,8 +148,8 @@ impl Queue {
         let mut histories = Vec::new();
         for id in claimed {
             let Some(entry) = entries.get(&id) else {
-                if let Err(file) = read_at(&batch.claims().join(format!("{id}.json"))) {
-                    let (path, why) = (file.path.display(), file.error.message());
+                if let Err(Broken { path, why }) = read_at(&batch.claims().join(format!("{id}.json"))) {
+                    let path = path.display();
                     run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
                 }
                 continue;

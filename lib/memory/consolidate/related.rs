@@ -23,7 +23,7 @@ use crate::memory::redact::Redactor;
 use crate::memory::search::{language, words};
 use crate::memory::service::belongs_to;
 use crate::store::entry::{EntryId, Meta, Scope, Source};
-use crate::store::ledger::Asked;
+use crate::store::ledger::AskedNotes;
 use crate::store::persistence::{Persistence, Place};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -263,7 +263,7 @@ pub fn related<P: Persistence>(
     sessions: &[Session],
     wanted: &[EntryId],
     here: &[Repository],
-    asked: &Asked,
+    asked: &AskedNotes,
     limits: RelatedLimits,
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {

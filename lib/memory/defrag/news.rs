@@ -10,7 +10,7 @@ use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::runner::Run;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::entry::EntryId;
-use crate::store::history;
+use crate::store::history::{self, Commit};
 use crate::store::ledger::{DefragLedger, Uses};
 use crate::store::persistence::{Note, Persistence};
 use std::collections::BTreeSet;
@@ -40,13 +40,13 @@ impl<'a> News<'a> {
     pub(super) fn is_asked(&self, note: &Note) -> bool {
         let (id, mark) = (id(note), note.entry.fingerprint());
         let is_over = note.entry.meta().is_expired(self.run.env.today());
-        let is_seen = self.seen.has(id, &mark) && (!is_over || self.seen.has_expired(id));
+        let is_seen = self.seen.has(id, &mark) && (!is_over || self.seen.expired.contains(id));
         self.is_forced || !is_seen && !self.rests(id.as_str(), &mark)
     }
 
     /// Whether it is to be decided what is hot among these notes, and a call may be made for that.
     pub(super) fn are_tiers_due(&self, reach: &str) -> bool {
-        self.seen.are_tiers_due(reach) && !self.rests(reach, "")
+        self.seen.tiers_due.contains(reach) && !self.rests(reach, "")
     }
 
     /// What failed night after night is skipped for a while; not when a person asks.
@@ -94,7 +94,7 @@ impl<'a> News<'a> {
             }
         }
         match work.part() {
-            Some(Part::Group(reach, _)) => self.seen.put_tiers_due(reach),
+            Some(Part::Group(reach, _)) => drop(self.seen.tiers_due.insert(reach.clone())),
             Some(Part::Whole(reach, _) | Part::Tiers(reach)) => self.seen.tiers_done(reach),
             None => {}
         }
@@ -110,7 +110,7 @@ impl<'a> News<'a> {
         match work.part() {
             Some(Part::Tiers(reach)) => about.push((reach, "")),
             // It decides about the tiers, too.
-            Some(Part::Whole(reach, _)) if self.seen.are_tiers_due(reach) => about.push((reach, "")),
+            Some(Part::Whole(reach, _)) if self.seen.tiers_due.contains(reach) => about.push((reach, "")),
             _ => {}
         }
         let now = self.run.env.now();
@@ -180,8 +180,9 @@ pub(super) fn record<P: Persistence>(
     if count == 0 {
         return;
     }
-    let message = (message, Vec::new());
-    if let Err(error) = history::record(run.root, &run.config.storage, message, sources, count, run.env) {
+    let storage = &run.config.storage;
+    let commit = Commit::of(storage, message, sources, count);
+    if let Err(error) = history::record(run.root, storage, &commit, run.env) {
         run.reporter.warn(&error.line());
     }
 }

@@ -128,7 +128,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undon
             seen.see(id, after.entry()?.fingerprint());
         }
     }
-    seen.all_tiers_done();
+    seen.tiers_due.clear();
     forget_gone(&mut seen, notes)?;
     seen.save(run.root)?;
     let targets = section::refresh(Which::All, run.config, run.root, run.env.today(), Some(run.reporter))?;

@@ -3,9 +3,8 @@
 
 use crate::base::repository::{self, Repository};
 use crate::memory::code::{CodeState, checkout_of, state_of_anchor};
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
-use crate::memory::doctor::notes::CheckedNotes;
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
+use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::store::checkout::{BranchState, Checkout};
 use crate::store::entry::Meta;
 use std::collections::BTreeMap;
@@ -13,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn check(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosis) {
     let mut gits: BTreeMap<PathBuf, Checkout> = BTreeMap::new();
-    for (meta, shown) in checked.notes.iter().filter_map(|note| Some((note.grounded.as_ref()?, &note.shown)))
-    {
+    let is_grounded = |note: &&NoteFacts| !note.meta.anchors.is_empty() || note.meta.branch.is_some();
+    for note in checked.notes.iter().filter(|note| note.is_in_use()).filter(is_grounded) {
+        let NoteFacts { meta, shown, .. } = note;
         // On this machine there may be no checkout of it.
         let Some(Repository { top, .. }) = checkout_of(meta) else { continue };
         let mend = format!(

@@ -1,8 +1,17 @@
-//! The result of a check: how bad it is, which file it is about, and how to fix it.
+//! What every check gets: the configuration, the store, the environment. And its result: how bad it is, which file it is
+//! about, and how to fix it.
 
+use crate::base::env::Env;
+use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
-use crate::memory::doctor::context::CheckContext;
+use crate::config::memory::MemoryConfig;
+use crate::config::memory::search::ConfigFiles;
 use crate::memory::redact::Redactor;
+use crate::memory::section::{Aim, all_aims};
+use crate::store::persistence::{Broken, Persistence};
+use crate::store::place::Root;
+use crate::store::proposal::Proposal;
+use crate::store::topics::Topics;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::{Serialize, Serializer};
@@ -10,6 +19,59 @@ use std::path::{Path, PathBuf};
 
 /// The longest text of a finding, in characters.
 const TEXT_CHARS: usize = 400;
+
+pub struct CheckContext<'a> {
+    pub config: &'a MemoryConfig,
+    pub root: &'a Root,
+    pub env: &'a Env,
+    /// What a finding about a setting names: the configuration file, or the store if there is none.
+    pub config_file: PathBuf,
+    /// A configuration file in the current directory that is not trusted.
+    pub(super) untrusted: Option<PathBuf>,
+    pub(super) redactor: Redactor,
+    /// The day here.
+    pub(super) today: Date,
+    /// The AGENTS.md files.
+    pub aims: Vec<Aim>,
+    /// The changes that wait for a person.
+    pub waiting: Vec<Proposal>,
+    /// The files beside them that are none.
+    pub(super) broken_proposals: Vec<Broken>,
+}
+
+impl<'a> CheckContext<'a> {
+    /// A text of any origin, without secrets, on one line.
+    pub fn cleaned(&self, text: &str) -> String {
+        self.redactor.cleaned(&one_line(text, TEXT_CHARS))
+    }
+
+    pub fn new(
+        config: &'a MemoryConfig,
+        files: ConfigFiles,
+        root: &'a Root,
+        env: &'a Env,
+    ) -> Result<CheckContext<'a>> {
+        // If one of the user's patterns is invalid, which `setup` reports, only the built-in ones are used.
+        let redactor = Redactor::of(&config.redact).or_else(|_| Redactor::new(config.redact.enabled, &[]))?;
+        let ConfigFiles { main, untrusted, .. } = files;
+        let config_file = main.unwrap_or_else(|| root.path().to_path_buf());
+        // A directory that cannot be read is reported with the others.
+        let (waiting, broken_proposals) = Topics::at(root).proposals().unwrap_or_default();
+        let today = env.today();
+        Ok(CheckContext {
+            config,
+            root,
+            env,
+            config_file,
+            untrusted,
+            redactor,
+            today,
+            aims: all_aims(config, root, today),
+            waiting,
+            broken_proposals,
+        })
+    }
+}
 
 /// The worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -95,24 +157,17 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(super) fn error(
-        &mut self,
-        check: Check,
-        file: &Path,
-        what: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
+    pub fn error(&mut self, check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) {
         let severity = Severity::Error;
         self.findings.push(Finding { severity, ..Finding::warning(check, file, what, mend) });
     }
 
-    pub(super) fn warning(
-        &mut self,
-        check: Check,
-        file: &Path,
-        what: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
+    /// An error, with its own next step; `mend` if it has none.
+    pub(super) fn failure(&mut self, check: Check, file: &Path, error: &Error, mend: &str) {
+        self.error(check, file, error.message(), error.next_step().unwrap_or(mend));
+    }
+
+    pub fn warning(&mut self, check: Check, file: &Path, what: impl Into<String>, mend: impl Into<String>) {
         self.findings.push(Finding::warning(check, file, what, mend));
     }
 
@@ -144,31 +199,11 @@ pub struct HarnessState {
     /// All hooks are there.
     #[serde(rename = "hooks")]
     pub is_whole: bool,
-    /// The plugin has them.
-    #[serde(skip)]
-    pub(super) by_plugin: bool,
-    /// Its hooks are switched off.
-    #[serde(skip)]
-    pub(super) is_off: bool,
     #[serde(rename = "lastCapture")]
     pub last_capture: Option<Timestamp>,
-    /// The same, as a day here.
-    #[serde(skip)]
-    pub(super) last_day: Option<Date>,
-}
-
-impl HarnessState {
     /// What there is, and what to do.
-    pub fn texts(&self) -> [String; 2] {
-        let (hooks, mend) = match (self.is_off, self.is_whole) {
-            (false, true) if self.by_plugin => ("its hooks are installed by the plugin", "nothing to do"),
-            (true, _) => ("its hooks are switched off", "see the warning"),
-            (false, true) => ("its hooks are installed", "nothing to do"),
-            (false, false) => ("hooks are missing", "memory-install-hooks"),
-        };
-        let last = self.last_day.map_or("never captured".to_owned(), |day| format!("last captured on {day}"));
-        [format!("{}: {hooks}, {last}", self.harness), mend.to_owned()]
-    }
+    #[serde(skip)]
+    pub texts: [String; 2],
 }
 
 impl Finding {

@@ -3,8 +3,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::notes::{self, NoteFacts, is_out_of_step};
 use crate::memory::doctor::{history, store};
 use crate::store::change::Change;
@@ -47,7 +46,7 @@ fn fix_notes(cx: &CheckContext, fixes: &mut Fixes) -> Result<()> {
     topics.complete()?;
     let checked = notes::check(cx);
     let faulty: Vec<&NoteFacts> =
-        checked.notes.iter().filter(|note| note.right_name.is_some() || note.is_out_of_step).collect();
+        checked.notes.iter().filter(|note| note.right_name().is_some() || note.is_out_of_step()).collect();
     for some in faulty.chunks(PER_CHANGE) {
         let change = Change::of(&topics)?;
         let mut fixed = Fixes::default();
@@ -68,11 +67,11 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
     }
     let Ok(mut note) = read(facts.place, &facts.path) else { return Ok(()) };
     let meta = note.entry.meta();
-    if meta.id != facts.id {
+    if meta.id != facts.meta.id {
         return Ok(());
     }
     let mut is_fixed = false;
-    if facts.is_out_of_step && is_out_of_step(meta) {
+    if facts.is_out_of_step() && is_out_of_step(meta) {
         let status = if meta.tier == Tier::Hot { Status::Promoted } else { Status::Consolidated };
         let what = format!("was {} and {}", meta.status, meta.tier);
         let mut entry = note.entry.clone();
@@ -86,7 +85,7 @@ fn fix_note(facts: &NoteFacts, change: &Change<Topics>, fixes: &mut Fixes) -> Re
     }
     let name = note.entry.meta().file_name();
     let path = note.path.with_file_name(&name);
-    if facts.right_name.is_some() && path != note.path && is_free(&path, &note.path) {
+    if facts.right_name().is_some() && path != note.path && is_free(&path, &note.path) {
         note = change.put(Some(&note), note.place, OsStr::new(&name), note.entry.clone())?;
         let done = match facts.shown == facts.path {
             true => format!("renamed to \"{name}\""),

@@ -2,8 +2,7 @@
 //! when did a harness last capture something?
 
 use crate::harness::spec::Spec;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis, HarnessState};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis, HarnessState};
 use crate::memory::hooks::found;
 use crate::memory::hooks::status::status;
 use crate::store::batch::Batches;
@@ -65,9 +64,16 @@ fn of(spec: &'static Spec, last_capture: Option<Timestamp>, cx: &CheckContext, t
         let mend = spec.next_step.unwrap_or("end a session in it and look into the queue");
         to.warning(Check::Hooks, &status.file, what, mend);
     }
-    let (harness, is_off, by_plugin) = (spec.name, status.off.is_some(), status.by_plugin);
-    let file = status.file;
-    to.harnesses.push(HarnessState { harness, file, is_whole, by_plugin, is_off, last_capture, last_day });
+    let (hooks, mend) = match (status.off.is_some(), is_whole) {
+        (false, true) if status.by_plugin => ("its hooks are installed by the plugin", "nothing to do"),
+        (true, _) => ("its hooks are switched off", "see the warning"),
+        (false, true) => ("its hooks are installed", "nothing to do"),
+        (false, false) => ("hooks are missing", "memory-install-hooks"),
+    };
+    let (harness, file) = (spec.name, status.file);
+    let last = last_day.map_or("never captured".to_owned(), |day| format!("last captured on {day}"));
+    let texts = [format!("{harness}: {hooks}, {last}"), mend.to_owned()];
+    to.harnesses.push(HarnessState { harness, file, is_whole, last_capture, texts });
 }
 
 /// By harness, from the names of all queue entries that are still there, whatever became of them.

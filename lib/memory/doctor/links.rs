@@ -3,7 +3,6 @@
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::store::entry::EntryId;
-use crate::store::persistence::Place;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// For how many broken links a similar id is suggested: each takes a comparison with all ids.
@@ -30,13 +29,13 @@ impl<'a> LinkGraph<'a> {
     fn of(checked: &'a CheckedNotes) -> LinkGraph<'a> {
         let mut aliases: BTreeMap<&EntryId, Vec<&NoteFacts>> = BTreeMap::new();
         for note in &checked.notes {
-            for alias in note.aliases.iter().collect::<BTreeSet<_>>() {
+            for alias in note.meta.aliases.iter().collect::<BTreeSet<_>>() {
                 aliases.entry(alias).or_default().push(note);
             }
         }
         LinkGraph {
             notes: &checked.notes,
-            own: checked.notes.iter().map(|note| (&note.id, note)).collect(),
+            own: checked.notes.iter().map(|note| (&note.meta.id, note)).collect(),
             aliases,
             unreadable: checked.unreadable_ids.iter().collect(),
         }
@@ -73,7 +72,7 @@ impl<'a> LinkGraph<'a> {
 
     /// The note that supersedes this one. Only archived notes are superseded.
     fn next(&self, note: &NoteFacts) -> Option<&'a NoteFacts> {
-        let next = note.superseded_by.as_ref().filter(|_| note.place == Place::Archive)?;
+        let next = note.meta.superseded_by.as_ref().filter(|_| !note.is_in_use())?;
         let by_alias = || self.aliases.get(next)?.first().copied();
         self.own.get(next).copied().or_else(by_alias)
     }
@@ -82,7 +81,7 @@ impl<'a> LinkGraph<'a> {
     fn successors_of(&self, note: &'a NoteFacts) -> impl Iterator<Item = &'a NoteFacts> {
         let mut seen = HashSet::new();
         std::iter::successors(self.next(note), |note| self.next(note))
-            .take_while(move |note| seen.insert(&note.id))
+            .take_while(move |note| seen.insert(&note.meta.id))
     }
 
     /// An alias is the id of a note that was merged into this one. The archived note with that id, and archived
@@ -94,13 +93,13 @@ impl<'a> LinkGraph<'a> {
                 .iter()
                 .copied()
                 .chain(own)
-                .map(|note| &self.successors_of(note).last().unwrap_or(note).id)
+                .map(|note| &self.successors_of(note).last().unwrap_or(note).meta.id)
                 .collect();
             let [first, ..] = notes[..] else { continue };
             if successors.len() < 2 {
                 continue;
             }
-            let what = match own.filter(|own| successors.contains(&own.id)) {
+            let what = match own.filter(|own| successors.contains(&own.meta.id)) {
                 Some(own) => format!("its alias {alias} is the id of another note, {}", file_name(own)),
                 None => {
                     let ids: Vec<&str> = successors.iter().map(|id| id.as_str()).take(4).collect();
@@ -114,16 +113,16 @@ impl<'a> LinkGraph<'a> {
 
     fn successors(&self, to: &mut Diagnosis) {
         for note in self.notes {
-            let Some(next) = &note.superseded_by else { continue };
-            if note.place == Place::Topics {
+            let Some(next) = &note.meta.superseded_by else { continue };
+            if note.is_in_use() {
                 let what = format!("is in use, but its front matter says that {next} supersedes it");
-                let mend = format!("memory-remove {} archives it; or remove supersededBy", note.id);
+                let mend = format!("memory-remove {} archives it; or remove supersededBy", note.meta.id);
                 to.warning(Check::SupersededBy, &note.shown, what, mend);
                 continue;
             }
             let what = if !self.knows(next) {
                 format!("its supersededBy, {next}, is not the id of a note")
-            } else if self.successors_of(note).any(|next| next.id == note.id) {
+            } else if self.successors_of(note).any(|next| next.meta.id == note.meta.id) {
                 format!("its supersededBy, {next}, leads back to the note itself")
             } else {
                 continue;

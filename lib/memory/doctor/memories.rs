@@ -5,8 +5,7 @@ use crate::harness::document::CAP;
 use crate::harness::spec::BuiltInMemory;
 use crate::harness::{HARNESSES, built_in};
 use crate::memory::capture::memories::context_of;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::notes::{CheckedNotes, NoteFacts};
 use crate::memory::record::worded;
 use crate::memory::remembered::{LEAST_WORDS, without_link};
@@ -66,7 +65,7 @@ fn has_number(word: &str) -> bool {
 fn contradictions(facts: &NoteFacts, remembered: &Sentences, cx: &CheckContext, to: &mut Diagnosis) {
     let Ok(note) = read(facts.place, &facts.path) else { return };
     // What the note said before, and what stands there now.
-    let (before, now) = match &facts.superseded_by {
+    let (before, now) = match &facts.meta.superseded_by {
         Some(heir) => match Topics::at(cx.root).find_own(heir) {
             Ok(heir) => (said(&note), heir),
             Err(_) => return,

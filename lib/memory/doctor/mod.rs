@@ -3,7 +3,6 @@
 //! A check changes nothing: it adds what it finds. The notes alone are read once for all checks that need them.
 
 mod code;
-mod context;
 mod finding;
 mod fix;
 mod health;
@@ -19,54 +18,42 @@ mod store;
 mod targets;
 mod text;
 
-pub use crate::memory::doctor::context::CheckContext;
-pub use crate::memory::doctor::finding::{Check, Diagnosis, Finding, HarnessState, Severity};
+pub use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis, Finding, HarnessState, Severity};
 pub use crate::memory::doctor::fix::{Fixes, fix};
 pub use crate::memory::doctor::queue::failure;
 
 use crate::base::repository::Repository;
 use crate::memory::doctor::notes::DoctorCache;
 use crate::memory::redact::Redactor;
-use crate::store::persistence::Place;
 use jiff::civil::Date;
 
 /// A check of something other than the notes.
-pub type Checker = fn(&CheckContext, &mut Diagnosis);
+type Checker = fn(&CheckContext, &mut Diagnosis);
 
-/// All checks of this module but those of the notes.
-pub const CHECKS: &[Checker] = &[
-    store::directory,
-    store::change,
-    store::leftovers,
-    store::review,
-    health::check,
-    setup::check,
-    targets::check,
-    queue::entries,
-    queue::ledgers,
-    queue::batches,
-    history::check,
-    history::foreign_settings,
-    history::sync,
-    hooks::check,
-];
-
-/// Those that take milliseconds, for a person who wants to see how things stand.
-const QUICK: &[Checker] = &[
-    store::directory,
-    store::change,
-    health::check,
-    setup::check,
-    targets::check,
-    queue::ledgers,
-    queue::batches,
-    hooks::check,
+/// All checks of this module but those of the notes, and whether each takes milliseconds: those are for a person who wants
+/// to see how things stand.
+const CHECKS: &[(Checker, bool)] = &[
+    (store::directory, true),
+    (store::change, true),
+    (store::leftovers, false),
+    (store::review, false),
+    (health::check, true),
+    (setup::check, true),
+    (targets::check, true),
+    (queue::entries, false),
+    (queue::ledgers, true),
+    (queue::batches, true),
+    (history::check, false),
+    (history::foreign_settings, false),
+    (history::sync, false),
+    (hooks::check, true),
 ];
 
 /// Runs the quick checks, and `more`. The worst findings come first.
 pub fn glance(cx: &CheckContext, more: Vec<Finding>) -> (Vec<Finding>, Vec<HarnessState>) {
     let mut found = Diagnosis { findings: more, ..Diagnosis::default() };
-    QUICK.iter().for_each(|check| check(cx, &mut found));
+    let quick = CHECKS.iter().filter(|(_, is_quick)| *is_quick);
+    quick.for_each(|(check, _)| check(cx, &mut found));
     found.tidy(cx)
 }
 
@@ -97,13 +84,14 @@ pub fn examine_shared(here: &Repository, redactor: &Redactor, today: Date) -> Re
     Report { findings, harnesses: Vec::new(), notes, cache: None }
 }
 
-/// Runs all checks. `checks` run while the notes are read, because git takes its time.
-pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
+/// Runs all checks, and `more`. Those of the notes run beside the others, because git takes its time.
+pub fn examine(cx: &CheckContext, more: Checker) -> Report {
     let mut first = Diagnosis::default();
     health::recall(cx, &mut first);
     let all = || {
         let mut found = Diagnosis::default();
-        checks.iter().for_each(|check| check(cx, &mut found));
+        CHECKS.iter().for_each(|(check, _)| check(cx, &mut found));
+        more(cx, &mut found);
         found
     };
     let (mut found, mut checked) = std::thread::scope(|scope| {
@@ -120,6 +108,6 @@ pub fn examine(cx: &CheckContext, checks: &[Checker]) -> Report {
     store::checkouts(cx, &checked, &mut found);
     targets::sections(cx, &checked.pool, &mut found);
     let (findings, harnesses) = found.tidy(cx);
-    let notes = checked.notes.iter().filter(|note| note.place == Place::Topics).count();
+    let notes = checked.notes.iter().filter(|note| note.is_in_use()).count();
     Report { findings, harnesses, notes, cache: Some(checked.cache) }
 }

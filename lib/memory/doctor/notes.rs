@@ -2,11 +2,10 @@
 
 use crate::base::file;
 use crate::base::text::{folded, one_line};
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::text::{TextFacts, open_cache};
 use crate::memory::section::{self, Candidate, Pool};
-use crate::store::entry::{EntryId, Meta, Source, Status, Tier, is_tag, tag};
+use crate::store::entry::{EntryId, Meta, Status, Tier, is_tag, tag};
 use crate::store::index::{LEAST, NoteCache, NoteView, record};
 use crate::store::journal::entry::TAG_FORM;
 use crate::store::persistence::{Broken, Place, Scan};
@@ -26,23 +25,13 @@ const LISTED: usize = 3;
 
 /// What is kept of a note: not its text.
 pub(super) struct NoteFacts {
-    pub(super) id: EntryId,
+    pub(super) meta: Meta,
     pub(super) place: Place,
     pub(super) path: PathBuf,
     /// The path for messages: not the file's own if its name contains a secret.
     pub(super) shown: PathBuf,
     /// The targets of its links, each once.
     pub(super) links: Vec<EntryId>,
-    pub(super) aliases: Vec<EntryId>,
-    /// Of one in use.
-    pub(super) sources: Vec<Source>,
-    pub(super) superseded_by: Option<EntryId>,
-    /// Of one in use that rests on code, or was learned on a branch.
-    pub(super) grounded: Option<Meta>,
-    /// The name that follows from the front matter, if the file has another.
-    pub(super) right_name: Option<String>,
-    pub(super) is_out_of_step: bool,
-    was_changed: bool,
     findings: Diagnosis,
 }
 
@@ -50,10 +39,28 @@ impl NoteFacts {
     /// It says something else than before, or another one does in its place.
     pub(super) fn is_corrected(&self) -> bool {
         match self.place {
-            Place::Topics => self.was_changed,
-            Place::Archive => self.superseded_by.is_some(),
+            Place::Topics => self.meta.updated_at > self.meta.created_at,
+            Place::Archive => self.meta.superseded_by.is_some(),
         }
     }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.place == Place::Topics
+    }
+
+    /// The name that follows from the front matter, if the file has another.
+    pub(super) fn right_name(&self) -> Option<String> {
+        Some(self.meta.file_name()).filter(|name| self.path.file_name() != Some(name.as_ref()))
+    }
+
+    pub(super) fn is_out_of_step(&self) -> bool {
+        self.is_in_use() && is_out_of_step(&self.meta)
+    }
+}
+
+/// A note is promoted exactly while it is hot.
+pub(super) fn is_out_of_step(meta: &Meta) -> bool {
+    (meta.status == Status::Promoted) != (meta.tier == Tier::Hot)
 }
 
 /// The result of reading and checking all notes.
@@ -94,7 +101,7 @@ pub(super) fn check(cx: &CheckContext) -> CheckedNotes {
         let candidate = candidate.and_then(|view| pool.candidate(view));
         // Without targets, only what hot notes and those before them take matters.
         let candidate = candidate.filter(|note| !cx.aims.is_empty() || note.is_before_others());
-        (facts.id.clone(), (facts, candidate, record))
+        (facts.meta.id.clone(), (facts, candidate, record))
     };
     let each = |file: NoteFile| -> Result<(EntryId, CheckedNote), Option<Broken>> {
         cache.look(
@@ -174,7 +181,7 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
         Ok(note) => {
             let id = note.entry.meta().id.clone();
             checked.unreadable_ids.push(id.clone());
-            let twin = checked.notes.iter().find(|note| note.id == id).map(|note| &note.shown);
+            let twin = checked.notes.iter().find(|note| note.meta.id == id).map(|note| &note.shown);
             let twin =
                 twin.map(|path| path.strip_prefix(cx.root.path()).unwrap_or(path).display().to_string());
             let text = TextFacts::of(&note, cx);
@@ -201,91 +208,66 @@ fn check_broken(file: &Broken, cx: &CheckContext, checked: &mut CheckedNotes) {
 }
 
 fn facts(view: &NoteView, text: TextFacts, cx: &CheckContext) -> NoteFacts {
-    let NoteView { meta, place, path, .. } = view;
-    let is_in_use = *place == Place::Topics;
-    let TextFacts { secrets, dangers, hidden, lines, links } = text;
+    let (meta, place, path) = (view.meta.clone(), view.place, view.path.clone());
     // The name is made from the title. If there is a secret in it, show a pattern that the shell completes.
-    let shown = match secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
+    let shown = match text.secrets.is_empty() || cx.redactor.kinds(&meta.title).is_empty() {
         true => path.clone(),
         false => path.with_file_name(format!("*{}.md", meta.id)),
     };
-    let right_name = Some(meta.file_name()).filter(|name| path.file_name() != Some(name.as_ref()));
-    let is_out_of_step = is_in_use && is_out_of_step(meta);
     let mut findings = Diagnosis::default();
-    of_secrets(&secrets, &shown, &mut findings);
-    check_schema(meta, &shown, &mut findings);
-    if let Some(name) = &right_name {
-        let what = match shown == *path {
+    of_secrets(&text.secrets, &shown, &mut findings);
+    check_schema(&meta, &shown, &mut findings);
+    let facts = NoteFacts { meta, place, path, shown, links: Vec::new(), findings: Diagnosis::default() };
+    if let Some(name) = facts.right_name() {
+        let what = match facts.shown == facts.path {
             true => format!("its front matter asks for the name \"{name}\""),
             false => "its name does not match its title and tags".to_owned(),
         };
-        findings.warning(Check::Name, &shown, what, "memory-doctor --fix renames it");
+        findings.warning(Check::Name, &facts.shown, what, "memory-doctor --fix renames it");
     }
-    if is_out_of_step {
+    if facts.is_in_use() {
+        check_use(&facts, &text, cx, &mut findings);
+    }
+    NoteFacts { links: text.links, findings, ..facts }
+}
+
+/// Whether a note in use can do harm, is too long, or of use no more.
+fn check_use(facts: &NoteFacts, text: &TextFacts, cx: &CheckContext, to: &mut Diagnosis) {
+    let NoteFacts { meta, path, shown, .. } = facts;
+    let id = &meta.id;
+    if facts.is_out_of_step() {
         let what = format!("is {} and {}; hot notes are promoted, others are not", meta.status, meta.tier);
-        findings.warning(Check::Promoted, &shown, what, "memory-doctor --fix adapts the status to the tier");
+        to.warning(Check::Promoted, shown, what, "memory-doctor --fix adapts the status to the tier");
     }
-    if let Some((c, line, count)) = hidden {
+    if let Some((c, line, count)) = text.hidden {
         let first = format!("U+{:04X} in line {line}", u32::from(c));
         let what = match count {
             1 => format!("has a character that nobody sees: {first}"),
             _ => format!("has {count} characters that nobody sees, the first is {first}"),
         };
-        let mend = format!("memory-read {} on a terminal shows where; remove them in an editor", meta.id);
-        findings.warning(Check::Hidden, &shown, what, mend);
+        let mend = format!("memory-read {id} on a terminal shows where; remove them in an editor");
+        to.warning(Check::Hidden, shown, what, mend);
     }
-    if is_in_use {
-        check_use(meta, (path, &shown), lines, cx, &mut findings);
-        // It would have every agent do what nobody should, whoever wrote it.
-        for danger in dangers {
-            let mend = format!(
-                "if you do not want that: memory-update {0} --body FILE, or memory-remove {0}",
-                meta.id
-            );
-            findings.warning(Check::Danger, &shown, danger.does(), mend);
-        }
+    // It would have every agent do what nobody should, whoever wrote it.
+    for danger in &text.dangers {
+        let mend = format!("if you do not want that: memory-update {id} --body FILE, or memory-remove {id}");
+        to.warning(Check::Danger, shown, danger.does(), mend);
     }
-    NoteFacts {
-        id: meta.id.clone(),
-        place: *place,
-        path: path.clone(),
-        shown,
-        links,
-        aliases: meta.aliases.clone(),
-        sources: if is_in_use { meta.sources.clone() } else { Vec::new() },
-        superseded_by: meta.superseded_by.clone(),
-        grounded: (is_in_use && (!meta.anchors.is_empty() || meta.branch.is_some())).then(|| meta.clone()),
-        right_name,
-        is_out_of_step,
-        was_changed: meta.updated_at > meta.created_at,
-        findings,
-    }
-}
-
-/// Whether a note in use is too long, or of use no more. Its path comes with the one for messages.
-fn check_use(meta: &Meta, path: (&Path, &Path), lines: usize, cx: &CheckContext, to: &mut Diagnosis) {
-    let (path, shown) = path;
-    if lines > LINES {
-        let what = format!("has {lines} lines; notes should have at most {LINES}");
+    if text.lines > LINES {
+        let what = format!("has {} lines; notes should have at most {LINES}", text.lines);
         to.warning(Check::Oversized, shown, what, "split it by hand, or run memory-defrag");
     }
     if let Some(days) = days_unused(meta, path, cx) {
         let what = format!("was neither read nor changed for {days} days");
-        let mend = format!("memory-remove {0} archives it; memory-update {0} --pin keeps it", meta.id);
+        let mend = format!("memory-remove {id} archives it; memory-update {id} --pin keeps it");
         to.warning(Check::Stale, shown, what, mend);
     }
     // AGENTS.md leaves it out; here it would stay for ever.
     if let Some(until) = meta.until.filter(|_| meta.is_expired(cx.today)) {
         let what = format!("held until {until}, which is over; AGENTS.md does not show it");
-        let mend =
-            format!("memory-remove {0} archives it; memory-update {0} --until DATE|none keeps it", meta.id);
+        let mend = format!("memory-remove {id} archives it; memory-update {id} --until DATE|none keeps it");
         to.warning(Check::Expired, shown, what, mend);
     }
-}
-
-/// A note is promoted exactly while it is hot.
-pub(super) fn is_out_of_step(meta: &Meta) -> bool {
-    (meta.status == Status::Promoted) != (meta.tier == Tier::Hot)
 }
 
 /// Values that can be read and are not valid in a note.

@@ -1,18 +1,16 @@
 //! Queue entries that wait or have failed, ledgers, and unfinished batches.
 
 use crate::base::command_line::program;
-use crate::base::error::Error;
 use crate::base::file;
 use crate::base::lookup::on_path;
 use crate::base::text::counted;
 use crate::memory::budget::CallBudget;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::pipeline::saved::{Kind, Progress};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, QueuedEntry};
-use crate::store::ledger::{Asked, DefragLedger, Pause, Sessions, Tries};
+use crate::store::ledger::{AskedNotes, DefragLedger, Pause, Sessions, Tries};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +23,7 @@ const OLD: SignedDuration = SignedDuration::from_hours(7 * 24);
 const OLD_SESSION: SignedDuration = SignedDuration::from_hours(3 * 24);
 /// The largest error file of an entry that is read, in bytes.
 const CAP: u64 = 1 << 20;
+const UNREADABLE: &str = "make it a file that you can read";
 
 pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
     let inbox = cx.root.inbox();
@@ -32,7 +31,7 @@ pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
     let (waiting, unreadable) = Journal::entries_in(&inbox).unwrap_or_default();
     for entry in &unreadable {
         let mend = "correct it in an editor, or move it away";
-        to.error(Check::Queue, &entry.path, format!("is {}", entry.error.message()), mend);
+        to.error(Check::Queue, &entry.path, format!("is {}", entry.why), mend);
     }
     let tries = Tries::load(cx.root).unwrap_or_default();
     let (past, new): (Vec<&QueuedEntry>, Vec<&QueuedEntry>) =
@@ -46,7 +45,12 @@ pub(super) fn entries(cx: &CheckContext, to: &mut Diagnosis) {
             to.warning(Check::Queue, &old.path, what, mend);
         }
     }
-    after_failures(&waiting, &tries, cx, to);
+    // Those that are old are named one by one.
+    let failed = waiting.iter().filter_map(|waiting| tries.pause(&waiting.id, cx.env.now()));
+    if let Some(pause) = Pause::of_all(failed) {
+        let mend = "correct what the error names, then run: memory-consolidate --retry-failed";
+        to.warning(Check::Queue, &inbox, pause.to_string(), mend);
+    }
     past_sessions(&past, cx, to);
     readers(&waiting, cx, to);
     let failed = inbox.join(".failed");
@@ -74,15 +78,6 @@ fn reason(old: &QueuedEntry, is_session: bool, tries: &Tries, cx: &CheckContext)
         return (spent, "raise llm.maxCallsPerDay, or wait: the next day's calls go on");
     }
     ("it was never tried".to_owned(), "run memory-consolidate, or install a timer: memory-install-cron")
-}
-
-/// Entries that wait for their next try. Those that are old are named one by one.
-fn after_failures(waiting: &[QueuedEntry], tries: &Tries, cx: &CheckContext, to: &mut Diagnosis) {
-    let failed = waiting.iter().filter_map(|waiting| tries.pause(&waiting.id, cx.env.now()));
-    if let Some(pause) = Pause::of_all(failed) {
-        let mend = "correct what the error names, then run: memory-consolidate --retry-failed";
-        to.warning(Check::Queue, &cx.root.inbox(), pause.to_string(), mend);
-    }
 }
 
 /// Sessions of the past may wait for long: the caps meter them out.
@@ -170,19 +165,15 @@ pub(super) fn ledgers(cx: &CheckContext, to: &mut Diagnosis) {
     let all = [
         ("calls.jsonl", budget.spent(now).err()),
         ("sessions.json", Sessions::load(root).err()),
-        ("asked.json", Asked::load(root).err()),
+        ("asked.json", AskedNotes::load(root).err()),
         ("tries.json", tries.err()),
         ("defrag.json", defrag.err()),
     ];
     for (name, error) in all {
         if let Some(error) = error {
-            unreadable(Check::Ledger, &file(name), &error, to);
+            to.failure(Check::Ledger, &file(name), &error, UNREADABLE);
         }
     }
-}
-
-fn unreadable(check: Check, file: &Path, error: &Error, to: &mut Diagnosis) {
-    to.error(check, file, error.message(), error.next_step().unwrap_or("make it a file that you can read"));
 }
 
 /// Notes that memory-defrag skips for a while, because calls about them failed several times.
@@ -212,7 +203,7 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
         }
         for batch in batches.all().unwrap_or_default() {
             match batch.load::<Progress>() {
-                Err(error) => unreadable(Check::Batch, &batch.dir, &error, to),
+                Err(error) => to.failure(Check::Batch, &batch.dir, &error, UNREADABLE),
                 Ok(progress) => {
                     if let Some(what) = unfinished(&batch, progress, is_running, cx.env.now()) {
                         let mend =

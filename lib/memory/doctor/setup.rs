@@ -2,8 +2,7 @@
 
 use crate::base::command_line::first_word;
 use crate::base::lookup::on_path;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::redact::Redactor;
 use std::path::PathBuf;
 

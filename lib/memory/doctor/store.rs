@@ -5,8 +5,7 @@ use crate::base::error::{reason, told};
 use crate::base::file;
 use crate::base::text::counted;
 use crate::memory::checkouts::new_checkouts;
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::doctor::notes::CheckedNotes;
 use crate::store::apply;
 use crate::store::batch::Batches;
@@ -22,7 +21,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 pub(super) fn checkouts(cx: &CheckContext, checked: &CheckedNotes, to: &mut Diagnosis) {
     // A list that cannot be read names nobody.
     let told = Projects::load(cx.root).unwrap_or_default().told;
-    for checkout in new_checkouts(checked.notes.iter().flat_map(|note| &note.sources), &told) {
+    let in_use = checked.notes.iter().filter(|note| note.is_in_use());
+    for checkout in new_checkouts(in_use.flat_map(|note| &note.meta.sources), &told) {
         let (what, mend) = (checkout.to_string(), checkout.next_step());
         to.warning(Check::Checkout, &checkout.place, what, mend);
     }
@@ -76,8 +76,7 @@ fn probe(dir: &Path) -> io::Result<()> {
 pub(super) fn change(cx: &CheckContext, to: &mut Diagnosis) {
     match apply::unfinished(cx.root) {
         Some((file, Err(error))) => {
-            let mend = error.next_step().unwrap_or("move it away");
-            to.error(Check::Change, &file, format!("no note can be changed: {}", error.message()), mend);
+            to.failure(Check::Change, &file, &error.context("no note can be changed"), "move it away");
         }
         // A program may be at it.
         Some((file, Ok(()))) if file::is_older(&file, file::LEFT_BEHIND) => {

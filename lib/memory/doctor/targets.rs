@@ -1,10 +1,8 @@
 //! The AGENTS.md targets: each is up to date and ours, and the hot notes fit.
 
-use crate::base::error::Error;
 use crate::base::text::one_line;
 use crate::base::{file, reach};
-use crate::memory::doctor::context::CheckContext;
-use crate::memory::doctor::finding::{Check, Diagnosis};
+use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
 use crate::memory::section::{self, Pool, Standing};
 use crate::store::projects::Projects;
@@ -27,6 +25,7 @@ const MARKS: [(&str, &str); 6] = [
 /// The largest file that is searched for a mark, and how much of it, in bytes.
 const CAP: u64 = 8 << 20;
 const TOP: usize = 1000;
+const UNFIT: &str = "correct it, or remove it from agentsMd.targets";
 
 /// What can be said without the notes.
 pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
@@ -35,14 +34,9 @@ pub(super) fn check(cx: &CheckContext, to: &mut Diagnosis) {
     owners(cx, to);
     for path in cx.aims.iter().map(|aim| &aim.target.path) {
         if let Err(error) = section::look_at(path) {
-            unfit(path, &error, to);
+            to.failure(Check::Target, path, &error, UNFIT);
         }
     }
-}
-
-fn unfit(path: &Path, error: &Error, to: &mut Diagnosis) {
-    let mend = error.next_step().unwrap_or("correct it, or remove it from agentsMd.targets");
-    to.error(Check::Target, path, error.message(), mend);
 }
 
 /// Each is up to date, and the hot notes fit.
@@ -55,7 +49,7 @@ pub(super) fn sections(cx: &CheckContext, pool: &Pool, to: &mut Diagnosis) {
                 to.warning(Check::Target, &outcome.path, what, "memory-agents-md updates it");
             }
             Ok(Standing::Made | Standing::Written | Standing::Unchanged | Standing::Missing) => {}
-            Err(error) => unfit(&outcome.path, error, to),
+            Err(error) => to.failure(Check::Target, &outcome.path, error, UNFIT),
         }
     }
     for crowd in crowds {
@@ -73,8 +67,8 @@ fn projects(cx: &CheckContext, to: &mut Diagnosis) {
     let list = match Projects::load(cx.root) {
         Ok(list) => list.projects,
         Err(error) => {
-            let mend = error.next_step().unwrap_or("correct it in an editor, or move it away");
-            return to.error(Check::Target, &Projects::path(cx.root), error.message(), mend);
+            let mend = "correct it in an editor, or move it away";
+            return to.failure(Check::Target, &Projects::path(cx.root), &error, mend);
         }
     };
     for project in &list {
@@ -82,8 +76,7 @@ fn projects(cx: &CheckContext, to: &mut Diagnosis) {
         match state(project) {
             State::Here(_) | State::OnOtherBranch | State::Removed => {}
             State::Refused(error) => {
-                let mend = error.next_step().unwrap_or("remove the link");
-                to.error(Check::Target, &top.join("AGENTS.md"), error.message(), mend);
+                to.failure(Check::Target, &top.join("AGENTS.md"), &error, "remove the link");
             }
             State::Missing => {
                 let since = project.missing_since.unwrap_or(cx.today);

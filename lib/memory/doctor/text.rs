@@ -8,7 +8,7 @@ use crate::base::file::{self, Moment};
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
 use crate::base::text::strays;
 use crate::config::memory::Redact;
-use crate::memory::doctor::context::CheckContext;
+use crate::memory::doctor::finding::CheckContext;
 use crate::memory::links::links;
 use crate::memory::record::{Danger, dangers};
 use crate::store::entry::{EntryId, Meta};

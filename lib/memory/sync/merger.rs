@@ -2,17 +2,19 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects::{self, Commits};
-use crate::memory::sync::removals::{self, Notes};
+use crate::memory::sync::foreign_files::unique;
+use crate::memory::sync::objects::{self, Commits, Listing};
+use crate::memory::sync::removals::{self, Missing, Notes};
+use crate::memory::sync::request::SyncRequest;
 use crate::memory::sync::shared::{self, Received};
 use crate::memory::sync::side::{Files, Sides, note_id};
 use crate::memory::sync::tree::{self, MergedTree};
-use crate::memory::sync::unique_paths::unique;
 use crate::store::entry::EntryId;
 use crate::store::git::{Git, unusable};
-use crate::store::proposal;
+use crate::store::persistence::Persistence;
 use crate::store::revision::{Revision, Version};
+use crate::store::topics::Topics;
+use crate::store::{proposal, removed};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -157,9 +159,13 @@ impl Merger<'_> {
         if base.as_deref() == Some(theirs) {
             return Ok(offered.to_owned());
         }
-        let commits = [base.as_deref(), Some(offered), Some(theirs)];
-        let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
-        objects::commit(self.git, [Some(offered), Some(theirs)], &revisions, "sync: what a remote is to have")
+        self.joined(base, [offered, theirs], "sync: what a remote is to have")
+    }
+
+    /// A commit of what became of `base` in two commits.
+    fn joined(&self, base: Option<String>, [one, two]: [&str; 2], message: &str) -> Result<String> {
+        let merged = self.merge([base.as_deref(), Some(one), Some(two)], &Notes::new(), false)?;
+        objects::commit(self.git, [Some(one), Some(two)], &merged.revisions, message)
     }
 
     pub(super) fn is_ancestor(&self, ours: &str, theirs: &str) -> Result<bool> {
@@ -175,14 +181,7 @@ impl Merger<'_> {
         }
         // Where machines have merged crosswise, what they have in common is merged first.
         let before = self.base(Some(first), second)?;
-        let commits = [before.as_deref(), Some(first), Some(second)];
-        let Computed { revisions, .. } = self.merge(commits, &Notes::new(), false)?;
-        let merged = objects::commit(
-            self.git,
-            [Some(first), Some(second)],
-            &revisions,
-            "sync: what two machines have in common",
-        )?;
+        let merged = self.joined(before, [first, second], "sync: what two machines have in common")?;
         self.merged_bases.borrow_mut().insert(bases.clone(), merged.clone());
         Ok(Some(merged))
     }
@@ -201,6 +200,54 @@ impl Merger<'_> {
             return Ok(None);
         }
         self.merge([base.as_deref(), tree, Some(theirs)], kept, base.as_deref() == ours).map(Some)
+    }
+
+    /// The notes that are to be given back to a side that has lost them, and many with them.
+    ///
+    /// # Errors
+    /// There are such notes, and nobody has said what is to become of them.
+    pub(super) fn given_back(
+        &self,
+        request: &SyncRequest,
+        ours: Option<&str>,
+        theirs: &str,
+    ) -> Result<Notes> {
+        let SyncRequest { root, missing, is_dry, .. } = *request;
+        let [Some(base), Some(given)] = self.last_exchange(ours, Some(theirs))? else {
+            return Ok(Notes::new());
+        };
+        let commits = &self.commits;
+        let notes = |commit: &str| removals::in_listing(commits, &*commits.listing(Some(commit))?);
+        // What a shared remote was to have and has never got, it has not lost.
+        let had = if given == base { None } else { self.base(Some(&given), theirs)? };
+        let base = notes(&base)?;
+        let had = had.map_or_else(|| Ok(base.clone()), |had| notes(&had))?;
+        let theirs = commits.listing(Some(theirs))?;
+        let there = removals::in_listing(commits, &theirs)?;
+        let named = removals::named(commits, &theirs)?;
+        // A note that somebody renames at this moment is not gone.
+        let _store = if is_dry { None } else { Some(Topics::at(root).lock()?) };
+        let named = &named | &removed::of(root)?;
+        let here = removals::lost(&base, &removals::on_disk(root)?, &named);
+        let there = removals::lost(&had, &there, &named);
+        if missing == Some(Missing::Keep) {
+            return Ok(here.into_iter().chain(there).collect());
+        }
+        // A few that a person has deleted here have a name from now on, too, or many times a few would be many for a machine
+        // that was away.
+        let mut gone: BTreeSet<EntryId> = here.keys().cloned().collect();
+        let places =
+            [("on this machine".to_owned(), here, &base), (format!("in \"{}\"", self.remote), there, &had)];
+        let many = places.into_iter().filter(|(_, lost, all)| removals::are_many(lost, all));
+        let many: Vec<_> = many.map(|(place, lost, _)| (lost, place)).collect();
+        if !many.is_empty() && missing.is_none() {
+            return Err(removals::refused(&many, &base));
+        }
+        gone.extend(many.iter().flat_map(|(lost, _)| lost.keys().cloned()));
+        if !is_dry {
+            removed::add(root, gone.iter())?;
+        }
+        Ok(Notes::new())
     }
 
     /// Merges what became of the first of three commits. `is_past`: the second has it all, if it has changed nothing.

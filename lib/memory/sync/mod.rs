@@ -7,10 +7,7 @@
 pub mod copies;
 pub mod driver;
 mod foreign_files;
-mod foreign_keys;
-mod given_back;
 mod lines;
-mod listing;
 mod merger;
 mod note;
 mod objects;
@@ -25,6 +22,4 @@ mod shared;
 mod side;
 mod tree;
 mod unfinished;
-mod unique_paths;
-mod values;
 mod version;

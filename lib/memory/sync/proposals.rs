@@ -1,7 +1,7 @@
 //! Changes that wait for a person, from both machines.
 
+use crate::memory::sync::lines::settled;
 use crate::memory::sync::side::{Files, Side};
-use crate::memory::sync::values::settled;
 use crate::store::proposal::{Proposal, ProposalId};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -9,10 +9,9 @@ use crate::base::text::one_line;
 use crate::config::memory::MemoryConfig;
 use crate::store::git::{Git, unusable};
 use crate::store::health::Health;
-use crate::store::history::history_lock;
+use crate::store::history::lock_history;
 use crate::store::place::Root;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The commit that the remote has, as we saw it last.
@@ -54,7 +53,18 @@ const QUIET: &str = "git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c 
 pub(super) enum Unsynced {
     /// The remote cannot be reached. With git's own words.
     Unreachable(String),
+    /// Somebody else was quicker: it is tried again. Why, and what to do if that never succeeds.
+    Overtaken {
+        why: String,
+        hint: &'static str,
+    },
     Failed(Error),
+}
+
+impl Unsynced {
+    pub(super) fn overtaken(why: impl Into<String>) -> Unsynced {
+        Unsynced::Overtaken { why: why.into(), hint: "run memory-sync again" }
+    }
 }
 
 impl From<Error> for Unsynced {
@@ -63,19 +73,10 @@ impl From<Error> for Unsynced {
     }
 }
 
-/// What became of a push to a remote that was reached.
-pub(super) enum Push {
-    Accepted,
-    /// Somebody else was quicker.
-    Overtaken,
-    /// Another git holds this lock there, or one that died has left it.
-    Locked(String),
-}
-
 pub(super) struct Remote<'a> {
     root: &'a Root,
     env: &'a Env,
-    address: &'a str,
+    pub(super) address: &'a str,
     /// Without user and password.
     pub(super) shown: String,
     is_folder: bool,
@@ -216,7 +217,7 @@ impl<'a> Remote<'a> {
     }
 
     /// Gives the remote a commit.
-    pub(super) fn push(&self, commit: &str, branch: &str) -> Result<Push, Unsynced> {
+    pub(super) fn push(&self, commit: &str, branch: &str) -> Result<(), Unsynced> {
         let refspec = format!("{commit}:refs/heads/{branch}");
         let arguments = [
             "push", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed",
@@ -226,20 +227,22 @@ impl<'a> Remote<'a> {
         if finished.status.success() {
             // Its last line, if all went well.
             return match finished.stdout.ends_with(b"\nDone\n") {
-                true => Ok(Push::Accepted),
+                true => Ok(()),
                 false => Err(unusable(&["push"]).into()),
             };
         }
         let printed = String::from_utf8_lossy(&finished.stdout).into_owned() + &said(&finished);
         if let Some(lock) = lock_in_the_way(&printed) {
-            return Ok(Push::Locked(lock));
+            // Another git holds it there, or one that died has left it.
+            let hint = "if no git is running there, remove it, then run memory-sync again";
+            return Err(Unsynced::Overtaken { why: format!("git's lock \"{lock}\" is in the way"), hint });
         }
         let quicker = [
             "[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value",
             "reference already exists",
         ];
         if quicker.iter().any(|words| printed.contains(words)) {
-            return Ok(Push::Overtaken);
+            return Err(Unsynced::overtaken("another machine was quicker"));
         }
         let refusal = printed.lines().find(|line| line.starts_with('!')).map(|line| line.replace('\t', " "));
         Err(match refusal {
@@ -345,13 +348,9 @@ pub(super) fn set_up(git: &Git, address: &str, local: &str, branch: &str) -> Res
 }
 
 /// Who syncs, or leaves, holds this.
-pub(super) fn lock_path(root: &Root) -> PathBuf {
-    root.state().join("sync.lock")
-}
-
-/// What the holder of it writes into it.
-pub(super) fn holder() -> String {
-    format!("memory-sync, process {}", std::process::id())
+pub(super) fn hold(root: &Root) -> Result<RunLock> {
+    let holder = format!("memory-sync, process {}", std::process::id());
+    Ok(file::hold(&root.state().join("sync.lock"), &holder)?)
 }
 
 /// Ends that. The notes stay on both sides.
@@ -359,7 +358,7 @@ pub fn leave(root: &Root, env: &Env) -> Result<Option<String>> {
     let Some(address) = current(root, env) else { return Ok(None) };
     root.make()?;
     // What is being sent now would still arrive there.
-    let _sync = match file::hold(&lock_path(root), &holder())? {
+    let _sync = match hold(root)? {
         RunLock::Acquired(file) => file,
         RunLock::HeldBy(who) => {
             return Err(Error::busy(format!("nothing was done: {who} is syncing this store"))
@@ -367,7 +366,7 @@ pub fn leave(root: &Root, env: &Env) -> Result<Option<String>> {
         }
     };
     let git = Git::new(root, env)?;
-    let _lock = file::lock_for_change(&history_lock(root), true)?;
+    let _lock = lock_history(root)?;
     // Also what it has of the remote's branches.
     git.run(&["remote", "remove", NAME])?;
     git.run(&["update-ref", "-d", SEEN])?;

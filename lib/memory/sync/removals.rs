@@ -3,8 +3,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects::Commits;
+use crate::memory::sync::objects::{Commits, Listing};
 use crate::memory::sync::side::{Files, note_id, place_of};
 use crate::store::entry::EntryId;
 use crate::store::place::Root;

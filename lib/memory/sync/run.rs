@@ -4,10 +4,9 @@ use crate::base::error::{Error, Result};
 use crate::base::file::{self, RunLock};
 use crate::base::repository::git_dir;
 use crate::memory::sync::copies::{self, TakenIn};
-use crate::memory::sync::given_back::given_back;
 use crate::memory::sync::merger::{Computed, EXCHANGE, Merger, differing, paths};
 use crate::memory::sync::objects::{self, Commits};
-use crate::memory::sync::remote::{self, Push, Remote, Unsynced};
+use crate::memory::sync::remote::{self, Remote, Unsynced};
 use crate::memory::sync::removals::Notes;
 use crate::memory::sync::request::{SyncOutcome, SyncReport, SyncRequest};
 use crate::memory::sync::secrets::{self, Secrets};
@@ -18,7 +17,7 @@ use crate::store::apply::{self, BegunChange, Merge};
 use crate::store::change::Change;
 use crate::store::git::Git;
 use crate::store::health::Health;
-use crate::store::history::{self, Commit, history_lock};
+use crate::store::history::{self, Commit, lock_history};
 use crate::store::persistence::Persistence;
 use crate::store::revision::Revision;
 use crate::store::topics::Topics;
@@ -28,18 +27,6 @@ use std::cell::RefCell;
 
 /// Attempts, because another machine may push, or a note may change, meanwhile.
 const TRIES: usize = 8;
-
-/// Why an attempt has to be made again, and what to do if it never succeeds.
-struct Again {
-    why: String,
-    hint: &'static str,
-}
-
-/// Somebody else was quicker.
-fn overtaken(why: impl Into<String>) -> Option<Again> {
-    Some(Again { why: why.into(), hint: "run memory-sync again" })
-}
-
 const NEW_COMMIT: &str = "the store has got another commit meanwhile";
 
 pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
@@ -48,36 +35,23 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         return Ok(SyncOutcome::NoRemote);
     }
     root.make()?;
-    let _lock = match file::hold(&remote::lock_path(root), &remote::holder())? {
+    let _lock = match remote::hold(root)? {
         RunLock::Acquired(file) => file,
         RunLock::HeldBy(who) => return Ok(SyncOutcome::Busy(who)),
     };
     let git = Git::new(root, request.env)?.with(objects::TIMEOUT, Vec::new()).with_identity()?;
-    let configured = match git_dir(root.path()) {
-        Some(_) => remote::configured(&git)?,
-        None => None,
-    };
-    let Some(address) = request.address.clone().or_else(|| configured.clone()) else {
+    let configured = git_dir(root.path()).map_or(Ok(None), |_| remote::configured(&git))?;
+    let Some(address) = request.address.as_ref().or(configured.as_ref()) else {
         return Ok(SyncOutcome::NoRemote);
     };
-    {
-        let _lock = file::lock_for_change(&history_lock(root), true)?;
-        history::make_repository(root, &git)?;
-        merge_driver::install(root, &git)?;
-        merge_commit::finish(root, &git)?;
-        apply::clear_stage(root)?;
-        if !request.is_dry {
-            store::version::put(root.path())?;
-        }
-    }
+    prepare(request, &git)?;
     let local = git.maybe_line(&["symbolic-ref", "--quiet", "--short", "HEAD"])?.ok_or_else(|| {
         Error::conflict("the store's repository is on no branch").hint("git switch main, in the store")
     })?;
-    let remote = Remote::at(&address, root, request.env);
-    let is_new = configured.as_deref() != Some(&address);
+    let remote = Remote::at(address, root, request.env);
+    let is_new = configured.as_ref() != Some(address);
     let known = if is_new { None } else { remote::is_own(&git)? };
     let mut run = SyncRun {
-        offer: None,
         report: SyncReport { remote: remote.shown.clone(), dry_run: request.is_dry, ..SyncReport::default() },
         request,
         merger: Merger {
@@ -92,33 +66,20 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         is_new,
     };
     run.settle_trust(known)?;
-    if !request.is_dry {
-        match copies::take_in(root, request.env) {
-            Ok(TakenIn { merged, said }) => {
-                run.report.notices.extend(said);
-                run.report.received.extend(merged);
-            }
-            // The next run tries again.
-            Err(why) => run.report.notices.push(why.line()),
-        }
-    }
-    match run.try_often(&address) {
-        Err(Unsynced::Unreachable(why)) if run.is_new => {
-            Err(Error::io(format!("{} cannot be reached: git {why}", remote.quoted()))
-                .hint("it is not set up; run the same again when it can be reached"))
-        }
-        Err(Unsynced::Unreachable(why)) => {
-            let (unreachable, last_exchange) = (Some(why), Health::load(root).synced);
-            Ok(SyncOutcome::Done(SyncReport { unreachable, last_exchange, ..run.report }))
-        }
-        Err(Unsynced::Failed(why)) => Err(why),
-        Ok(()) => {
-            if !request.is_dry {
-                Health::change(root, |health| health.synced = Some(request.env.now()));
-            }
-            Ok(SyncOutcome::Done(run.report))
-        }
-    }
+    run.take_in_copies();
+    let ended = run.try_often();
+    run.outcome(ended)
+}
+
+/// Makes the store a repository that is ready for a merge.
+fn prepare(request: &SyncRequest, git: &Git) -> Result<()> {
+    let root = request.root;
+    let _lock = lock_history(root)?;
+    history::make_repository(root, git)?;
+    merge_driver::install(root, git)?;
+    merge_commit::finish(root, git)?;
+    apply::clear_stage(root)?;
+    if request.is_dry { Ok(()) } else { store::version::put(root.path()) }
 }
 
 struct SyncRun<'a> {
@@ -128,37 +89,105 @@ struct SyncRun<'a> {
     remote: &'a Remote<'a>,
     /// The branch of this store.
     local: &'a str,
-    /// What the remote is to have.
-    offer: Option<String>,
     /// The store does not know this remote yet.
     is_new: bool,
 }
 
 impl SyncRun<'_> {
-    fn try_often(&mut self, address: &str) -> Result<(), Unsynced> {
+    fn take_in_copies(&mut self) {
+        if self.request.is_dry {
+            return;
+        }
+        match copies::take_in(self.request.root, self.request.env) {
+            Ok(TakenIn { merged, said }) => {
+                self.report.notices.extend(said);
+                self.report.received.extend(merged);
+            }
+            // The next run tries again.
+            Err(why) => self.report.notices.push(why.line()),
+        }
+    }
+
+    fn outcome(mut self, ended: Result<(), Unsynced>) -> Result<SyncOutcome> {
+        let SyncRequest { root, env, is_dry, .. } = *self.request;
+        match ended {
+            Err(Unsynced::Unreachable(why)) if self.is_new => {
+                return Err(Error::io(format!("{} cannot be reached: git {why}", self.remote.quoted()))
+                    .hint("it is not set up; run the same again when it can be reached"));
+            }
+            Err(Unsynced::Unreachable(why)) => {
+                self.report.unreachable = Some(why);
+                self.report.last_exchange = Health::load(root).synced;
+            }
+            Err(Unsynced::Overtaken { why, hint }) => {
+                return Err(Error::busy(format!("{why}, {TRIES} times in a row")).hint(hint));
+            }
+            Err(Unsynced::Failed(why)) => return Err(why),
+            Ok(()) if is_dry => {}
+            Ok(()) => Health::change(root, |health| health.synced = Some(env.now())),
+        }
+        Ok(SyncOutcome::Done(self.report))
+    }
+
+    fn try_often(&mut self) -> Result<(), Unsynced> {
         let upstream = if self.is_new { None } else { remote::upstream(self.merger.git, self.local)? };
         let commits = &self.merger.commits;
         let branch = upstream.map_or_else(|| version::branch(self.remote, self.local, commits), Ok)?;
-        let mut last = Again { why: String::new(), hint: "" };
-        for _ in 0..TRIES {
-            let theirs = self.remote.fetch(self.merger.git, &branch)?;
-            if let Some(theirs) = &theirs {
-                // Before anything of it is believed.
-                let whose = self.remote.quoted();
-                let listing = self.merger.commits.listing_of(theirs, &whose)?;
-                version::check(&self.merger.commits, &listing, &whose)?;
-            }
-            if self.is_new && !self.request.is_dry {
-                remote::set_up(self.merger.git, address, self.local, &branch)?;
-                self.keep_trust()?;
-                self.is_new = false;
-            }
-            match self.attempt(theirs.as_deref(), &branch)? {
-                None => return Ok(()),
-                Some(again) => last = again,
+        for _ in 1..TRIES {
+            match self.attempt(&branch) {
+                Err(Unsynced::Overtaken { .. }) => {}
+                ended => return ended,
             }
         }
-        Err(Error::busy(format!("{}, {TRIES} times in a row", last.why)).hint(last.hint).into())
+        self.attempt(&branch)
+    }
+
+    fn attempt(&mut self, branch: &str) -> Result<(), Unsynced> {
+        let Merger { git, commits, .. } = &self.merger;
+        let theirs = self.remote.fetch(git, branch)?;
+        if let Some(theirs) = &theirs {
+            // Before anything of it is believed.
+            let whose = self.remote.quoted();
+            version::check(commits, &*commits.listing_of(theirs, &whose)?, &whose)?;
+        }
+        let theirs = theirs.as_deref();
+        if self.request.is_dry {
+            return Ok(self.preview(theirs)?);
+        }
+        if self.is_new {
+            remote::set_up(git, self.remote.address, self.local, branch)?;
+            self.keep_trust()?;
+            self.is_new = false;
+        }
+        if let Some(begun) = self.begun_by_hand()? {
+            self.commit_and_take_in(Some(&begun))?;
+        }
+        match self.commit_and_take_in(theirs)? {
+            Some(ours) if theirs != Some(&ours) => self.send(&ours, theirs, branch),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the remote a commit of this store, on what it has, unless there is a secret in it.
+    fn send(&mut self, ours: &str, theirs: Option<&str>, branch: &str) -> Result<(), Unsynced> {
+        let git = self.merger.git;
+        let (listing, there) =
+            (self.merger.commits.listing(Some(ours))?, self.merger.commits.listing(theirs)?);
+        let published = theirs.map(|theirs| (theirs, &*there));
+        let Secrets { files, in_the_past } =
+            secrets::search(git, (ours, &listing), published, self.request.redactor)?;
+        self.report.secrets = files;
+        if !self.report.secrets.is_empty() {
+            return Ok(());
+        }
+        let pushed = match in_the_past && self.merger.is_own {
+            true => self.squash(ours, theirs)?,
+            false => ours.to_owned(),
+        };
+        self.remote.push(&pushed, branch)?;
+        self.report.sent = differing(&there, &listing);
+        git.run(&["update-ref", &format!("refs/remotes/origin/{branch}"), &pushed])?;
+        Ok(())
     }
 
     /// Who can write to the remote is said once, if nobody has said it. `known`: it was kept.
@@ -190,54 +219,11 @@ impl SyncRun<'_> {
 
     fn given_back(&self, theirs: Option<&str>) -> Result<Notes> {
         let Some(theirs) = theirs else { return Ok(Notes::new()) };
-        given_back(&self.merger, self.request, self.head()?.as_deref(), theirs)
+        self.merger.given_back(self.request, self.head()?.as_deref(), theirs)
     }
 
     fn head(&self) -> Result<Option<String>> {
         self.merger.git.maybe_object(&["rev-parse", "--verify", "--quiet", "HEAD"])
-    }
-
-    fn attempt(&mut self, theirs: Option<&str>, branch: &str) -> Result<Option<Again>, Unsynced> {
-        if self.request.is_dry {
-            self.preview(theirs)?;
-            return Ok(None);
-        }
-        if let Some(begun) = self.begun_by_hand()?
-            && let Some(again) = self.commit_and_take_in(Some(&begun))?
-        {
-            return Ok(Some(again));
-        }
-        if let Some(again) = self.commit_and_take_in(theirs)? {
-            return Ok(Some(again));
-        }
-        let ours = if self.merger.is_own { self.head()? } else { self.offer.take() };
-        let Some(ours) = ours.filter(|ours| theirs != Some(ours)) else { return Ok(None) };
-        let (listing, theirs_listed) =
-            (self.merger.commits.listing(Some(&ours))?, self.merger.commits.listing(theirs)?);
-        let published = theirs.map(|theirs| (theirs, &*theirs_listed));
-        let found = secrets::search(self.merger.git, (&ours, &listing), published, self.request.redactor)?;
-        self.report.secrets.clone_from(&found.files);
-        let pushed = match found {
-            Secrets { files, .. } if !files.is_empty() => return Ok(None),
-            Secrets { in_the_past: true, .. } if self.merger.is_own => match self.squash(&ours, theirs)? {
-                Some(squashed) => squashed,
-                None => return Ok(overtaken(NEW_COMMIT)),
-            },
-            Secrets { .. } => ours,
-        };
-        match self.remote.push(&pushed, branch)? {
-            Push::Accepted => {
-                self.report.sent = differing(&theirs_listed, &listing);
-                let tracking = format!("refs/remotes/origin/{branch}");
-                self.merger.git.run(&["update-ref", &tracking, &pushed])?;
-                Ok(None)
-            }
-            Push::Overtaken => Ok(overtaken("another machine was quicker")),
-            Push::Locked(lock) => Ok(Some(Again {
-                why: format!("git's lock \"{lock}\" is in the way"),
-                hint: "if no git is running there, remove it, then run memory-sync again",
-            })),
-        }
     }
 
     /// The commit of a `git pull` that git could not finish, taken back so that it can be merged by note.
@@ -253,77 +239,67 @@ impl SyncRun<'_> {
         Ok(Some(theirs))
     }
 
-    /// Commits what this machine has changed, then merges a commit, if there is one.
-    fn commit_and_take_in(&mut self, theirs: Option<&str>) -> Result<Option<Again>> {
+    /// Commits what this machine has changed, then merges a commit, if there is one. Returns what the remote is to have.
+    fn commit_and_take_in(&mut self, theirs: Option<&str>) -> Result<Option<String>, Unsynced> {
         // Before what this machine has lost is committed.
         let kept = self.given_back(theirs)?;
-        {
-            let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
-            self.commit()?;
+        self.commit()?;
+        if !self.merger.is_own {
+            return self.exchange(theirs, &kept).map(Some);
         }
-        match theirs {
-            _ if !self.merger.is_own => self.exchange(theirs, &kept),
-            Some(theirs) => self.take_in(theirs, &kept),
-            None => Ok(None),
+        if let Some(theirs) = theirs {
+            self.take_in(theirs, &kept)?;
         }
+        Ok(self.head()?)
     }
 
-    /// Commits what this machine has changed. The caller holds the history's lock.
+    /// Commits what this machine has changed.
     fn commit(&self) -> Result<()> {
         let SyncRequest { root, env, commit_hook, .. } = self.request;
+        let _history = lock_history(root)?;
         // Two machines of one person that change the same in the same second would make the same commit.
         let message = format!("sync: changes of this machine ({})", file::random58(6)?);
         let commit =
             Commit { hook: commit_hook, message, body: Vec::new(), thread_ids: Vec::new(), count: 1 };
-        history::commit_locked(root, &commit, Git::new(root, env)?, &history::DIRS)
+        history::commit_locked(root, &commit, Git::new(root, env)?)
             .map_err(|why| why.context("what this machine has changed cannot be committed"))
     }
 
     /// Merges a commit into the store. Others wait only while what has been prepared is put in its place.
-    fn take_in(&mut self, theirs: &str, kept: &Notes) -> Result<Option<Again>> {
+    fn take_in(&mut self, theirs: &str, kept: &Notes) -> Result<(), Unsynced> {
         let ours = self.head()?;
         if ours.as_deref() == Some(theirs) {
-            return Ok(None);
+            return Ok(());
         }
         let Some(computed) = self.merger.compute(ours.as_deref(), ours.as_deref(), theirs, kept)? else {
-            return Ok(None);
+            return Ok(());
         };
-        let Computed { merged, revisions, sent } = computed;
         let commit = match &ours {
-            Some(ours) if !sent.is_empty() || !self.merger.is_ancestor(ours, theirs)? => {
+            Some(ours) if !computed.sent.is_empty() || !self.merger.is_ancestor(ours, theirs)? => {
                 let parents = [Some(ours.as_str()), Some(theirs)];
-                objects::commit(self.merger.git, parents, &revisions, "sync: merge another machine")?
+                objects::commit(self.merger.git, parents, &computed.revisions, "sync: merge another machine")?
             }
             // It is just what the other side has.
             _ => theirs.to_owned(),
         };
-        self.put(ours, revisions, merged, commit)
+        self.put(ours, computed, commit)
     }
 
-    /// Puts a merge in its place, for which `commit` was made.
-    fn put(
-        &mut self,
-        ours: Option<String>,
-        revisions: Vec<Revision>,
-        merged: MergedTree,
-        commit: String,
-    ) -> Result<Option<Again>> {
+    /// Puts a merge in its place, for which the commit `merged` was made.
+    fn put(&mut self, ours: Option<String>, computed: Computed, merged: String) -> Result<(), Unsynced> {
         let root = self.request.root;
-        let begun = BegunChange {
-            version: VERSION,
-            revisions,
-            merge: Some(Merge { ours: ours.clone(), merged: commit }),
-        };
+        let merge = Some(Merge { ours: ours.clone(), merged });
+        let begun = BegunChange { version: VERSION, revisions: computed.revisions, merge };
         apply::stage(root, &begun)?;
-        let _history = file::lock_for_change(&history_lock(root), true)?;
+        let _history = lock_history(root)?;
         if self.head()? != ours {
-            return Ok(overtaken(NEW_COMMIT));
+            return Err(Unsynced::overtaken(NEW_COMMIT));
         }
         {
             let _store = Topics::at(root).lock()?;
             if let Some(path) = apply::overtaken(root, &begun.revisions)? {
                 let path = path.display();
-                return Ok(overtaken(format!(
+                return Err(Unsynced::overtaken(format!(
                     "\"{path}\" has changed meanwhile, or is in the way and not in the store's history"
                 )));
             }
@@ -331,26 +307,25 @@ impl SyncRun<'_> {
         }
         merge_commit::finish(root, self.merger.git)?;
         apply::clear_stage(root)?;
-        self.tell(&begun.revisions, merged);
-        Ok(None)
+        self.tell(&begun.revisions, computed.merged);
+        Ok(())
     }
 
     /// Takes from a shared remote what is believed of it, and makes what it is to have: one commit on what it has, without a
     /// past of this store. The two states differ, and each gets only what the other has changed since they last met.
-    fn exchange(&mut self, theirs: Option<&str>, kept: &Notes) -> Result<Option<Again>> {
-        let Some(ours) = self.head()? else {
-            return Err(Error::conflict("the store's repository has no commit").hint("run memory-sync again"));
-        };
+    fn exchange(&mut self, theirs: Option<&str>, kept: &Notes) -> Result<String, Unsynced> {
+        let ours = self.head()?.ok_or_else(|| {
+            Error::conflict("the store's repository has no commit").hint("run memory-sync again")
+        })?;
         let last = self.merger.last_exchange(Some(&ours), theirs)?;
-        let (Computed { merged, revisions, .. }, offer) =
-            self.merger.compute_shared(&last, &ours, theirs, kept)?;
+        let (computed, offer) = self.merger.compute_shared(&last, &ours, theirs, kept)?;
         let offer = self.merger.on_top_of(theirs, last[1].as_deref(), offer)?;
-        self.offer = Some(offer.clone());
-        if revisions.is_empty() && last[1].as_ref() == Some(&offer) {
-            return Ok(None);
+        if !computed.revisions.is_empty() || last[1].as_ref() != Some(&offer) {
+            let parents = [Some(&*ours), Some(&*offer)];
+            let commit = objects::commit(self.merger.git, parents, &computed.revisions, EXCHANGE)?;
+            self.put(Some(ours), computed, commit)?;
         }
-        let commit = objects::commit(self.merger.git, [Some(&ours), Some(&offer)], &revisions, EXCHANGE)?;
-        self.put(Some(ours), revisions, merged, commit)
+        Ok(offer)
     }
 
     fn tell(&mut self, revisions: &[Revision], merged: MergedTree) {
@@ -359,19 +334,19 @@ impl SyncRun<'_> {
         self.report.notices.extend(merged.said);
     }
 
-    /// Makes one commit of all that was never published, without their past. `None` if there is another one by now.
-    fn squash(&mut self, ours: &str, theirs: Option<&str>) -> Result<Option<String>> {
+    /// Makes one commit of all that was never published, without their past.
+    fn squash(&mut self, ours: &str, theirs: Option<&str>) -> Result<String, Unsynced> {
         let bases = self.merger.commits.bases(Some(ours), theirs)?;
         let bases = bases.iter().map(String::as_str);
         let squashed = self.merger.commit_of(ours, "sync: changes of this machine", bases)?;
-        let _history = file::lock_for_change(&history_lock(self.request.root), true)?;
+        let _history = lock_history(self.request.root)?;
         let message = "memory-sync: without a secret in the past";
         let branch = format!("refs/heads/{}", self.local);
         if self.merger.git.run(&["update-ref", "-m", message, &branch, &squashed, ours]).is_err() {
-            return Ok(None);
+            return Err(Unsynced::overtaken(NEW_COMMIT));
         }
         self.report.squashed = true;
-        Ok(Some(squashed))
+        Ok(squashed)
     }
 
     /// What an attempt would do. No branch and no file changes.
@@ -387,17 +362,13 @@ impl SyncRun<'_> {
             Some(theirs) => self.merger.compute(ours.as_deref(), Some(&tree), theirs, &kept)?,
             None => None,
         };
-        match computed {
-            Some(Computed { merged, revisions, sent }) => {
-                self.report.sent = sent;
-                self.tell(&revisions, merged);
-            }
-            None => {
-                let (listing, theirs) =
-                    (self.merger.commits.listing(Some(&tree))?, self.merger.commits.listing(theirs)?);
-                self.report.sent = differing(&theirs, &listing);
-            }
-        }
+        let Some(Computed { merged, revisions, sent }) = computed else {
+            let commits = &self.merger.commits;
+            self.report.sent = differing(&*commits.listing(theirs)?, &*commits.listing(Some(&tree))?);
+            return Ok(());
+        };
+        self.report.sent = sent;
+        self.tell(&revisions, merged);
         Ok(())
     }
 }

@@ -6,17 +6,18 @@ use crate::store::entry::{Entry, EntryId, Meta, mentioned};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The files of both sides without such twins, and a line about each. `taken` are further ids in use.
-pub(super) fn told_apart(sides: Sides, mut taken: BTreeSet<EntryId>) -> (Files, Files, Vec<String>) {
-    let (base, one, two) = (Side::of(sides.base), Side::of(sides.one), Side::of(sides.two));
-    let mut said = Vec::new();
-    let (mut new_one, mut new_two) = (BTreeMap::new(), BTreeMap::new());
-    for side in [&base, &one, &two] {
-        for (id, note) in &side.notes {
-            taken.insert(id.clone());
-            taken.extend(note.entry.meta().aliases.iter().cloned());
-        }
+/// Gives such twins among the notes of both sides another id; `taken` are further ids in use. Returns a line about each.
+pub(super) fn tell_apart(
+    sides: Sides,
+    base: &Side,
+    [one, two]: [&mut Side; 2],
+    mut taken: BTreeSet<EntryId>,
+) -> Vec<String> {
+    for (id, note) in [base, one, two].iter().flat_map(|side| &side.notes) {
+        taken.insert(id.clone());
+        taken.extend(note.entry.meta().aliases.iter().cloned());
     }
+    let (mut said, mut new_one, mut new_two) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
     for (id, ours) in one.notes.iter().filter(|(id, _)| !base.notes.contains_key(*id)) {
         let Some(theirs) = two.notes.get(id) else { continue };
         // An id follows from the time of creation. With the same time it is one note, copied.
@@ -34,15 +35,17 @@ pub(super) fn told_apart(sides: Sides, mut taken: BTreeSet<EntryId>) -> (Files, 
         said.push(format!("two notes had the id {id}; \"{}\" is {new} now", one_line(title, 80)));
         list.insert(id.clone(), new);
     }
-    (renamed(sides.one, sides.base, &new_one), renamed(sides.two, sides.base, &new_two), said)
+    for (side, files, new) in [(one, sides.one, new_one), (two, sides.two, new_two)] {
+        if !new.is_empty() {
+            *side = Side::of(&renamed(files, sides.base, &new));
+        }
+    }
+    said
 }
 
 /// The files with the new ids, wherever this side has mentioned the old ones: in the note, its name, links, aliases,
 /// proposals. Files that it has not changed since the base speak of another note.
 fn renamed(files: &Files, base: &Files, new: &BTreeMap<EntryId, EntryId>) -> Files {
-    if new.is_empty() {
-        return files.clone();
-    }
     let mut renamed = Files::new();
     for (path, bytes) in files {
         if base.get(path) == Some(bytes) {

@@ -2,8 +2,7 @@
 
 use crate::base::error::Result;
 use crate::memory::redact::Redactor;
-use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects;
+use crate::memory::sync::objects::{self, Listing};
 use crate::store::git::{Git, unusable};
 use std::collections::{BTreeMap, BTreeSet};
 

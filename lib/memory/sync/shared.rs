@@ -1,9 +1,8 @@
 //! What is believed of a remote that others can write to: the notes of sessions, as such. What would make, change or take
 //! away a note that is a person's own waits for the person of this store, and so does a note of no repository.
 
-use crate::memory::sync::foreign_files::put_note;
+use crate::memory::sync::foreign_files::{put_note, unique};
 use crate::memory::sync::side::{Files, Located, Side};
-use crate::memory::sync::unique_paths::unique;
 use crate::store::entry::{By, Entry, EntryId, REVIEW, Source};
 use crate::store::persistence::Place;
 use crate::store::proposal::{Draft, Op, Proposal, ProposalId, REMOTE};
@@ -103,7 +102,7 @@ impl Believed<'_> {
             return here.into_iter().filter(|_| was_in_use && !is_twin).for_each(|here| self.retire(here));
         }
         let draft = believable(Draft::of(&now.entry));
-        let says_it = |note: &Located| believable(Draft::of(&note.entry)).says_the_same_as(&draft);
+        let says_it = |note: &Located| believable(Draft::of(&note.entry)).says() == draft.says();
         if before.into_iter().chain(here).any(says_it) {
             return;
         }

@@ -2,13 +2,12 @@
 
 use crate::base::text::one_line;
 use crate::memory::record::sentences_of_note;
-use crate::memory::sync::foreign_files;
+use crate::memory::sync::foreign_files::{self, unique};
+use crate::memory::sync::lines::pick;
 use crate::memory::sync::note::{self, later_first};
 use crate::memory::sync::proposals::MergedProposals;
 use crate::memory::sync::same_id;
 use crate::memory::sync::side::{Files, Located, Side, Sides, ids_in_names};
-use crate::memory::sync::unique_paths::unique;
-use crate::memory::sync::values::pick;
 use crate::store::entry::{Entry, EntryId};
 use crate::store::persistence::Place;
 use crate::store::proposal::{Proposal, ProposalId};
@@ -28,9 +27,8 @@ pub struct MergedTree {
 
 /// Merges what became of a store on two machines. The result does not depend on which of them is `one`.
 pub fn merge(sides: Sides) -> MergedTree {
-    let taken = ids_in_names(sides.rest);
-    let (one, two, said) = same_id::told_apart(sides, taken);
-    let (base, one, two) = (Side::of(sides.base), Side::of(&one), Side::of(&two));
+    let [base, mut one, mut two] = [sides.base, sides.one, sides.two].map(Side::of);
+    let said = same_id::tell_apart(sides, &base, [&mut one, &mut two], ids_in_names(sides.rest));
     let lists = [sides.one, sides.two].map(|files| files.get(removed::PATH));
     let purged = lists.into_iter().flatten().flat_map(|bytes| removed::purged(bytes)).collect();
     let mut merging = Merging { said, purged, ..Merging::default() };
@@ -131,13 +129,12 @@ impl Merging {
                 entry = live;
             }
         }
-        let (winner, _) = later_first(&one.entry, &two.entry);
-        let (winner, other) = if *winner == one.entry { (one, two) } else { (two, one) };
-        // Two files with the same bytes and different names: the greater name, whoever asks.
-        let (winner, other) = match one.entry == two.entry && other.name > winner.name {
-            true => (other, winner),
-            false => (winner, other),
+        // Of two files with the same bytes and different names: the greater name, whoever asks.
+        let wins = match one.entry == two.entry {
+            true => one.name >= two.name,
+            false => *later_first(&one.entry, &two.entry).0 == one.entry,
         };
+        let (winner, other) = if wins { (one, two) } else { (two, one) };
         let base_name = base.map(Located::own_name);
         let name = match *pick(base_name.as_ref(), &winner.own_name(), &other.own_name()) {
             Some(own) => own.to_owned(),

@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::repository::git_dir;
 use crate::memory::sync::objects::Commits;
-use crate::store::history::history_lock;
+use crate::store::history::lock_history;
 use crate::store::place::Root;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub(super) fn find(commits: &Commits) -> Result<Option<String>> {
 /// Takes the merge back. That undoes what a person has resolved so far: files that are neither ours nor theirs are kept in
 /// the directory that is returned, if there are any.
 pub(super) fn take_back(theirs: &str, commits: &Commits, root: &Root) -> Result<Option<PathBuf>> {
-    let _history = file::lock_for_change(&history_lock(root), true)?;
+    let _history = lock_history(root)?;
     let status = commits.git.status(&["."])?;
     let changed = status.into_iter().filter(|(letters, _)| !matches!(letters, b"??" | b"!!"));
     let changed: BTreeSet<String> =

@@ -2,8 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::one_line;
-use crate::memory::sync::listing::Listing;
-use crate::memory::sync::objects::Commits;
+use crate::memory::sync::objects::{Commits, Listing};
 use crate::memory::sync::remote::{Remote, Unsynced};
 use crate::memory::sync::side::{note_id, place_of};
 use crate::store::removed;

@@ -13,7 +13,7 @@ use crate::base::text::{counted, further};
 use crate::base::{exec, signal};
 use crate::program::axe_map::line::{Line, OutputLine, lines};
 use crate::program::axe_map::work::{LineOutcome, Task};
-use crate::store::answers::{Answers, Known};
+use crate::store::answers::{AnswerState, Answers};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel};
@@ -190,9 +190,9 @@ impl<'a> Flow<'a> {
     fn is_wanted(&mut self, line: &Line) -> bool {
         let Sink::File(answers) = &mut self.sink else { return true };
         match answers.knows(&line.id, &line.input) {
-            Known::No => return true,
-            Known::Yes => {}
-            Known::Otherwise => self.stop(Err(line.conflict())),
+            AnswerState::No => return true,
+            AnswerState::Yes => {}
+            AnswerState::Otherwise => self.stop(Err(line.conflict())),
         }
         false
     }

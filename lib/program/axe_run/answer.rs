@@ -17,7 +17,7 @@ use crate::program::axe_run::CLEAN;
 use crate::program::axe_run::load::Loaded;
 use crate::program::axe_run::shown::report;
 use crate::provider::message::{Reply, Request, StopReason};
-use crate::store::run_id::RunId;
+use crate::store::runs::RunId;
 use crate::store::runs::Run;
 use std::borrow::Cow;
 use std::sync::Arc;

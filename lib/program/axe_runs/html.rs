@@ -2,8 +2,7 @@
 
 use crate::base::error::Result;
 use crate::program::page::{Item, Page, PageText, Panel, Plot, Related, Warning, facts};
-use crate::store::run_id::RunId;
-use crate::store::runs::{Run, ToolRun};
+use crate::store::runs::{Run, RunId, ToolRun};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 

@@ -220,7 +220,8 @@ impl QueueStatus {
                 let (harness, since) =
                     harness_and_time(&id).map(|(harness, since)| (harness.to_owned(), since)).unzip();
                 let last_error = error_of(&id).map(|why| cx.cleaned(&why));
-                WaitingEntry { next_try: tries.next_try(&id, cx.env.now()), id, harness, since, last_error }
+                let next_try = tries.pause(&id, cx.env.now()).map(|pause| pause.until);
+                WaitingEntry { next_try, id, harness, since, last_error }
             };
             ids.into_iter().map(entry).collect()
         };

@@ -172,7 +172,7 @@ impl Page {
             ("{data}", &data),
             ("{script}", SCRIPT),
         ];
-        Ok(filled(HTML, '{', &values))
+        Ok(filled(HTML, &values))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::store::entry::yaml::Yaml;
 use std::ops::Range;
 
 /// A key and its new lines, without the last line end. `None` removes the lines.
-pub(super) type KeyChange<'a> = (&'a str, Option<String>);
+type KeyChange<'a> = (&'a str, Option<String>);
 
 /// `text`, which was read as `document`, with the lines of each key replaced, or added at the end if there are none.
 ///

@@ -1,8 +1,7 @@
 //! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and time of
 //! creation, and never changes: links, file names and aliases refer to it.
 
-use crate::base::error::Error;
-use crate::base::text::base58;
+use crate::base::text::{base58, written_as_text};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -99,20 +98,7 @@ impl fmt::Debug for EntryId {
     }
 }
 
-impl From<EntryId> for String {
-    fn from(id: EntryId) -> String {
-        id.as_str().to_owned()
-    }
-}
-
-impl TryFrom<String> for EntryId {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<EntryId, Error> {
-        EntryId::parse(&text)
-            .ok_or_else(|| Error::corrupt(format!("\"{text}\" is not an id like id__a1B2c3")))
-    }
-}
+written_as_text!(EntryId, EntryId::parse, "an id like id__a1B2c3");
 
 /// Every `[[id__XXXXXX]]` in a text, in order, repeated ones too.
 pub fn links(body: &str) -> Vec<EntryId> {

@@ -3,7 +3,6 @@
 //! A note is its bytes. An update changes the lines of the keys that changed, or the body; everything else, comments
 //! and other people's keys included, stays as it was.
 
-mod anchor;
 mod edit;
 mod front_matter;
 mod id;
@@ -11,16 +10,14 @@ mod meta;
 mod name;
 mod packed;
 mod quick;
-mod render;
 mod scalar;
 mod schema;
 mod value;
 mod yaml;
 
-pub use crate::store::entry::anchor::{ANCHORS, Anchor, Branch, Lines};
 pub use crate::store::entry::id::{EntryId, ID_PREFIX, links, mentioned};
 pub(crate) use crate::store::entry::meta::words;
-pub use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
+pub use crate::store::entry::meta::{ANCHORS, Anchor, Branch, By, Lines, Meta, Scope, Source, Status, Tier};
 pub use crate::store::entry::meta::{RANKS, add_missing, one_line, only_repo, repos};
 pub use crate::store::entry::name::{is_tag, tag};
 pub use crate::store::entry::packed::{pack, unpack};
@@ -28,7 +25,7 @@ pub use crate::store::entry::packed::{pack, unpack};
 use crate::base::error::{Error, Result};
 use crate::base::text::hex;
 use crate::store::entry::front_matter::{CAP, Frame, too_large};
-use crate::store::entry::schema::KEYS;
+use crate::store::entry::schema::{KEYS, lines};
 use crate::store::entry::yaml::Yaml;
 use sha2::{Digest, Sha256};
 
@@ -112,7 +109,8 @@ impl Meta {
         }
     }
 
-    fn is_typed(&self) -> bool {
+    /// By a person from the start.
+    pub fn is_typed(&self) -> bool {
         self.sources.is_empty() || self.is_from("manual")
     }
 
@@ -142,7 +140,7 @@ impl Entry {
     pub fn new(mut meta: Meta, body: &[u8]) -> Entry {
         meta.title = one_line(&meta.title);
         meta.summary = one_line(&meta.summary);
-        let yaml = render::front_matter(&meta);
+        let yaml = schema::front_matter(&meta);
         let start = "---\n".len();
         let head = format!("---\n{yaml}---\n\n");
         let frame =
@@ -172,8 +170,8 @@ impl Entry {
 
     /// What a person edits of a note: a file with title, summary and tags above the text.
     pub fn form(&self) -> Vec<u8> {
-        let lines: String =
-            FORM.iter().filter_map(|key| render::lines(&self.meta, key)).map(|line| line + "\n").collect();
+        let keys = KEYS.iter().filter(|(key, ..)| FORM.contains(key));
+        let lines: String = keys.filter_map(|key| lines(&self.meta, key)).map(|line| line + "\n").collect();
         [format!("---\n{lines}---\n\n").as_bytes(), self.body()].concat()
     }
 
@@ -295,11 +293,6 @@ impl Entry {
         BodyFacts { bytes: self.body().len() as u64, is_edited: self.is_edited() }
     }
 
-    /// By a person from the start?
-    pub fn is_typed(&self) -> bool {
-        self.meta.is_typed()
-    }
-
     /// An error if the front matter is larger than 64 KiB: such a file could not be read again.
     pub fn fits(&self) -> Result<()> {
         if self.frame.yaml.len() > CAP { Err(Error::usage(too_large())) } else { Ok(()) }
@@ -321,9 +314,9 @@ impl Entry {
         if meta.id != self.meta.id {
             return Err(Error::usage(format!("an id never changes: {} to {}", self.meta.id, meta.id)));
         }
-        let lines = KEYS.map(|key| (key, render::lines(&meta, key)));
-        let changes: Vec<_> =
-            lines.into_iter().filter(|(key, lines)| *lines != render::lines(&self.meta, key)).collect();
+        let new = KEYS.iter().map(|key| (key, lines(&meta, key)));
+        let changes = new.filter(|(key, new)| *new != lines(&self.meta, key));
+        let changes: Vec<_> = changes.map(|((key, ..), new)| (*key, new)).collect();
         if changes.is_empty() {
             return Ok(());
         }
@@ -366,7 +359,7 @@ impl Entry {
 
 /// It is one of our keys.
 pub fn is_own_key(key: &str) -> bool {
-    KEYS.contains(&key)
+    KEYS.iter().any(|(own, ..)| *own == key)
 }
 
 fn yaml_text<'a>(bytes: &'a [u8], frame: &Frame) -> Result<&'a str> {

@@ -1,9 +1,8 @@
 //! A note's metadata in few bytes, for a cache. Reading them back takes a tenth of parsing the front matter.
 
 use crate::base::packed::{Unpack, put_bytes, put_number, put_signed};
-use crate::store::entry::anchor::{Anchor, Branch, Lines};
 use crate::store::entry::id::EntryId;
-use crate::store::entry::meta::{By, Meta, Scope, Source, Status, Tier};
+use crate::store::entry::meta::{Anchor, Branch, By, Lines, Meta, Scope, Source, Status, Tier};
 use jiff::Timestamp;
 
 /// `None` if the metadata has something that only the file can hold: then it has to be read.

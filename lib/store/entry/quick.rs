@@ -55,24 +55,17 @@ fn first_line(text: &str) -> Option<(&str, &str)> {
 }
 
 fn without_blanks(text: &str) -> &str {
-    let bytes = text.as_bytes();
-    let (mut start, mut end) = (0, bytes.len());
-    while start < end && bytes[start] == b' ' {
-        start += 1;
-    }
-    while start < end && bytes[end - 1] == b' ' {
-        end -= 1;
-    }
+    let is_other = |byte| byte != b' ';
+    let Some(start) = text.bytes().position(is_other) else { return "" };
+    let end = text.bytes().rposition(is_other).map_or(start, |last| last + 1);
     &text[start..end]
 }
 
 /// The key at the beginning, and the rest.
 fn key(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
-    let mut end = 0;
-    while end < bytes.len() && (bytes[end].is_ascii_alphanumeric() || matches!(bytes[end], b'_' | b'-')) {
-        end += 1;
-    }
+    let is_in_key = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let end = bytes.iter().position(|byte| !is_in_key(byte)).unwrap_or(bytes.len());
     let is_key = (1..=KEY_CAP).contains(&end) && bytes[0].is_ascii_alphabetic();
     is_key.then(|| text.split_at(end))
 }
@@ -80,8 +73,8 @@ fn key(text: &str) -> Option<(&str, &str)> {
 /// A scalar, `[…]` of scalars or `{…}` of keys with scalars, up to the end of the line.
 fn value(text: &str) -> Option<YamlValue<'_>> {
     let (value, rest) = match text.as_bytes().first()? {
-        b'[' => list(&text[1..])?,
-        b'{' => map(&text[1..])?,
+        b'[' => items(&text[1..], ']', scalar).map(|(items, rest)| (YamlValue::List(items), rest))?,
+        b'{' => items(&text[1..], '}', pair).map(|(pairs, rest)| (YamlValue::Map(pairs), rest))?,
         b'"' => quoted(text)?,
         _ if is_plain(text, Style::Block) => return Some(YamlValue::plain(text)),
         _ => return None,
@@ -89,37 +82,30 @@ fn value(text: &str) -> Option<YamlValue<'_>> {
     rest.is_empty().then_some(value)
 }
 
-fn list(text: &str) -> Option<(YamlValue<'_>, &str)> {
-    let mut items = Vec::new();
-    if let Some(rest) = text.strip_prefix(']') {
-        return Some((YamlValue::List(items), rest));
+/// Items, with a comma and a space between them, up to `end`; and the rest.
+fn items<'a, T>(
+    text: &'a str,
+    end: char,
+    item: impl Fn(&'a str) -> Option<(T, &'a str)>,
+) -> Option<(Vec<T>, &'a str)> {
+    if let Some(after) = text.strip_prefix(end) {
+        return Some((Vec::new(), after));
     }
-    let mut rest = text;
+    let (mut items, mut rest) = (Vec::with_capacity(4), text);
     loop {
-        let (item, after) = scalar(rest)?;
-        items.push(item);
-        if let Some(after) = after.strip_prefix(']') {
-            return Some((YamlValue::List(items), after));
+        let (one, after) = item(rest)?;
+        items.push(one);
+        if let Some(after) = after.strip_prefix(end) {
+            return Some((items, after));
         }
         rest = after.strip_prefix(", ")?;
     }
 }
 
-fn map(text: &str) -> Option<(YamlValue<'_>, &str)> {
-    if let Some(rest) = text.strip_prefix('}') {
-        return Some((YamlValue::Map(Vec::new()), rest));
-    }
-    let mut pairs = Vec::with_capacity(4);
-    let mut rest = text;
-    loop {
-        let (key, after) = key(rest)?;
-        let (value, after) = scalar(after.strip_prefix(": ")?)?;
-        pairs.push((YamlValue::plain(key), value));
-        if let Some(after) = after.strip_prefix('}') {
-            return Some((YamlValue::Map(pairs), after));
-        }
-        rest = after.strip_prefix(", ")?;
-    }
+fn pair(text: &str) -> Option<((YamlValue<'_>, YamlValue<'_>), &str)> {
+    let (key, after) = key(text)?;
+    let (value, after) = scalar(after.strip_prefix(": ")?)?;
+    Some(((YamlValue::plain(key), value), after))
 }
 
 /// A scalar inside brackets or braces.
@@ -128,10 +114,7 @@ fn scalar(text: &str) -> Option<(YamlValue<'_>, &str)> {
     if bytes.first() == Some(&b'"') {
         return quoted(text);
     }
-    let mut end = 0;
-    while !matches!(bytes.get(end)?, b',' | b']' | b'}') {
-        end += 1;
-    }
+    let end = bytes.iter().position(|byte| matches!(byte, b',' | b']' | b'}'))?;
     let (plain, rest) = text.split_at(end);
     is_plain(plain, Style::Flow).then(|| (YamlValue::plain(plain), rest))
 }

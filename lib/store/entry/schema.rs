@@ -1,36 +1,66 @@
-//! From the fields of a front matter to what they mean: our keys, their types and defaults.
+//! Our keys: how each is read from the fields of a front matter, and how it is written.
 //!
 //! Lenient about how a value is written, strict about what it is: a wrong one is an error with its line, key and
 //! value, because the next rewrite would lose it otherwise.
 
 use crate::base::error::{Error, Result};
 use crate::base::text::one_line;
-use crate::store::entry::anchor::{Anchor, Branch, LINES, Lines};
 use crate::store::entry::front_matter::LINES_BEFORE;
 use crate::store::entry::id::EntryId;
-use crate::store::entry::meta::{By, Meta, RANKS, Scope, Source, Status, Tier};
+use crate::store::entry::meta::{Anchor, Branch, By, LINES, Lines, Meta, RANKS, Scope, Source, Status, Tier};
+use crate::store::entry::scalar::{Style, written};
 use crate::store::entry::value::{Field, YamlValue};
 use crate::store::entry::yaml::in_line;
 use jiff::civil::Date;
 use std::borrow::Cow;
 
+/// A key's name, how it is read, and what is written. `None`: its default needs no line.
+pub(super) type Key = (&'static str, fn(&mut Meta, YamlValue) -> Result<()>, fn(&Meta) -> Option<String>);
+
 /// Our keys, in the order in which we write them.
-pub(super) const KEYS: [&str; 24] = [
-    "id", "title", "summary", "tags", "paths", "status", "tier", "scope", "pinned", "until", "rank", "by",
-    "outside", "branch", "confirmed", "used", "last_used", "createdAt", "updatedAt", "written", "anchors",
-    "sources", "aliases", "supersededBy",
+pub(super) static KEYS: [Key; 24] = [
+    ("id", |_, _| Ok(()), |m| shown(&m.id)),
+    ("title", |m, v| set(&mut m.title, title(v)), |m| line(&m.title)),
+    ("summary", |m, v| set(&mut m.summary, string(v)), |m| line(&m.summary)),
+    ("tags", |m, v| set(&mut m.tags, tags(v)), |m| Some(list(&m.tags))),
+    ("paths", |m, v| set(&mut m.paths, all(v, string)), |m| filled(&m.paths)),
+    ("status", |m, v| set(&mut m.status, word(v, Status::parse, Status::WORDS)), |m| shown(m.status)),
+    ("tier", |m, v| set(&mut m.tier, word(v, Tier::parse, Tier::WORDS)), |m| shown(m.tier)),
+    ("scope", |m, v| set(&mut m.scope, word(v, Scope::parse, Scope::WORDS)), |m| shown(m.scope)),
+    ("pinned", |m, v| set(&mut m.pinned, read(v, truth, "true or false")), |m| shown(m.pinned)),
+    ("until", |m, v| put(&mut m.until, read(v, day, DAY)), |m| m.until.and_then(shown)),
+    ("rank", |m, v| put(&mut m.rank, read(v, rank, RANK)), |m| m.rank.and_then(shown)),
+    ("by", |m, v| put(&mut m.by, word(v, By::parse, By::WORDS)), |m| m.by.and_then(shown)),
+    ("outside", |m, v| set(&mut m.outside, all(v, string)), |m| filled(&m.outside)),
+    ("branch", |m, v| put(&mut m.branch, branch(v)), |m| m.branch.as_ref().map(branch_map)),
+    ("confirmed", |m, v| put(&mut m.confirmed, read(v, day, DAY)), |m| m.confirmed.and_then(shown)),
+    ("used", |m, v| set(&mut m.used, parsed(v, "a whole number from 0")), |m| shown(m.used)),
+    ("last_used", |m, v| put(&mut m.last_used, parsed(v, TIME)), |m| m.last_used.and_then(shown)),
+    ("createdAt", |m, v| set(&mut m.created_at, parsed(v, MILLISECONDS)), |m| shown(m.created_at)),
+    ("updatedAt", |m, v| set(&mut m.updated_at, parsed(v, MILLISECONDS)), |m| shown(m.updated_at)),
+    ("written", |m, v| put(&mut m.written, string(v)), |m| line(m.written.as_ref()?)),
+    ("anchors", |m, v| set(&mut m.anchors, all(v, anchor)), |m| block(&m.anchors, anchor_map)),
+    ("sources", |m, v| set(&mut m.sources, all(v, source)), |m| block(&m.sources, source_map)),
+    ("aliases", |m, v| set(&mut m.aliases, all(v, entry_id)), |m| filled(&m.aliases)),
+    ("supersededBy", |m, v| put(&mut m.superseded_by, entry_id(v)), |m| shown(m.superseded_by.as_ref()?)),
 ];
 const TITLE: usize = 1;
+const SUMMARY: usize = 2;
+const DAY: &str = "a day like 2026-03-20";
+const RANK: &str = "a whole number from 1 to 100";
+const TIME: &str = "a time like 2026-02-13T14:30:00Z";
+const MILLISECONDS: &str = "a whole number of milliseconds";
 
 pub(super) fn meta(fields: Vec<Field>) -> Result<Meta> {
     let id = fields.iter().find(|field| field.key == "id").ok_or_else(|| Error::corrupt("id is missing"))?;
-    let mut meta = Meta::new(entry_id(&id.value).map_err(|error| in_line(id.line, error.context("id")))?);
+    let known = entry_id(id.value.clone()).map_err(|error| in_line(id.line, error.context("id")))?;
+    let mut meta = Meta::new(known);
     let mut lines = [0; KEYS.len()];
     // Keys are mostly in our order, so the search begins at the next one.
     let mut next = 0;
     for Field { key, value, line } in fields {
         let mut places = (next..KEYS.len()).chain(0..next);
-        let Some(position) = places.find(|place| KEYS[*place] == key) else { continue };
+        let Some(position) = places.find(|place| KEYS[*place].0 == key) else { continue };
         next = position + 1;
         let with_place = |error: Error| in_line(line, error.context(&key));
         if lines[position] > 0 {
@@ -38,7 +68,9 @@ pub(super) fn meta(fields: Vec<Field>) -> Result<Meta> {
             return Err(with_place(Error::corrupt(format!("given twice, first in line {first}"))));
         }
         lines[position] = line;
-        take(&mut meta, &key, value).map_err(with_place)?;
+        if position <= SUMMARY || !value.is_null() {
+            KEYS[position].1(&mut meta, value).map_err(with_place)?;
+        }
     }
     if lines[TITLE] == 0 {
         return Err(Error::corrupt("title is missing"));
@@ -46,45 +78,20 @@ pub(super) fn meta(fields: Vec<Field>) -> Result<Meta> {
     Ok(meta)
 }
 
-fn take(meta: &mut Meta, key: &str, value: YamlValue) -> Result<()> {
-    match key {
-        "title" if matches!(&value, YamlValue::Scalar { text, plain: true } if text.is_empty()) => {
-            return Err(Error::corrupt("it is empty"));
-        }
-        "title" => meta.title = string(value)?,
-        "summary" => meta.summary = string(value)?,
-        _ if value.is_null() => {}
-        "tags" => meta.tags = tags(value)?,
-        "paths" => meta.paths = items(value)?.into_iter().map(string).collect::<Result<_, _>>()?,
-        "status" => meta.status = word(value, Status::parse, Status::WORDS)?,
-        "tier" => meta.tier = word(value, Tier::parse, Tier::WORDS)?,
-        "scope" => meta.scope = word(value, Scope::parse, Scope::WORDS)?,
-        "pinned" => meta.pinned = read(value, truth, || "true or false".to_owned())?,
-        "until" => meta.until = Some(read(value, day, || "a day like 2026-03-20".to_owned())?),
-        "rank" => {
-            let rank = |text: &str| text.parse().ok().filter(|rank| RANKS.contains(rank));
-            meta.rank = Some(read(value, rank, || "a whole number from 1 to 100".to_owned())?);
-        }
-        "by" => meta.by = Some(word(value, By::parse, By::WORDS)?),
-        "outside" => meta.outside = items(value)?.into_iter().map(string).collect::<Result<_, _>>()?,
-        "branch" => {
-            let [name, commit] = keyed(value, ["name", "commit"])?;
-            let name = name.ok_or_else(|| Error::corrupt("it has no name"))?;
-            meta.branch = Some(Branch { name, commit });
-        }
-        "confirmed" => meta.confirmed = Some(read(value, day, || "a day like 2026-03-20".to_owned())?),
-        "used" => meta.used = parsed(value, "a whole number from 0")?,
-        "last_used" => meta.last_used = Some(parsed(value, "a time like 2026-02-13T14:30:00Z")?),
-        "createdAt" => meta.created_at = parsed(value, "a whole number of milliseconds")?,
-        "updatedAt" => meta.updated_at = parsed(value, "a whole number of milliseconds")?,
-        "written" => meta.written = Some(string(value)?),
-        "anchors" => meta.anchors = items(value)?.into_iter().map(anchor).collect::<Result<_, _>>()?,
-        "sources" => meta.sources = items(value)?.into_iter().map(source).collect::<Result<_, _>>()?,
-        "aliases" => meta.aliases = items(value)?.iter().map(entry_id).collect::<Result<_, _>>()?,
-        "supersededBy" => meta.superseded_by = Some(entry_id(&value)?),
-        _ => {}
-    }
+fn set<T>(to: &mut T, value: Result<T>) -> Result<()> {
+    *to = value?;
     Ok(())
+}
+
+fn put<T>(to: &mut Option<T>, value: Result<T>) -> Result<()> {
+    set(to, value.map(Some))
+}
+
+fn title(value: YamlValue) -> Result<String> {
+    match &value {
+        YamlValue::Scalar { text, plain: true } if text.is_empty() => Err(Error::corrupt("it is empty")),
+        _ => string(value),
+    }
 }
 
 fn string(value: YamlValue) -> Result<String> {
@@ -92,20 +99,17 @@ fn string(value: YamlValue) -> Result<String> {
 }
 
 fn text(value: YamlValue<'_>) -> Result<Cow<'_, str>> {
-    match value {
-        YamlValue::Scalar { text, .. } => Ok(text),
-        other => Err(not_text(&other)),
-    }
+    let kind = match value {
+        YamlValue::Scalar { text, .. } => return Ok(text),
+        YamlValue::List(_) => "list",
+        YamlValue::Map(_) => "mapping",
+    };
+    Err(Error::corrupt(format!("a {kind} instead of text")))
 }
 
-fn not_text(value: &YamlValue) -> Error {
-    let kind = if matches!(value, YamlValue::List(_)) { "list" } else { "mapping" };
-    Error::corrupt(format!("a {kind} instead of text"))
-}
-
-fn items(value: YamlValue<'_>) -> Result<Vec<YamlValue<'_>>> {
+fn all<'a, T>(value: YamlValue<'a>, item: fn(YamlValue<'a>) -> Result<T>) -> Result<Vec<T>> {
     match value {
-        YamlValue::List(items) => Ok(items),
+        YamlValue::List(items) => items.into_iter().map(item).collect(),
         _ => Err(Error::corrupt("not a list")),
     }
 }
@@ -114,23 +118,27 @@ fn wrong(text: &str, allowed: &str) -> Error {
     Error::corrupt(format!("\"{}\" is not {allowed}", one_line(text, 60)))
 }
 
-fn entry_id(value: &YamlValue) -> Result<EntryId> {
-    let YamlValue::Scalar { text, .. } = value else { return Err(not_text(value)) };
-    EntryId::whole(text).ok_or_else(|| wrong(text, "an id like id__a1B2c3"))
+fn entry_id(value: YamlValue) -> Result<EntryId> {
+    read(value, EntryId::whole, "an id like id__a1B2c3")
 }
 
 fn word<T>(value: YamlValue, parse: fn(&str) -> Option<T>, words: &[&str]) -> Result<T> {
-    read(value, parse, || format!("one of {}", words.join(", ")))
+    let text = text(value)?;
+    parse(&text).ok_or_else(|| wrong(&text, &format!("one of {}", words.join(", "))))
 }
 
 fn parsed<T: std::str::FromStr>(value: YamlValue, what: &str) -> Result<T> {
-    read(value, |text| text.parse().ok(), || what.to_owned())
+    read(value, |text| text.parse().ok(), what)
 }
 
 /// What `parse` makes of a text; or else that it is not what it should be.
-fn read<T>(value: YamlValue, parse: impl Fn(&str) -> Option<T>, what: impl Fn() -> String) -> Result<T> {
+fn read<T>(value: YamlValue, parse: fn(&str) -> Option<T>, what: &str) -> Result<T> {
     let text = text(value)?;
-    parse(&text).ok_or_else(|| wrong(&text, &what()))
+    parse(&text).ok_or_else(|| wrong(&text, what))
+}
+
+fn rank(text: &str) -> Option<u8> {
+    text.parse().ok().filter(|rank| RANKS.contains(rank))
 }
 
 /// Only `2026-03-20`: with a time of day or in another order it would not say which day is meant.
@@ -148,7 +156,7 @@ fn truth(text: &str) -> Option<bool> {
 /// A list, or one text with commas or spaces between the tags.
 fn tags(value: YamlValue) -> Result<Vec<String>> {
     match value {
-        YamlValue::List(items) => items.into_iter().map(string).collect(),
+        YamlValue::List(_) => all(value, string),
         value => {
             let text = text(value)?;
             let words = text.split(|c: char| c == ',' || c.is_whitespace());
@@ -172,6 +180,11 @@ fn keyed<const N: usize>(value: YamlValue, names: [&str; N]) -> Result<[Option<S
         found[place] = Some(string(value).map_err(|error| error.context(&key))?);
     }
     Ok(found)
+}
+
+fn branch(value: YamlValue) -> Result<Branch> {
+    let [name, commit] = keyed(value, ["name", "commit"])?;
+    Ok(Branch { name: name.ok_or_else(|| Error::corrupt("it has no name"))?, commit })
 }
 
 fn anchor(value: YamlValue) -> Result<Anchor> {
@@ -203,4 +216,97 @@ fn source(value: YamlValue) -> Result<Source> {
         seen.push(key);
     }
     Ok(source)
+}
+
+/// All of it, without the lines of dashes.
+pub(super) fn front_matter(meta: &Meta) -> String {
+    KEYS.iter().filter_map(|key| lines(meta, key)).map(|lines| lines + "\n").collect()
+}
+
+/// A key with its value, without the last line end.
+pub(super) fn lines(meta: &Meta, (key, _, value): &Key) -> Option<String> {
+    let value = value(meta)?;
+    let gap = if value.starts_with('\n') { "" } else { " " };
+    Some(format!("{key}:{gap}{value}"))
+}
+
+fn shown(value: impl ToString) -> Option<String> {
+    Some(value.to_string())
+}
+
+fn line(text: &str) -> Option<String> {
+    Some(written(text, Style::Block))
+}
+
+/// A line for each item.
+fn block<T>(items: &[T], item: fn(&T) -> String) -> Option<String> {
+    let lines = items.iter().map(|one| format!("\n  - {}", item(one)));
+    (!items.is_empty()).then(|| lines.collect())
+}
+
+fn filled(items: &[impl ToString]) -> Option<String> {
+    (!items.is_empty()).then(|| list(items))
+}
+
+fn list(items: &[impl ToString]) -> String {
+    let items: Vec<_> = items.iter().map(|item| written(&item.to_string(), Style::Flow)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn branch_map(branch: &Branch) -> String {
+    map([("name", Some(branch.name.clone())), ("commit", branch.commit.clone())])
+}
+
+fn anchor_map(anchor: &Anchor) -> String {
+    let Anchor { path, hash, lines, commit, name, says } = anchor.clone();
+    let lines = lines.map(|lines| lines.to_string());
+    let path = Some(path);
+    map([("path", path), ("in", name), ("says", says), ("hash", hash), ("lines", lines), ("commit", commit)])
+}
+
+/// The keys that have a value.
+fn map<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
+    let pairs = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    let pairs: Vec<String> =
+        pairs.map(|(key, value)| format!("{key}: {}", written(&value, Style::Flow))).collect();
+    format!("{{{}}}", pairs.join(", "))
+}
+
+fn source_map(source: &Source) -> String {
+    let known = source.known().map(|(key, value)| format!("{key}: {}", written(value, Style::Flow)));
+    let other =
+        source.other.iter().map(|(key, value)| format!("{}: {}", written(key, Style::Flow), flow(value)));
+    format!("{{{}}}", known.chain(other).collect::<Vec<_>>().join(", "))
+}
+
+/// A value of a foreign key, on one line. One without quotes stays so if it can: it may be a number.
+fn flow(value: &YamlValue) -> String {
+    match value {
+        value if value.is_null() => "~".to_owned(),
+        YamlValue::Scalar { text, plain: true } if is_bare(text) => text.clone().into_owned(),
+        YamlValue::Scalar { text, .. } => written(text, Style::Flow),
+        YamlValue::List(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        YamlValue::Map(pairs) => {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(key, value)| format!("{}: {}", flow(key), flow(value))).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+    }
+}
+
+/// A word, a number, a date or a time.
+fn is_bare(text: &str) -> bool {
+    let mut before = b' ';
+    let bytes = text.as_bytes();
+    bytes.iter().enumerate().all(|(at, byte)| {
+        // A colon or a dash at the end of a word has a meaning in YAML.
+        let inside = at > 0 && before.is_ascii_alphanumeric();
+        let follows = bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric);
+        before = *byte;
+        match byte {
+            b':' => inside && follows,
+            b'-' | b'+' | b'.' => follows,
+            byte => byte.is_ascii_alphanumeric() || *byte == b'_',
+        }
+    })
 }

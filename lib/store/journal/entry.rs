@@ -31,7 +31,7 @@ pub struct QueueEntry {
     pub timestamp: Timestamp,
     pub harness: Harness,
     pub retrieval: Retrieval,
-    pub context: Context,
+    pub context: CaptureContext,
 }
 
 /// Always three digits after the point, so that names sort by time.
@@ -118,7 +118,7 @@ impl Retrieval {
 
 /// Where the session ran.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Context {
+pub struct CaptureContext {
     pub cwd: Option<PathBuf>,
     /// `host/owner/name`, or `local:PATH`.
     pub repo: Option<String>,
@@ -258,7 +258,7 @@ fn from_object(object: Map<String, Value>) -> Result<QueueEntry> {
         top.faults.extend(fields.end());
         retrieval
     });
-    let mut context = Context::default();
+    let mut context = CaptureContext::default();
     if let Some(object) = top.object("context") {
         let mut fields = Fields::new("context.", object);
         context.cwd = fields.nullable("cwd").then(|| fields.path("cwd")).flatten();

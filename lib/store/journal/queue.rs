@@ -3,6 +3,7 @@
 use crate::base::error::{Error, Result};
 use crate::base::{file, reach};
 use crate::store::journal::entry::{NOT_AN_ENTRY, QueueEntry, session_mark};
+use crate::store::persistence::Broken;
 use crate::store::place::Root;
 use jiff::Timestamp;
 use std::ffi::OsString;
@@ -22,13 +23,6 @@ pub struct QueuedEntry {
     pub id: String,
     pub path: PathBuf,
     pub entry: QueueEntry,
-}
-
-/// A file in the queue that cannot be read as an entry. The error's message begins with "not a queue entry".
-#[derive(Debug)]
-pub struct UnreadableEntry {
-    pub path: PathBuf,
-    pub error: Error,
 }
 
 /// A new id for an entry. Those for one session share a mark in it, by which they are found among many. A file of memories has
@@ -116,7 +110,7 @@ impl Journal {
     }
 
     /// One entry of the queue; `None`: another process has claimed it.
-    pub fn read(&self, id: &str) -> Result<Option<QueueEntry>, UnreadableEntry> {
+    pub fn read(&self, id: &str) -> Result<Option<QueueEntry>, Broken> {
         read_at(&self.path(id))
     }
 
@@ -148,7 +142,7 @@ impl Journal {
     }
 
     /// The entries in a directory, oldest first, and the files there that are not entries.
-    pub fn entries_in(dir: &Path) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
+    pub fn entries_in(dir: &Path) -> Result<(Vec<QueuedEntry>, Vec<Broken>)> {
         let (mut waiting, mut unreadable) = (Vec::new(), Vec::new());
         for id in Journal::ids_in(dir)? {
             let path = dir.join(format!("{id}.json"));
@@ -158,7 +152,7 @@ impl Journal {
             }
         }
         waiting.sort_by(|a, b| (a.entry.timestamp, &a.id).cmp(&(b.entry.timestamp, &b.id)));
-        unreadable.sort_by(|a, b| a.path.cmp(&b.path));
+        unreadable.sort();
         Ok((waiting, unreadable))
     }
 
@@ -196,13 +190,13 @@ impl Journal {
     }
 }
 
-/// The entry in a file; `None` if the file is gone.
-pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, UnreadableEntry> {
+/// The entry in a file; `None` if the file is gone. Why it is none begins with "not a queue entry".
+pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, Broken> {
     let read = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY));
     match read.and_then(|bytes| QueueEntry::parse(&bytes)) {
         Ok(entry) => Ok(Some(entry)),
         Err(_) if matches!(file::exists(path), Ok(false)) => Ok(None),
-        Err(error) => Err(UnreadableEntry { path: path.to_path_buf(), error }),
+        Err(error) => Err(Broken { path: path.to_path_buf(), why: error.message().to_owned() }),
     }
 }
 

@@ -25,7 +25,7 @@ fn what_came_after_the_count_stays_even_if_it_is_more_than_is_kept() {
     fs::write(&path, log(5).trim_end()).unwrap();
     let counted = count(&path, soon()).unwrap();
     for task in ["new 1", "new 2", "new 3"] {
-        append(&path, Timestamp::UNIX_EPOCH, task, "x", 0, soon()).unwrap();
+        append(&path, &entry(Timestamp::UNIX_EPOCH, task, "x", 0), soon()).unwrap();
     }
     let trimmed = trim(&path, 2, counted, true).unwrap();
     assert_eq!(trimmed, Trimmed { removed: 5, kept: 3 });
@@ -49,7 +49,7 @@ fn a_heading_in_a_result_does_not_begin_an_entry() {
     let path = dir.path().join("a.md");
     let results = ["## One\n## Two\ntext\n\n## Three", "\n## x", "### deeper\n##tight", "a\r\n## b"];
     for result in results {
-        append(&path, Timestamp::UNIX_EPOCH, "task", result, 0, soon()).unwrap();
+        append(&path, &entry(Timestamp::UNIX_EPOCH, "task", result, 0), soon()).unwrap();
     }
     assert_eq!(count(&path, soon()).unwrap().entries, results.len() as u64);
     let text = fs::read_to_string(&path).unwrap();
@@ -368,7 +368,7 @@ fn contest(keep: usize) -> (u64, Vec<(usize, usize)>) {
                 scope.spawn(move || {
                     let one = |n: usize| {
                         let before = clock.fetch_add(1, Ordering::SeqCst);
-                        append(path, Timestamp::UNIX_EPOCH, &format!("{who} {n}"), "done", 0, soon())
+                        append(path, &entry(Timestamp::UNIX_EPOCH, &format!("{who} {n}"), "done", 0), soon())
                             .unwrap();
                         ((who, n), (before, clock.fetch_add(1, Ordering::SeqCst)))
                     };

@@ -45,7 +45,7 @@ fn what_may_be_left_out_gets_its_default() {
     let mut value = entry(json!({"method": "inline", "title": "t", "body": "b"}));
     value["context"] = json!({"cwd": null});
     let made = parsed(&value).unwrap();
-    assert_eq!(made.context, Context::default());
+    assert_eq!(made.context, CaptureContext::default());
     let expected = json!({"method": "inline", "title": "t", "body": "b", "tags": [], "scope": "global", "threadId": null});
     assert_eq!(made.json()["retrieval"], expected);
 }

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::store::entry::Scope;
-use crate::store::journal::entry::{Context, Harness, Retrieval};
+use crate::store::journal::entry::{CaptureContext, Harness, Retrieval};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +17,7 @@ fn queue() -> (TempDir, Journal) {
 }
 
 impl Journal {
-    fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<UnreadableEntry>)> {
+    fn waiting(&self) -> Result<(Vec<QueuedEntry>, Vec<Broken>)> {
         self.sweep();
         Journal::entries_in(&self.root.inbox())
     }
@@ -30,7 +30,7 @@ fn entry(second: i64, retrieval: Retrieval) -> QueueEntry {
         timestamp,
         harness: Harness::of_name("amp").unwrap(),
         retrieval,
-        context: Context::default(),
+        context: CaptureContext::default(),
     }
 }
 
@@ -139,8 +139,8 @@ fn files_that_are_not_entries_are_reported_and_left_alone() {
     let expected = ["1-torn.json", "2-version.json", "3-empty.json", "4-big.json", "5-dir.json"];
     assert_eq!(names[..5], expected);
     for ((_, _, fault), found) in strange.iter().zip(&unreadable) {
-        let message = found.error.message().strip_prefix("not a queue entry: ").unwrap();
-        assert!(found.error.faults().len() <= 1 && message.contains(fault), "{found:?}");
+        let message = found.why.strip_prefix("not a queue entry: ").unwrap();
+        assert!(message.contains(fault), "{found:?}");
     }
     assert!(names.iter().all(|name| inbox.join(name).symlink_metadata().is_ok()));
 }
