@@ -6,7 +6,7 @@
 use crate::base::text::{border, one_line};
 use crate::memory::search::document::{BODY, Document, SUMMARY};
 use crate::memory::search::language::Nearness;
-use crate::memory::search::lexicon::Target;
+use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::{Query, TERMS};
 use crate::memory::search::rank::{Closeness, Worth, bits};
 use crate::memory::search::words;
@@ -41,8 +41,8 @@ impl Query {
     pub fn matches(&self, document: &Document<'_>) -> Matches {
         let mut matches = Vec::new();
         document.each_word(|field, position, word| {
-            self.lexicon.look_up(word.text, |target| {
-                if let Target::Term { index, nearness } = target {
+            self.lexicon.look_up(word.text, |part| {
+                if let QueryPart::Term { index, nearness } = part {
                     let (start, end) = (word.start, word.end);
                     matches.push(Match { field, start, end, position, term: index, nearness });
                 }
@@ -55,8 +55,8 @@ impl Query {
     pub fn places(&self, text: &str) -> Vec<Range<usize>> {
         let mut places = Vec::new();
         words::each(text, |word| {
-            self.lexicon.look_up(word.text, |target| {
-                if matches!(target, Target::Term { .. }) {
+            self.lexicon.look_up(word.text, |part| {
+                if matches!(part, QueryPart::Term { .. }) {
                     places.push(word.start..word.end);
                 }
             });

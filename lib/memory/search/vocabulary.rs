@@ -8,14 +8,14 @@ use crate::base::file::Stamp;
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
 use crate::memory::search::count::Counts;
 use crate::memory::search::document::{Document, Extent, FIELDS};
-use crate::memory::search::lexicon::Target;
+use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
 use crate::store::index::{CacheFormat, NoteCache, record};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Another number for each other form of what is added.
@@ -114,21 +114,21 @@ impl Query {
         let notes = cache.len();
         let mut counts = vec![Counts::default(); notes];
         let mut phrases = vec![[0; 8]; if self.phrases.is_empty() { 0 } else { notes }];
-        let mut targets = Vec::new();
+        let mut parts = Vec::new();
         for word in &vocabulary.words {
-            targets.clear();
-            self.lexicon.look_up(vocabulary.text(word), |target| targets.push(target));
+            parts.clear();
+            self.lexicon.look_up(vocabulary.text(word), |part| parts.push(part));
             // Nearly all words mean nothing.
-            if targets.is_empty() {
+            if parts.is_empty() {
                 continue;
             }
             each_note(word, cache, |note, times| {
-                for target in &targets {
-                    match target {
-                        Target::Term { index, nearness } => {
+                for part in &parts {
+                    match part {
+                        QueryPart::Term { index, nearness } => {
                             counts.get_mut(note)?.add(*index, *nearness, times);
                         }
-                        Target::Phrase { number, bit } => {
+                        QueryPart::Phrase { number, bit } => {
                             *phrases.get_mut(note)?.get_mut(usize::from(*number))? |= bit;
                         }
                     }
@@ -232,16 +232,16 @@ fn times_in(note: &Note) -> (Times, Extent) {
 
 /// For each word the notes that have it, packed, since together they are nearly as long as the notes.
 #[derive(Default)]
-struct Lists(HashMap<Box<str>, List>);
+struct Lists(HashMap<Box<str>, NotesOfWord>);
 
 #[derive(Default)]
-struct List {
+struct NotesOfWord {
     bytes: Vec<u8>,
     /// The note that was put last.
     last: usize,
 }
 
-impl List {
+impl NotesOfWord {
     /// The notes are to come in their order.
     fn put(&mut self, note: usize, times: [u16; FIELDS]) {
         let step = (note - self.last) as u64;
@@ -282,7 +282,7 @@ impl Lists {
                 Some(())
             })?;
             all.sort_unstable_by_key(|(note, _)| *note);
-            *list = List::default();
+            *list = NotesOfWord::default();
             all.iter().for_each(|(note, times)| list.put(*note, *times));
         }
         Some(())
@@ -290,8 +290,7 @@ impl Lists {
 
     /// The vocabulary and the lists, in the order of the words.
     fn packed(self) -> (Vec<u8>, Vec<u8>) {
-        let mut all: Vec<(Box<str>, List)> = self.0.into_iter().collect();
-        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let all = BTreeMap::from_iter(self.0);
         let (mut words, mut lists) = (Vec::new(), Vec::new());
         put_number(&mut words, all.len() as u64);
         for (word, list) in all {
