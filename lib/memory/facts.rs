@@ -5,7 +5,7 @@ mod pieces;
 
 pub use crate::memory::facts::pieces::{PieceKind, pieces};
 
-use crate::base::text::border;
+use crate::base::text::{border, is_word};
 use crate::memory::links::{LINK_CAP, is_inside, is_name};
 use crate::memory::lists::List;
 use crate::store::entry::EntryId;
@@ -334,7 +334,7 @@ fn folded(text: &str) -> String {
         // Of `db_100` no mark is in a number.
         is_number = c.is_ascii_digit()
             && (is_number
-                || !folded[..folded.len() - 1].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+                || !folded[..folded.len() - 1].ends_with(is_word))
             || (c == '.' || c == ',') && is_number && digits > 0;
     }
     folded.trim().to_owned()
@@ -352,7 +352,7 @@ enum Edges {
 impl Edges {
     /// Does a word end at this character, behind which there is another word (`joined`)?
     fn end_at(self, c: char, joined: bool) -> bool {
-        !c.is_alphanumeric() && c != '_' && !(self == Edges::Strict && matches!(c, '-' | '.') && joined)
+        !is_word(c) && !(self == Edges::Strict && matches!(c, '-' | '.') && joined)
     }
 }
 
@@ -373,7 +373,7 @@ fn begins(before: &str, part: &str, edges: Edges) -> bool {
         // `v1.2`, `node20`, but no middle of a hash.
         let name = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let is_name = name.len() < before.len()
-            && !name.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            && !name.ends_with(is_word)
             && (&before[name.len()..] == "v" || (edges == Edges::Loose && part.len() > 1));
         if is_name {
             return true;
@@ -401,7 +401,7 @@ fn ends(after: &str, part: &str, is_numeric: bool, edges: Edges) -> bool {
     if is_numeric && c.is_alphabetic() {
         let unit = after.trim_start_matches(char::is_alphabetic);
         return after[..after.len() - unit.len()].chars().count() <= 3
-            && !unit.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            && !unit.starts_with(is_word);
     }
     edges.end_at(c, joined.is_some())
 }

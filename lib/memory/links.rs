@@ -1,5 +1,6 @@
 //! Ids for notes that a model proposes, and the links between them.
 
+use crate::base::text::alphanumerics;
 use crate::store::entry::{self, EntryId};
 use crate::store::proposal::ProposalId;
 use std::borrow::Cow;
@@ -292,16 +293,13 @@ fn bury(clauses: &mut [Clause], at: usize) {
     }
 }
 
-fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
-}
 
 fn is_one_of(word: &str, list: &[&str]) -> bool {
     list.contains(&&*word.to_lowercase())
 }
 
 fn is_carrier(text: &str) -> bool {
-    words(text).all(|word| is_one_of(word, CARRIERS))
+    alphanumerics(text).all(|word| is_one_of(word, CARRIERS))
 }
 
 /// Without the dead links, and where one ends the text, without what points to it.
@@ -310,7 +308,7 @@ fn without_tail(text: &str) -> String {
     let Some(head) = trimmed.strip_suffix(DEAD) else {
         return text.replace(&format!(" {DEAD}"), "").replace(&format!("{DEAD} "), "").replace(DEAD, "");
     };
-    let carried: Vec<&str> = words(head).rev().take_while(|word| is_one_of(word, CARRIERS)).collect();
+    let carried: Vec<&str> = alphanumerics(head).rev().take_while(|word| is_one_of(word, CARRIERS)).collect();
     // "and see", not the "to" of what stands before it.
     let points = carried.iter().rposition(|word| is_one_of(word, POINTERS));
     let mut left = head.trim_end();

@@ -2,6 +2,7 @@
 
 pub mod html;
 
+use crate::base::ago::utc_day;
 use crate::base::cli::{
     self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Table, Words, count, flag, one_of,
     path, value,
@@ -310,7 +311,7 @@ fn key_of(key: &str, run: &Run) -> String {
     match key {
         "model" => run.model.clone(),
         "agent" => run.agent.clone(),
-        _ => run.time.to_zoned(TimeZone::UTC).date().to_string(),
+        _ => utc_day(run.time).to_string(),
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::base::error::{Error, Result};
 use crate::harness::spec::Settings;
 use crate::memory::hash::hash;
-use crate::memory::hooks::ours::{HookProgram, Runs, runs};
+use crate::memory::hooks::ours::{HookProgram, runs};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -47,19 +47,18 @@ pub(super) struct SetValue {
 }
 
 impl Before {
-    /// Of the file that is `text` now, and will be `new`. What is known of an earlier text is `old`.
-    pub(super) fn of(text: Option<&str>, new: &str, form: &Settings, old: Option<&Before>) -> Result<Before> {
-        let text = match text {
-            Some(text) => without_hooks(text, form, old)?,
-            None => None,
-        };
-        let set = old.and_then(|old| old.set.clone());
+    /// Of the file that is `text` now, and will be `new`, maybe with a setting that is ours from now on. What is known of an
+    /// earlier text is `old`.
+    pub(super) fn of(
+        text: Option<&str>,
+        new: &str,
+        form: &Settings,
+        old: Option<&Before>,
+        set: Option<&SetValue>,
+    ) -> Result<Before> {
+        let text = text.map_or(Ok(None), |text| without_hooks(text, form, old))?;
+        let set = set.or(old.and_then(|old| old.set.as_ref())).cloned();
         Ok(Before { text, after: hash(new), set })
-    }
-
-    /// The same, with a setting that is ours from now on.
-    pub(super) fn with(self, set: Option<SetValue>) -> Before {
-        Before { set: set.or(self.set), ..self }
     }
 }
 
@@ -114,12 +113,10 @@ pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[SettingsH
     let root = parsed(text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n"))?;
     let top = root.object_value_or_create().ok_or_else(|| wrong(root.value(), "the file", "an object"))?;
     // Before anything has moved, so that an error names the place in the file.
-    let events = match member(&top, HOOKS) {
-        Some(hooks) => {
-            Some(hooks.object_value().ok_or_else(|| wrong(hooks.value(), "\"hooks\"", "an object"))?)
-        }
-        None => None,
+    let object = |hooks: CstObjectProp| {
+        hooks.object_value().ok_or_else(|| wrong(hooks.value(), "\"hooks\"", "an object"))
     };
+    let events = member(&top, HOOKS).map(object).transpose()?;
     for event in hooks.iter().filter_map(|hook| member(events.as_ref()?, hook.event)) {
         if event.array_value().is_none() {
             let name = event.decoded_name().unwrap_or_default();
@@ -136,14 +133,14 @@ pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[SettingsH
 }
 
 fn put(top: &CstObject, form: &Settings, hook: &SettingsHook) {
-    let found: Vec<FoundHook> =
-        found(top, form).into_iter().filter(|found| found.event == hook.event).collect();
-    if found.iter().any(|found| found.runs == Runs::Among(hook.program)) {
+    let is_it = |found: &FoundHook| found.event == hook.event && found.program == hook.program;
+    let found: Vec<FoundHook> = found(top, form).into_iter().filter(is_it).collect();
+    if found.iter().any(|found| !found.is_ours) {
         return;
     }
     // Older ones of ours are written anew, and all but the first are taken out.
     let mut has_one = false;
-    for old in found.into_iter().filter(|found| found.runs == Runs::Ours(hook.program)) {
+    for old in found {
         if has_one || !old.is_alone {
             old.remove();
             continue;
@@ -173,7 +170,7 @@ pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>
     let root = parsed(text)?;
     let ours = root.object_value().map(|top| (found(&top, form), top));
     let Some((mut ours, top)) = ours else { return Ok(Some(text.to_owned())) };
-    ours.retain(FoundHook::is_ours);
+    ours.retain(|found| found.is_ours);
     let set = before.and_then(|before| before.set.as_ref());
     if ours.is_empty() && set.is_none() {
         return Ok(Some(text.to_owned()));
@@ -184,11 +181,8 @@ pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>
     let old = before.and_then(|before| parsed(before.text.as_deref()?).ok()?.object_value());
     set.into_iter().for_each(|set| take_back(&top, old.as_ref(), set));
     let old_hooks = old.as_ref().and_then(|old| member(old, HOOKS));
-    let had_event = |name: &str| {
-        old_hooks
-            .as_ref()
-            .is_some_and(|hooks| hooks.object_value().is_some_and(|all| member(&all, name).is_some()))
-    };
+    let old_events = old_hooks.as_ref().and_then(|hooks| hooks.object_value());
+    let had_event = |name: &str| old_events.as_ref().is_some_and(|all| member(all, name).is_some());
     let events: Vec<String> = ours.iter().map(|found| found.event.clone()).collect();
     ours.into_iter().for_each(FoundHook::remove);
     let hooks = member(&top, HOOKS).and_then(|hooks| hooks.object_value());
@@ -231,7 +225,9 @@ fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
 /// A command in the settings that runs one of our programs.
 struct FoundHook {
     event: String,
-    runs: Runs,
+    program: HookProgram,
+    /// The command is that program with flags, and nobody else's.
+    is_ours: bool,
     /// In the event's list: the command, or its group.
     item: CstNode,
     /// The commands of the group.
@@ -243,9 +239,6 @@ struct FoundHook {
 }
 
 impl FoundHook {
-    fn is_ours(&self) -> bool {
-        matches!(self.runs, Runs::Ours(_))
-    }
 
     fn remove(self) {
         let Some(group) = self.group.filter(|_| !self.is_alone) else { return self.item.remove() };
@@ -270,10 +263,10 @@ fn found(top: &CstObject, form: &Settings) -> Vec<FoundHook> {
                 let line = command.as_object().and_then(|object| member(&object, form.command));
                 let line = line.and_then(|line| line.value()?.as_string_lit()?.decoded_value().ok());
                 let line = line.unwrap_or_default();
-                if let Some(runs) = runs(&line) {
+                if let Some((program, is_ours)) = runs(&line) {
                     let (event, is_alone) = (name.clone(), commands.len() == 1);
                     let (item, group, command) = (item.clone(), group.clone(), command.clone());
-                    found.push(FoundHook { event, runs, item, group, command, is_alone, line });
+                    found.push(FoundHook { event, program, is_ours, item, group, command, is_alone, line });
                 }
             }
         }
@@ -284,10 +277,7 @@ fn found(top: &CstObject, form: &Settings) -> Vec<FoundHook> {
 /// The commands that run our programs: at which event, and which program.
 pub(super) fn commands(text: &str, form: &Settings) -> Result<Vec<(String, HookProgram, String)>> {
     let found = parsed(text)?.object_value().map(|top| found(&top, form)).unwrap_or_default();
-    let program = |runs| match runs {
-        Runs::Ours(program) | Runs::Among(program) => program,
-    };
-    Ok(found.into_iter().map(|found| (found.event, program(found.runs), found.line)).collect())
+    Ok(found.into_iter().map(|found| (found.event, found.program, found.line)).collect())
 }
 
 /// All settings.

@@ -1,6 +1,7 @@
 //! Names in a prompt that can only mean one thing: identifiers, paths, flags, and the commands of a note. A note that has
 //! one answers the prompt, however little else of it matches.
 
+use crate::base::text::is_word;
 use crate::memory::search::document::Document;
 use crate::memory::search::language::is_stop_word;
 use std::collections::BTreeSet;
@@ -156,7 +157,6 @@ fn is_weak(token: &str) -> Option<bool> {
 
 /// Is `name` there, not as a part of a longer word?
 pub fn has_word(text: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];
         let mut next = after.chars();

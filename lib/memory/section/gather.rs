@@ -174,6 +174,7 @@ impl Candidate {
 }
 
 /// The notes that several audiences may see, and what else decides how much of each is shown.
+#[derive(Default)]
 pub struct Pool {
     /// A repository, or for `None` everybody.
     pub(super) audiences: Vec<Option<String>>,
@@ -202,16 +203,7 @@ impl Pool {
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         let uses = root.and_then(|root| Uses::load(root).ok()).unwrap_or_default();
         let with_changes = concerned(&waiting);
-        Pool {
-            audiences,
-            today,
-            waiting,
-            with_changes,
-            uses,
-            candidates: Vec::new(),
-            broken: Vec::new(),
-            shared: Vec::new(),
-        }
+        Pool { audiences, today, waiting, with_changes, uses, ..Pool::default() }
     }
 
     /// With all notes of a store.
@@ -235,9 +227,12 @@ impl Pool {
         if meta.is_expired(self.today) {
             return None;
         }
-        let audiences = self.audiences.iter().zip(0..);
-        let audiences: Vec<usize> =
-            audiences.filter(|(audience, _)| is_for(meta, audience.as_deref())).map(|(_, at)| at).collect();
+        let is_for = |audience: &Option<String>| match audience {
+            Some(repo) => belongs_to(meta, repo),
+            None => meta.scope == Scope::Global,
+        };
+        let audiences = (0..self.audiences.len()).filter(|at| is_for(&self.audiences[*at]));
+        let audiences: Vec<usize> = audiences.collect();
         let is_cold = is_cold(meta);
         (!audiences.is_empty()).then(|| Candidate { is_cold, ..self.weighed(view, audiences) })
     }
@@ -340,7 +335,7 @@ impl Pool {
         let mut section = Section { cold: cold.len(), waiting, ..Section::default() };
         let mut by_weight: Vec<usize> = (0..notes.len()).collect();
         by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
-        let mut shares = vec![Share::Not; notes.len()];
+        let (mut blocks, mut lines) = (vec![None; notes.len()], vec![None; notes.len()]);
         let mut left = room.hot_bytes;
         for at in &by_weight {
             let note = notes[*at];
@@ -353,42 +348,30 @@ impl Pool {
                 _ => 0,
             };
             section.hot_bytes = section.hot_bytes.saturating_add(counted);
-            if let Some(block) = block {
-                shares[*at] = Share::Whole(block);
-            }
+            blocks[*at] = block;
         }
-        let (mut left, mut lines) = (room.warm_bytes, 0);
-        for at in by_weight {
-            if shares[at] != Share::Not {
-                continue;
-            }
-            if lines == room.warm_notes {
-                break;
-            }
+        let mut left = room.warm_bytes;
+        let most = usize::try_from(room.warm_notes).unwrap_or(usize::MAX);
+        for at in by_weight.into_iter().filter(|at| blocks[*at].is_none()).take(most) {
             let line = note::line(&notes[at].view, notes[at].marks);
-            let bytes = line.len() as u64 + 1;
             // The list ends with the first that has no room: what follows matters less, whatever its length.
-            if bytes > left {
-                break;
-            }
-            left -= bytes;
-            lines += 1;
-            shares[at] = Share::Line(line);
+            let Some(rest) = left.checked_sub(line.len() as u64 + 1) else { break };
+            left = rest;
+            lines[at] = Some(line);
         }
-        for (note, share) in notes.into_iter().zip(shares) {
-            let Candidate { view, weight, .. } = note;
-            if weight.is_hot && !matches!(share, Share::Whole(_)) {
+        for ((Candidate { view, weight, .. }, block), line) in notes.into_iter().zip(blocks).zip(lines) {
+            if weight.is_hot && block.is_none() {
                 section.crowded_out.push(note::title(&view.meta));
             }
             let id = view.meta.id.clone();
-            match share {
-                Share::Whole(block) if weight.group >= Group::Global => section.own.push((id, block)),
-                Share::Whole(block) => section.found.push((id, block)),
-                Share::Line(line) => {
+            match (block, line) {
+                (Some(block), _) if weight.group >= Group::Global => section.own.push((id, block)),
+                (Some(block), _) => section.found.push((id, block)),
+                (None, Some(line)) => {
                     section.dir.get_or_insert_with(|| note::dir(view));
                     section.lines.push((id, line));
                 }
-                Share::Not => {
+                (None, None) => {
                     section.cold += 1;
                     section.beyond += 1;
                 }
@@ -403,17 +386,3 @@ fn is_cold(meta: &Meta) -> bool {
     meta.tier == Tier::Cold && !meta.pinned
 }
 
-fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
-    match audience {
-        Some(repo) => belongs_to(meta, repo),
-        None => meta.scope == Scope::Global,
-    }
-}
-
-/// How much of a note there is room for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Share {
-    Whole(String),
-    Line(String),
-    Not,
-}

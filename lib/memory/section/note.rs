@@ -1,7 +1,8 @@
 //! Renders one note in the section: whole, or as a link. Notes are untrusted data, so all their text is sanitized.
 
+use crate::base::ago::utc_day;
 use crate::base::text::fences::fence;
-use crate::base::text::{cut, is_hidden};
+use crate::base::text::{alphanumerics, cut, is_hidden};
 use crate::memory::code::{CodeState, NoteState};
 use crate::memory::hash::hash;
 use crate::memory::search::language::is_stop_word;
@@ -12,7 +13,6 @@ use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -76,8 +76,7 @@ pub(super) fn heading(meta: &Meta, with: Marks) -> String {
 
 /// The day on which it changed last, the same in every time zone. `None` where a person wrote the file and no time.
 fn day(meta: &Meta) -> Option<Date> {
-    let time = Timestamp::from_millisecond(meta.updated_at).ok().filter(|_| meta.updated_at > 0)?;
-    Some(time.to_zoned(TimeZone::UTC).date())
+    Timestamp::from_millisecond(meta.updated_at).ok().filter(|_| meta.updated_at > 0).map(utc_day)
 }
 
 fn marks(meta: &Meta, with: Marks) -> String {
@@ -175,8 +174,7 @@ fn description(view: &NoteView) -> Option<String> {
 
 /// The words of a text, without case and punctuation.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+    alphanumerics(text).map(str::to_lowercase)
 }
 
 fn says_more(text: &str, title: &str) -> bool {

@@ -72,19 +72,13 @@ pub fn find(bytes: &[u8]) -> Result<Option<Range<usize>>> {
                 // Searched only if it exists, so that a file full of fences takes linear time.
                 let is_closed = longest[at + 1][open.index()] >= open.length;
                 let rest = if is_closed { &lines[at + 1..] } else { &[] };
-                match rest.iter().position(closes) {
-                    Some(length) => {
-                        let inside = &lines[at + 1..at + 1 + length];
-                        if let Some(last) =
-                            inside.iter().rfind(|line| !matches!(line.kind, SpecialKind::Fence(_)))
-                        {
-                            let is_ours = last.kind == SpecialKind::Start && is_headed(bytes, last);
-                            fenced = is_ours.then_some(last);
-                        }
-                        at + length + 2
-                    }
-                    None => at + 1,
+                let length = rest.iter().position(closes);
+                let mut inside = rest[..length.unwrap_or_default()].iter();
+                if let Some(last) = inside.rfind(|line| !matches!(line.kind, SpecialKind::Fence(_))) {
+                    let is_ours = last.kind == SpecialKind::Start && is_headed(bytes, last);
+                    fenced = is_ours.then_some(last);
                 }
+                length.map_or(at + 1, |length| at + length + 2)
             }
         };
     }

@@ -2,7 +2,7 @@
 //! creation, and never changes: links, file names and aliases refer to it.
 
 use crate::base::error::Error;
-use crate::base::text::base58;
+use crate::base::text::{base58, is_word};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -124,7 +124,6 @@ pub fn links(body: &str) -> Vec<EntryId> {
 
 /// Every id in a text, linked or not, repeated ones too. A part of a longer word is none.
 pub fn mentioned(text: &str) -> impl Iterator<Item = EntryId> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     memmem::find_iter(text.as_bytes(), ID_PREFIX.as_bytes()).filter_map(move |at| {
         let end = at + ID_PREFIX.len() + DIGITS;
         let id = EntryId::parse(text.get(at..end)?)?;
