@@ -116,6 +116,9 @@ pub fn whole_lines(body: &str) -> String {
     if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
 }
 
+/// The estimate of tokens: so many bytes of text are one.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
 /// May it stand in a word of a program or of prose: a letter, a digit or `_`?
 pub fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'

@@ -9,11 +9,12 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::reach;
 use crate::base::sync::spawn;
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::config::memory;
 use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
-use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
+use crate::memory::recall::{self, RecallContext};
 use crate::program::memory_agents_md::print;
 use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, words};
 use crate::store::health::{Health, TroubleKind};
@@ -92,7 +93,7 @@ fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
         None => current_repo(&cx.env)?,
         repo => repo,
     };
-    let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
+    let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_PER_TOKEN as usize));
     if let Some(words) = words(args, "without them, it prints what a session here should know")? {
         return search(&words, args, &store, repo.as_deref(), room, cx);
     }
@@ -108,7 +109,7 @@ fn search(
     cx: &mut Context,
 ) -> Result<()> {
     let most = args.number("limit").unwrap_or(NOTES);
-    let room = room.unwrap_or(TOKENS * BYTES_A_TOKEN);
+    let room = room.unwrap_or(TOKENS * BYTES_PER_TOKEN as usize);
     let mut recalled = store.service.recall(words, repo, most, room)?;
     warn_of(&recalled.broken, &cx.reporter);
     let (more, left) = (most - recalled.found.len(), room.saturating_sub(recalled.text.len() + 1));
@@ -238,6 +239,6 @@ fn answer(
     if recall::is_act(spec, &bytes) {
         let _ = said.send(FromThread::Store(None));
     }
-    let moment = Moment { config: &config, root: &root, env, today: env.today(), deadline };
+    let moment = RecallContext { config: &config, root: &root, env, today: env.today(), deadline };
     recall::answer(spec, &bytes, &moment)
 }

@@ -5,7 +5,7 @@ use crate::base::text::one_line;
 use crate::base::{file, reach};
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
-use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
+use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, ProjectState, state};
 use crate::memory::section::{self, Pool, Standing};
 use crate::store::projects::Projects;
 use std::collections::BTreeMap;
@@ -80,19 +80,19 @@ fn projects(cx: &CheckContext, to: &mut Diagnosis) {
     for project in &list {
         let top = &project.top;
         match state(project) {
-            State::Here(_) | State::OnOtherBranch | State::Removed => {}
-            State::Refused(error) => {
+            ProjectState::Here(_) | ProjectState::OnOtherBranch | ProjectState::Removed => {}
+            ProjectState::Refused(error) => {
                 let mend = error.next_step().unwrap_or("remove the link");
                 to.error(Check::Target, &top.join("AGENTS.md"), error.message(), mend);
             }
-            State::Missing => {
+            ProjectState::Missing => {
                 let since = project.missing_since.unwrap_or(cx.today);
                 let what = format!("the checkout is gone since {since}, so its AGENTS.md is not refreshed");
                 let mend =
                     format!("mount its disk, or wait: after {FORGOTTEN_AFTER_DAYS} days it is forgotten");
                 to.warning(Check::Target, top, what, mend);
             }
-            State::Other(name) => {
+            ProjectState::Other(name) => {
                 let repo = &project.repo;
                 let what =
                     format!("is a checkout of {name} now, not of {repo}, so its AGENTS.md is not refreshed");

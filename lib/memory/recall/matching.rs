@@ -12,8 +12,6 @@ use crate::store::place::Root;
 use crate::store::proposal::Proposal;
 use jiff::civil::Date;
 
-/// The estimate of tokens is this many bytes a token.
-pub const BYTES_A_TOKEN: usize = 4;
 
 /// After so many others, so many of a person's own come next, if their score is at least this part of that of the next.
 const OTHERS: usize = 2;

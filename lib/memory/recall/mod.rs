@@ -13,8 +13,8 @@ mod session;
 mod subject;
 mod subjects;
 
-pub use crate::memory::recall::hook::{Moment, answer, fenced, patience, probe, without_markers};
-pub use crate::memory::recall::matching::{BYTES_A_TOKEN, Recalled, needs_cache};
+pub use crate::memory::recall::hook::{RecallContext, answer, fenced, patience, probe, without_markers};
+pub use crate::memory::recall::matching::{Recalled, needs_cache};
 pub use crate::memory::recall::reader::is_act;
 pub use crate::memory::recall::session::{last_given, sweep};
 pub use crate::memory::recall::subjects::refresh;

@@ -24,7 +24,7 @@ const BUILDERS: &str = " bazel docker go gradle just kubectl make mvn terraform 
 
 /// How a note names what a call is about. The last one says most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
+pub(super) enum SubjectMatch {
     /// In its text.
     Body,
     /// In its title or summary.
@@ -36,13 +36,13 @@ pub(super) enum Fit {
 #[derive(Debug, Default)]
 pub(super) struct Subject {
     pub(super) globs: Vec<String>,
-    head: Names,
-    body: Names,
+    head: Mentioned,
+    body: Mentioned,
 }
 
 /// Files and commands that a text names.
 #[derive(Debug, Default)]
-struct Names {
+struct Mentioned {
     files: BTreeSet<String>,
     commands: BTreeSet<Vec<String>>,
 }
@@ -51,18 +51,18 @@ impl Subject {
     pub(super) fn of(entry: &Entry) -> Subject {
         let meta = entry.meta();
         let heads = [meta.title.as_str(), meta.summary.as_str()];
-        let mut head = Names::of(&heads.join("\n"), true);
+        let mut head = Mentioned::of(&heads.join("\n"), true);
         head.commands.extend(heads.into_iter().flat_map(plain_commands));
         let body = match entry.body().len() <= SHORT {
-            true => Names::of(&String::from_utf8_lossy(entry.body()), false),
-            false => Names::default(),
+            true => Mentioned::of(&String::from_utf8_lossy(entry.body()), false),
+            false => Mentioned::default(),
         };
         Subject { globs: meta.paths.clone(), head, body }
     }
 
     /// A call that it is about has one of them among its own, unless its paths say that it is.
     pub(super) fn keys(&self) -> BTreeSet<u64> {
-        let of = |names: &Names| -> Vec<u64> {
+        let of = |names: &Mentioned| -> Vec<u64> {
             let commands = names.commands.iter().map(|words| {
                 let last = if words.len() > 1 { words.last() } else { None };
                 command_key(&words[0], last.map_or("", String::as_str))
@@ -73,21 +73,21 @@ impl Subject {
     }
 
     /// `None`: it is not about this call.
-    pub(super) fn fit(&self, act: &Act) -> Option<Fit> {
+    pub(super) fn fit(&self, act: &Act) -> Option<SubjectMatch> {
         if self.globs.iter().any(|glob| act.files.iter().any(|file| glob::matches(glob, &file.path))) {
-            return Some(Fit::Paths);
+            return Some(SubjectMatch::Paths);
         }
         if self.head.has(act, |_| true) {
-            return Some(Fit::Head);
+            return Some(SubjectMatch::Head);
         }
         // Whoever only reads a file is told what is about it, and not each mention.
-        self.body.has(act, |file| !file.is_read).then_some(Fit::Body)
+        self.body.has(act, |file| !file.is_read).then_some(SubjectMatch::Body)
     }
 }
 
-impl Names {
-    fn of(text: &str, is_head: bool) -> Names {
-        let mut names = Names::default();
+impl Mentioned {
+    fn of(text: &str, is_head: bool) -> Mentioned {
+        let mut names = Mentioned::default();
         let is_part = |c: char| c.is_alphanumeric() || "_./-~+@:".contains(c);
         let tokens = text.split(|c: char| !is_part(c));
         names.files.extend(tokens.filter_map(file).take(NAMES));
@@ -171,16 +171,16 @@ mod tests {
     #[test]
     fn a_note_is_about_the_commands_that_it_names() {
         for (title, body, line, fit) in [
-            ("`make test` hangs", "x", "make -j4 test", Some(Fit::Head)),
-            ("Make test hangs here", "x", "make test", Some(Fit::Head)),
+            ("`make test` hangs", "x", "make -j4 test", Some(SubjectMatch::Head)),
+            ("Make test hangs here", "x", "make test", Some(SubjectMatch::Head)),
             ("`make test` hangs", "x", "make fmt", None),
-            ("Tests", "Run `cargo test --doc`.", "cargo test --doc -q", Some(Fit::Body)),
+            ("Tests", "Run `cargo test --doc`.", "cargo test --doc -q", Some(SubjectMatch::Body)),
             ("Tests", "Run `cargo test`.", "cargo test", None),
-            ("`cargo test` needs docker", "x", "cargo test -q", Some(Fit::Head)),
-            ("Use `pnpm`, never `npm`", "x", "npm install", Some(Fit::Head)),
+            ("`cargo test` needs docker", "x", "cargo test -q", Some(SubjectMatch::Head)),
+            ("Use `pnpm`, never `npm`", "x", "npm install", Some(SubjectMatch::Head)),
             ("Use `git` well", "x", "git status", None),
             ("Deploy", "`./scripts/deploy.sh <host> --now`", "deploy.sh a --now", None),
-            ("Deploy", "```\n$ cd web && vite build --mode x\n```", "vite build --mode x", Some(Fit::Body)),
+            ("Deploy", "```\n$ cd web && vite build --mode x\n```", "vite build --mode x", Some(SubjectMatch::Body)),
             ("Make sure that it works", "x", "make works", None),
         ] {
             let note = note(title, body);
@@ -194,20 +194,20 @@ mod tests {
     fn a_note_is_about_the_files_that_it_names() {
         let long = "many words ".repeat(200);
         for (title, body, path, read, written) in [
-            ("src/db/pool.rs leaks", "x", "src/db/pool.rs", Some(Fit::Head), Some(Fit::Head)),
-            ("Leak", "See `db/pool.rs:12`.", "src/db/pool.rs", None, Some(Fit::Body)),
-            ("Leak", "See pool.rs.", "src/pool.rs", None, Some(Fit::Body)),
+            ("src/db/pool.rs leaks", "x", "src/db/pool.rs", Some(SubjectMatch::Head), Some(SubjectMatch::Head)),
+            ("Leak", "See `db/pool.rs:12`.", "src/db/pool.rs", None, Some(SubjectMatch::Body)),
+            ("Leak", "See pool.rs.", "src/pool.rs", None, Some(SubjectMatch::Body)),
             ("Leak", "See main.rs and Cargo.toml.", "src/main.rs", None, None),
             ("Leak", "See a/pool.rs.", "src/db/pool.rs", None, None),
             ("Leak", &format!("{long} src/a.rs"), "src/a.rs", None, None),
-            ("Leak", "x", "db/1.sql", Some(Fit::Paths), Some(Fit::Paths)),
+            ("Leak", "x", "db/1.sql", Some(SubjectMatch::Paths), Some(SubjectMatch::Paths)),
         ] {
             let note = note(title, body);
             for (is_read, fit) in [(true, read), (false, written)] {
                 let act = file(path, is_read);
                 assert_eq!(note.fit(&act), fit, "{title} {body}: {path} {is_read}");
                 let is_known = act.keys().intersection(&note.keys()).next().is_some();
-                assert!(fit.is_none_or(|fit| fit == Fit::Paths) || is_known, "{title} {body}: {path}");
+                assert!(fit.is_none_or(|fit| fit == SubjectMatch::Paths) || is_known, "{title} {body}: {path}");
             }
         }
     }

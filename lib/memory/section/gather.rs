@@ -2,6 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::repository::Repository;
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::config::memory::AgentsMd;
 use crate::memory::code::{CodeState, states};
 use crate::memory::search::Index;
@@ -18,8 +19,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The estimate of tokens is this many bytes per token.
-pub(super) const BYTES_A_TOKEN: u64 = 4;
 
 /// The least that the heading of a note takes, in bytes.
 const MARGIN: u64 = 20;
@@ -35,7 +34,7 @@ pub struct NoteCounts {
 
 /// How much of the notes a section shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct SectionLimits {
     /// Of whole notes, in bytes.
     pub hot_bytes: u64,
     /// Of all lines of the list, in bytes.
@@ -44,19 +43,19 @@ pub struct Room {
     pub warm_notes: u64,
 }
 
-impl Room {
-    pub fn of(config: &AgentsMd) -> Room {
-        Room {
-            hot_bytes: config.max_hot_tokens.saturating_mul(BYTES_A_TOKEN),
-            warm_bytes: config.max_warm_tokens.saturating_mul(BYTES_A_TOKEN),
+impl SectionLimits {
+    pub fn of(config: &AgentsMd) -> SectionLimits {
+        SectionLimits {
+            hot_bytes: config.max_hot_tokens.saturating_mul(BYTES_PER_TOKEN),
+            warm_bytes: config.max_warm_tokens.saturating_mul(BYTES_PER_TOKEN),
             warm_notes: config.max_warm.unwrap_or(u64::MAX),
         }
     }
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room { hot_bytes: 10_000, warm_bytes: 6_000, warm_notes: u64::MAX }
+impl Default for SectionLimits {
+    fn default() -> SectionLimits {
+        SectionLimits { hot_bytes: 10_000, warm_bytes: 6_000, warm_notes: u64::MAX }
     }
 }
 
@@ -322,12 +321,12 @@ impl Pool {
 
     /// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are
     /// listed with a sentence of their text.
-    pub fn select(&self, index: usize, room: Room) -> Section {
+    pub fn select(&self, index: usize, room: SectionLimits) -> Section {
         self.select_from(Group::Other, index, room)
     }
 
     /// The same of the notes that matter at least so much.
-    pub(super) fn select_from(&self, least: Group, index: usize, room: Room) -> Section {
+    pub(super) fn select_from(&self, least: Group, index: usize, room: SectionLimits) -> Section {
         let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
         let its = its.filter(|candidate| candidate.weight.group >= least);
         let (cold, notes): (Vec<&Candidate>, Vec<&Candidate>) = its.partition(|candidate| candidate.is_cold);

@@ -13,18 +13,18 @@ mod sanitize;
 pub mod splice;
 mod target;
 
-pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, Room, Section};
+pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, SectionLimits, Section};
 pub use crate::memory::section::here::Had;
 pub use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::repository::{self, Repository};
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::base::{file, reach};
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::checkouts::NewCheckout;
 use crate::memory::search::Index;
-use crate::memory::section::gather::BYTES_A_TOKEN;
 use crate::memory::section::projects::Due;
 use crate::memory::section::target::File;
 use crate::memory::service::NoteService;
@@ -68,7 +68,7 @@ impl Crowd {
         let most = config.agents_md.max_hot_tokens;
         let crowded_out = section.crowded_out.clone();
         let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
-        let tokens = section.hot_bytes.div_ceil(BYTES_A_TOKEN);
+        let tokens = section.hot_bytes.div_ceil(BYTES_PER_TOKEN);
         // A limit of 0 is deliberate: no note is to be whole.
         (!crowded_out.is_empty() && most > 0).then_some(Crowd { whose, tokens, most, crowded_out })
     }
@@ -238,7 +238,7 @@ impl<P: Persistence + Sync> NoteService<P> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn section(&self, audiences: &[Option<&str>], room: Room, bytes: Option<usize>) -> Result<Section> {
+    pub fn section(&self, audiences: &[Option<&str>], room: SectionLimits, bytes: Option<usize>) -> Result<Section> {
         self.section_with(audiences, room, bytes, Vec::new())
     }
 
@@ -246,7 +246,7 @@ impl<P: Persistence + Sync> NoteService<P> {
     pub(crate) fn section_with(
         &self,
         audiences: &[Option<&str>],
-        room: Room,
+        room: SectionLimits,
         bytes: Option<usize>,
         shared: Vec<Note>,
     ) -> Result<Section> {
@@ -261,7 +261,7 @@ impl<P: Persistence + Sync> NoteService<P> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn sections(&self, repos: &[Option<&str>], room: Room) -> Result<Vec<Section>> {
+    pub fn sections(&self, repos: &[Option<&str>], room: SectionLimits) -> Result<Vec<Section>> {
         let named = repos.iter().flatten().map(|repo| Some((*repo).to_owned()));
         let audiences: Vec<Option<String>> = named.chain([None]).collect();
         let everybody = audiences.len() - 1;
@@ -285,7 +285,7 @@ pub fn refresh_shared(
 ) -> Result<Outcome> {
     let path = projects::agents_md(&here.top)?;
     let pool = Pool::read(&Index::of(shared), vec![Some(here.name.clone())], today)?;
-    let mut section = Section { is_for_all: true, ..pool.select(0, Room::default()) };
+    let mut section = Section { is_for_all: true, ..pool.select(0, SectionLimits::default()) };
     section.dir = section.dir.map(|_| DIR.into());
     let (file, shown) = (File::of(&path)?, section.counts());
     let may_add = shown != NoteCounts::default();
@@ -304,7 +304,7 @@ pub fn is_for_all(path: &Path) -> bool {
 }
 
 /// The section of just these notes.
-pub fn of_notes(notes: &[Note], room: Room) -> Section {
+pub fn of_notes(notes: &[Note], room: SectionLimits) -> Section {
     // Those who ask for a note by its id get it, expired or not.
     let mut pool = Pool::of(None, vec![None], Date::MIN, Vec::new());
     let chosen: Vec<Candidate> = notes.iter().map(|note| pool.chosen(note.clone())).collect();
@@ -352,7 +352,7 @@ pub fn place(
 ) -> (Vec<Outcome>, Vec<Crowd>) {
     let (mut sections, mut crowds) = (BTreeMap::new(), Vec::new());
     for (audience, repo) in pool.audiences.iter().enumerate() {
-        let section = pool.select(audience, Room::of(&config.agents_md));
+        let section = pool.select(audience, SectionLimits::of(&config.agents_md));
         sections.insert(repo, (section.text(), section.counts()));
         crowds.extend(Crowd::of(repo.as_deref(), &section, config));
     }

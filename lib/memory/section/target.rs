@@ -53,7 +53,7 @@ pub(super) struct File {
 }
 
 /// What a refresh has to do. A file that is not there is made.
-struct Change {
+struct Rewrite {
     old: Option<Vec<u8>>,
     new: Vec<u8>,
 }
@@ -96,7 +96,7 @@ impl File {
         for _ in 0..TRIES {
             let (standing, done) = match self.change(section, may_add)? {
                 None => return Ok(self.at_rest()),
-                Some(Change { old: None, new }) => (Standing::Made, self.make(&new)?),
+                Some(Rewrite { old: None, new }) => (Standing::Made, self.make(&new)?),
                 Some(_) => (Standing::Written, self.replace(section, may_add)?),
             };
             if done {
@@ -112,9 +112,9 @@ impl File {
         if exists { Standing::Unchanged } else { Standing::Missing }
     }
 
-    fn change(&self, section: &str, may_add: bool) -> Result<Option<Change>> {
+    fn change(&self, section: &str, may_add: bool) -> Result<Option<Rewrite>> {
         let Some(old) = self.read()? else {
-            return Ok(may_add.then(|| Change { old: None, new: spliced(b"", None, section) }));
+            return Ok(may_add.then(|| Rewrite { old: None, new: spliced(b"", None, section) }));
         };
         if old.starts_with(b"\xff\xfe") || old.starts_with(b"\xfe\xff") {
             return Err(self.error("it is UTF-16").hint("save it as UTF-8"));
@@ -127,7 +127,7 @@ impl File {
             return Ok(None);
         }
         let new = spliced(&old, at.as_ref(), section);
-        Ok((new != old).then_some(Change { old: Some(old), new }))
+        Ok((new != old).then_some(Rewrite { old: Some(old), new }))
     }
 
     /// `false` if another program has created it meanwhile.
@@ -173,7 +173,7 @@ impl File {
             return Ok(false);
         };
         // Read again under the lock.
-        let Some(Change { old: Some(old), new }) = self.change(section, may_add)? else { return Ok(false) };
+        let Some(Rewrite { old: Some(old), new }) = self.change(section, may_add)? else { return Ok(false) };
         let mut has_changed = false;
         let replaced = file::replace(&self.real, |beside| {
             beside.write_all(&new)?;
