@@ -75,13 +75,13 @@ fn out_is_the_inverse_of_in() {
             assert_eq!(with_hooks(Some(&with), form, &hooks).unwrap(), with, "{harness}");
             let commands = super::settings::commands(&with, form).unwrap();
             assert_eq!(commands.len(), hooks.len(), "{harness}: {with}");
-            let without = without_hooks(&with, form, Some(&before), None).unwrap();
+            let without = without_hooks(&with, form, Some(&before)).unwrap();
             assert_eq!(without.as_deref(), Some(*text), "{harness}: with hooks:\n{with}");
             rounds += 1;
         }
         // No file at all.
         let (with, before) = put_in(None, form, &hooks).unwrap();
-        assert_eq!(without_hooks(&with, form, Some(&before), None).unwrap(), None, "{harness}");
+        assert_eq!(without_hooks(&with, form, Some(&before)).unwrap(), None, "{harness}");
     }
     assert_eq!(rounds, with_settings().count() * (TEXTS.len() - 1));
 }
@@ -94,11 +94,11 @@ fn without_the_old_text_all_but_white_space_is_as_before() {
         let (form, hooks) = hooks(harness);
         for text in TEXTS.iter().filter(|text| text.contains(':') && !text.contains("null_is_not")) {
             let (with, before) = put_in(Some(text), form, &hooks).unwrap();
-            let without = without_hooks(&format!("{with}\n"), form, Some(&before), None).unwrap().unwrap();
+            let without = without_hooks(&format!("{with}\n"), form, Some(&before)).unwrap().unwrap();
             assert_eq!(bare(&without), bare(text), "{harness}: with hooks:\n{with}");
         }
         let (with, before) = put_in(None, form, &hooks).unwrap();
-        assert_eq!(without_hooks(&format!("{with}\n"), form, Some(&before), None).unwrap(), None, "{harness}");
+        assert_eq!(without_hooks(&format!("{with}\n"), form, Some(&before)).unwrap(), None, "{harness}");
     }
 }
 
@@ -130,13 +130,13 @@ fn what_came_later_stays() {
     );
     assert_ne!(edited, with);
     let expected = "{\n  \"a\": 2, // two\n  \"b\": [],\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": []}\n    ]\n  }\n}\n";
-    let left = without_hooks(&edited, form, Some(&before), None).unwrap().unwrap();
+    let left = without_hooks(&edited, form, Some(&before)).unwrap().unwrap();
     assert_eq!(left, expected);
     // Our hooks are put in anew, by another path, and the person has changed nothing since.
     let moved = hooks_of(known("claude-code").unwrap(), form, &Programs::at("/elsewhere"));
     let again = with_hooks(Some(&edited), form, &moved).unwrap();
     let before = Before::of(Some(&edited), &again, form, Some(&before), None).unwrap();
-    assert_eq!(without_hooks(&again, form, Some(&before), None).unwrap().unwrap(), expected);
+    assert_eq!(without_hooks(&again, form, Some(&before)).unwrap().unwrap(), expected);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn what_was_made_in_another_file_of_that_name_does_not_count() {
     let own = "{ \"version\": 1, \"hooks\": {} }";
     let with = with_hooks(Some(own), form, &hooks).unwrap();
     let before = Before::of(Some(own), &with, form, Some(&before), None).unwrap();
-    assert_eq!(without_hooks(&with, form, Some(&before), None).unwrap().as_deref(), Some(own));
+    assert_eq!(without_hooks(&with, form, Some(&before)).unwrap().as_deref(), Some(own));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_file_that_the_program_wrote_anew_loses_only_our_hooks() {
     let value: serde_json::Value = serde_json::from_str(&with).unwrap();
     let anew = serde_json::to_string_pretty(&value).unwrap();
     assert_eq!(with_hooks(Some(&anew), form, &hooks).unwrap(), anew);
-    let left = without_hooks(&anew, form, Some(&before), None).unwrap().unwrap();
+    let left = without_hooks(&anew, form, Some(&before)).unwrap().unwrap();
     let left: serde_json::Value = serde_json::from_str(&left).unwrap();
     assert_eq!(left, serde_json::json!({"hooks": {"Stop": []}, "a": [1]}));
     // On a machine that knows nothing about it, what our hooks leave empty goes.
@@ -268,7 +268,7 @@ fn settings_made_at_random_survive() {
         let ours = super::settings::commands(&text, form).is_ok_and(|found| !found.is_empty());
         let Ok((with, before)) = put_in(Some(&text), form, hooks) else { continue };
         assert_eq!(with_hooks(Some(&with), form, hooks).unwrap(), with);
-        let without = without_hooks(&with, form, Some(&before), None).unwrap();
+        let without = without_hooks(&with, form, Some(&before)).unwrap();
         if !ours {
             assert_eq!(without.as_deref(), Some(&*text), "with hooks:\n{with}");
             tried += 1;

@@ -214,11 +214,11 @@ mod tests {
     use super::*;
 
     fn nearness(asked: &str, word: &str) -> Option<Nearness> {
-        let target = Target::Term { index: 0, nearness: Nearness::Exact };
-        let lexicon = Lexicon::new(vec![Variant::new(asked, target)], true, 5);
+        let part = QueryPart::Term { index: 0, nearness: Nearness::Exact };
+        let lexicon = Lexicon::new(vec![Variant::new(asked, part)], true);
         let mut found = None;
-        lexicon.look_up(word, |target| {
-            if let Target::Term { nearness, .. } = target {
+        lexicon.look_up(word, |part| {
+            if let QueryPart::Term { nearness, .. } = part {
                 found = Some(nearness);
             }
         });
