@@ -276,13 +276,11 @@ impl<'a> Hook<'a> {
         let Some((_, note)) = best.filter(|(_, note)| self.is_shown(note)) else {
             return Ok(String::new());
         };
-        let mut shown = Shown::new(self.index.store(), ACT_BYTES)?;
-        shown.states = self.states([note.entry.meta()]);
-        let (id, told) = (&note.entry.meta().id, note.entry.told());
+        let mut shown = Shown::new(self.index.store(), ACT_BYTES, self.states([note.entry.meta()]))?;
         let is_given = shown.add("", &note, None)
             && !self.at.deadline.passed()
-            && session.claim(self.at.root, id, &told)?;
-        if is_given { fenced(&format!("{ABOUT}\n\n{}", shown.text)) } else { Ok(String::new()) }
+            && session.claim(self.at.root, &note.entry.meta().id, &note.entry.told())?;
+        if is_given { introduced(ABOUT, &shown.text) } else { Ok(String::new()) }
     }
 
     /// The section of what the program does not read anyway, in a form of at most `most` bytes; if `is_more`, of what the
@@ -351,9 +349,9 @@ impl<'a> Hook<'a> {
             return Ok(String::new());
         }
         let frame = fenced(CHANGES)?.len() + 2;
-        let mut shown = Shown::new(self.index.store(), room - frame)?;
         let notes = self.index.notes(session.notes.keys().chain(session.listed.keys()))?;
-        shown.states = self.states(notes.iter().filter_map(|(_, note)| Some(note.as_ref()?.entry.meta())));
+        let states = self.states(notes.iter().filter_map(|(_, note)| Some(note.as_ref()?.entry.meta())));
+        let mut shown = Shown::new(self.index.store(), room - frame, states)?;
         for (id, note) in notes {
             let shared = || self.shared().store().notes.iter().find(|note| note.entry.meta().id == id);
             let note = note.or_else(|| shared().filter(|note| self.is_shown(note)).cloned());
@@ -362,7 +360,9 @@ impl<'a> Hook<'a> {
             let name = note.as_ref().map_or(id.to_string(), note::named);
             let is_as_told = |now: &Note| match (session.notes.get(&id), session.listed.get(&id)) {
                 (Some(told), _) => told.is_empty() || *told == now.entry.told(),
-                (None, told) => told.is_none_or(|told| told.is_empty() || *told == line_of(now)),
+                (None, told) => told.is_none_or(|told| {
+                    told.is_empty() || *told == note::told_line(&NoteView::of(now.clone()))
+                }),
             };
             match note.as_ref().filter(holds) {
                 Some(now) if is_as_told(now) => {}
@@ -380,7 +380,7 @@ impl<'a> Hook<'a> {
             }
         }
         session.notes.extend(shown.told);
-        if shown.text.is_empty() { Ok(shown.text) } else { fenced(&format!("{CHANGES}\n\n{}", shown.text)) }
+        introduced(CHANGES, &shown.text)
     }
 
     /// The notes that clearly answer a prompt and that the session has not had, in at most `room` bytes.
@@ -407,34 +407,30 @@ impl<'a> Hook<'a> {
         if clearly.is_empty() || room < frame {
             return Ok(String::new());
         }
-        let mut shown = Shown::new(self.index.store(), room - frame)?;
-        shown.states = self.states(clearly.iter().map(|found| &found.view.meta));
+        let states = self.states(clearly.iter().map(|found| &found.view.meta));
+        let mut shown = Shown::new(self.index.store(), room - frame, states)?;
         for found in clearly {
             if let Some(note) = found.view.note() {
                 shown.add("", note, found.line.as_deref());
             }
         }
-        if shown.told.is_empty() {
-            return Ok(String::new());
-        }
         session.notes.extend(shown.told);
-        fenced(&format!("{INTRODUCTION}\n\n{}", shown.text))
+        introduced(INTRODUCTION, &shown.text)
     }
 }
 
-fn line_of(note: &Note) -> String {
-    note::told_line(&NoteView::of(note.clone()))
+/// Notes with what stands before them; nothing before none.
+fn introduced(introduction: &str, notes: &str) -> Result<String> {
+    if notes.is_empty() { Ok(String::new()) } else { fenced(&format!("{introduction}\n\n{notes}")) }
 }
 
 /// The last line of what a start gives, if something stands in the way of the memory.
 fn trouble(is_unwritable: bool, at: &RecallContext) -> Result<String> {
     let unwritable = is_unwritable.then(|| "the store cannot be written to".to_owned());
     let words = unwritable.into_iter().chain(Health::load(at.root).words(at.env.now()));
-    let words = words.collect::<Vec<_>>().join("; ");
-    if words.is_empty() {
-        Ok(words)
-    } else {
-        fenced(&format!("memory: {}: memory doctor", one_line(&words, TROUBLE)))
+    match words.collect::<Vec<_>>().join("; ") {
+        words if words.is_empty() => Ok(words),
+        words => fenced(&format!("memory: {}: memory doctor", one_line(&words, TROUBLE))),
     }
 }
 

@@ -52,9 +52,9 @@ impl<P: Persistence + Sync> NoteService<P> {
     pub fn recall(&self, words: &str, repo: Option<&str>, most: usize, bytes: usize) -> Result<Recalled> {
         let Findings { mut found, broken, .. } =
             matching(self.index(), &Query::parse(words), repo, self.today(), most)?;
-        let mut shown = Shown::new(self.notes(), bytes)?;
         let metas = found.iter().map(|found| &found.view.meta);
-        shown.states = states(self.notes().root(), &self.here(), metas);
+        let states = states(self.notes().root(), &self.here(), metas);
+        let mut shown = Shown::new(self.notes(), bytes, states)?;
         found
             .retain(|found| found.view.note().is_some_and(|note| shown.add("", note, found.line.as_deref())));
         Ok(Recalled { text: shown.text, found, proposals: shown.proposals, broken })
@@ -97,7 +97,7 @@ pub(super) struct Shown {
     room: usize,
     proposals: Vec<Proposal>,
     /// How the notes stand to where they are shown.
-    pub(super) states: NoteStates,
+    states: NoteStates,
     pub(super) text: String,
     /// Each note with the fingerprint of its text.
     pub(super) told: Vec<(EntryId, String)>,
@@ -105,9 +105,8 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Room for so many bytes.
-    pub(super) fn new(notes: &impl Persistence, room: usize) -> Result<Shown> {
+    pub(super) fn new(notes: &impl Persistence, room: usize, states: NoteStates) -> Result<Shown> {
         let (proposals, _) = notes.proposals()?;
-        let states = NoteStates::new();
         Ok(Shown { room, proposals, states, text: String::new(), told: Vec::new() })
     }
 

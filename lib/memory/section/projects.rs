@@ -54,7 +54,7 @@ fn state_at(top: &Path, project: &Project) -> ProjectState {
     let is_without = File::of(&path).and_then(|file| file.has_section()).is_ok_and(|has| !has);
     match project.has_section && is_without {
         false => ProjectState::Here(path),
-        true if head(top) == project.head => ProjectState::Removed,
+        true if repository::head(top).unwrap_or_default() == project.head => ProjectState::Removed,
         true => ProjectState::OnOtherBranch,
     }
 }
@@ -69,10 +69,6 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
     }
 }
 
-/// What git has checked out; empty if that cannot be read.
-fn head(top: &Path) -> String {
-    repository::head(top).unwrap_or_default()
-}
 
 /// From now on this checkout is refreshed with the others.
 pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
@@ -100,7 +96,8 @@ pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
 fn refreshed(project: &mut Project) -> Result<()> {
     // Where that cannot be seen, a file that the person removes later would be made anew.
     project.has_section = File::of(&agents_md(&project.top)?)?.has_section()?;
-    project.head = head(&project.top);
+    // Empty if it cannot be read.
+    project.head = repository::head(&project.top).unwrap_or_default();
     project.missing_since = None;
     Ok(())
 }
