@@ -202,6 +202,12 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
+/// The first few of a list, and how many more there are.
+pub fn first_few(all: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = all.len().checked_sub(most).filter(|more| *more > 0);
+    all.take(most).chain(more.map(|more| format!("{more} more"))).collect::<Vec<_>>().join(", ")
+}
+
 /// `1 note`, `2 notes`
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })

@@ -175,14 +175,14 @@ pub fn is_alternative(word: &str) -> bool {
 }
 
 /// A word and what stands around it.
-struct Token<'a> {
+struct FactWord<'a> {
     text: &'a str,
     before: &'a str,
     after: &'a str,
 }
 
 /// The words of a text, without the punctuation around them.
-fn words(text: &str) -> impl Iterator<Item = Token<'_>> {
+fn words(text: &str) -> impl Iterator<Item = FactWord<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = at + text[at..].find(|c| !is_border(c))?;
@@ -192,7 +192,7 @@ fn words(text: &str) -> impl Iterator<Item = Token<'_>> {
             .map_or(text.len(), |(n, _)| start + n);
         // A comma that begins a word is none.
         at = end.max(start + text[start..].chars().next().map_or(1, char::len_utf8));
-        Some(Token { text: &text[start..end], before: &text[..start], after: &text[end..] })
+        Some(FactWord { text: &text[start..end], before: &text[..start], after: &text[end..] })
     })
 }
 
@@ -212,7 +212,7 @@ fn is_within_number(text: &str, at: usize) -> bool {
     at > 0 && is_digit(text.as_bytes().get(at - 1)) && is_digit(text.as_bytes().get(at + 1))
 }
 
-impl<'a> Token<'a> {
+impl<'a> FactWord<'a> {
     fn fact(&self, is_span: bool, exists: &dyn Fn(&EntryId) -> bool) -> Option<Fact<'a>> {
         let mut text = self.text.trim_end_matches(|c: char| "*.:!?,%".contains(c));
         text = text.trim_start_matches(|c: char| "*:!?#,=≈±".contains(c));

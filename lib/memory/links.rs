@@ -193,6 +193,7 @@ fn without_links(body: &str, link: &str) -> String {
 }
 
 /// Part of a line, and the mark that ends it, with the blanks after it.
+#[derive(Default)]
 struct Clause {
     text: String,
     end: String,
@@ -234,22 +235,17 @@ fn joined(text: &str) -> String {
 }
 
 fn clauses(text: &str) -> Vec<Clause> {
-    let mut all = vec![Clause { text: String::new(), end: String::new() }];
+    let mut all = vec![Clause::default()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let before_blank = chars.peek().is_none_or(|next| next.is_whitespace() || *next == ')');
+        let Some(last) = all.last_mut() else { break };
         let is_end = match c {
             '(' | ')' | '—' | '–' => true,
-            '.' => {
-                before_blank
-                    && !ABBREVIATIONS
-                        .iter()
-                        .any(|word| all.last().is_some_and(|last| last.text.ends_with(word)))
-            }
+            '.' => before_blank && !ABBREVIATIONS.iter().any(|word| last.text.ends_with(word)),
             '!' | '?' | ',' | ';' | ':' => before_blank,
             _ => false,
         };
-        let Some(last) = all.last_mut() else { break };
         if !is_end {
             last.text.push(c);
             continue;
@@ -260,7 +256,7 @@ fn clauses(text: &str) -> Vec<Clause> {
         {
             last.end.push(blank);
         }
-        all.push(Clause { text: String::new(), end: String::new() });
+        all.push(Clause::default());
     }
     all
 }

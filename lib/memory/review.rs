@@ -205,7 +205,7 @@ impl<P: Persistence> NoteService<P> {
         let change = Change::of(self.notes())?;
         let mut ended = Ended::new();
         let decided: Vec<_> =
-            decisions.iter().map(|decision| decided(&change, decision, self.now(), &mut ended)).collect();
+            decisions.iter().map(|decision| decided(&change, decision, self.now, &mut ended)).collect();
         waiting::end(&change, &ended)?;
         change.write().map(|()| decided)
     }

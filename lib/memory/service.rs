@@ -29,9 +29,9 @@ const PROCESSED: &str = "inbox/.processed";
 
 /// What can be done with the notes of a store, at one moment: it is cheap, and made anew for each task.
 pub struct NoteService<P> {
-    index: Index<P>,
-    now: Timestamp,
-    today: Date,
+    pub(super) index: Index<P>,
+    pub(super) now: Timestamp,
+    pub(super) today: Date,
     dir: Option<PathBuf>,
 }
 
@@ -171,17 +171,6 @@ impl<P> NoteService<P> {
         self.index.store()
     }
 
-    pub(super) fn index(&self) -> &Index<P> {
-        &self.index
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.now
-    }
-
-    pub(super) fn today(&self) -> Date {
-        self.today
-    }
 }
 
 impl<P: Persistence + Sync> NoteService<P> {

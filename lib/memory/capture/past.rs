@@ -90,6 +90,12 @@ impl PastSession {
         QueueEntry { version: 1, timestamp, harness, retrieval, context }
     }
 
+    /// What the queue would refuse is no session that can be had.
+    fn checked(self) -> SeenSession {
+        self.entry(self.at).check().map_err(|_| LeftOut::Unreadable)?;
+        Ok(self)
+    }
+
     /// It is a file of the program's own memory.
     pub fn is_memory(&self) -> bool {
         matches!(self.retrieval, Retrieval::MemoryFile { .. })
@@ -158,13 +164,13 @@ impl PastSessions {
 
 impl PastSearch<'_> {
     pub fn run(&self) -> Result<PastSessions> {
-        let known = KnownSessions::load(self.root)?;
+        let known = &KnownSessions::load(self.root)?;
         let mut past = PastSessions::default();
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
         for spec in self.harnesses {
-            let sessions = self.has_sessions.then(|| self.of_program(spec, &known, &mut past.unreadable));
-            let memories = self.has_memories.then(|| self.remembered(spec, &known));
+            let sessions = self.has_sessions.then(|| self.of_program(spec, known, &mut past.unreadable));
+            let memories = self.has_memories.then(|| self.remembered(spec, known));
             for seen in sessions.into_iter().chain(memories).flatten() {
                 match seen {
                     Err(why) => *past.left_out.entry(why).or_default() += 1,
@@ -228,14 +234,13 @@ impl PastSearch<'_> {
             let session = PastSession { retrieval, ..PastSession::by_id(spec, "", file.at, file.bytes) };
             let entry = session.entry(file.at);
             // It was read before, and may have more now.
-            known.left_out(&entry).or_else(|why| if why == LeftOut::Consumed { Ok(()) } else { Err(why) })?;
-            let (shown, _) = unread(&entry, &file.path, known.ledger()).map_err(|_| LeftOut::Unreadable)?;
+            known.left_out(&entry, true)?;
+            let (shown, _) = unread(&entry, &file.path, &known.consumed).map_err(|_| LeftOut::Unreadable)?;
             if shown == 0 {
                 return Err(LeftOut::Consumed);
             }
             let context = context_of(memory, &file.path, self.env);
-            let session = PastSession { shown, context, ..session };
-            session.entry(session.at).check().map(|()| session).map_err(|_| LeftOut::Unreadable)
+            PastSession { shown, context, ..session }.checked()
         };
         files.into_iter().filter(|file| file.bytes > 0).map(seen).collect()
     }
@@ -284,10 +289,7 @@ impl PastSearch<'_> {
         // Between two times, one that was consumed may have gone on after that.
         let may_go_on = matches!(self.period, Period::Between(..));
         // Most sessions on a machine are known. Where the file's name tells that, it is not read.
-        match known.left_out(&of(file.stem()).entry(file.at)) {
-            Err(LeftOut::Consumed) if may_go_on => {}
-            known => known?,
-        }
+        known.left_out(&of(file.stem()).entry(file.at), may_go_on)?;
         let (mut first, mut last, mut shown) = (None, String::new(), 0);
         let report = harness::read(&spec.format, &file.path, &mut |turn: Turn| {
             let output = turn.output.map_or(0, |at| turn.text.len() - at);
@@ -306,10 +308,7 @@ impl PastSearch<'_> {
         let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none());
         let session = PastSession { shown, ..of(id.unwrap_or(file.stem())) };
         let entry = session.entry(session.at);
-        match known.left_out(&entry) {
-            Err(LeftOut::Consumed) if may_go_on && !known.was_read_to(&entry, &hash(&last)) => {}
-            known => known?,
-        }
+        known.left_out(&entry, may_go_on && !known.was_read_to(&entry, &hash(&last)))?;
         persons(session, report.is_sub_agent, first, report.cwd, report.remote)
     }
 }
@@ -320,7 +319,7 @@ fn kept_elsewhere(
     known: &KnownSessions,
     stored: impl FnOnce() -> std::result::Result<Stored, LeftOut>,
 ) -> SeenSession {
-    known.left_out(&session.entry(session.at))?;
+    known.left_out(&session.entry(session.at), false)?;
     let Stored { parent, cwd, first, .. } = stored()?;
     persons(session, parent.is_some(), first, cwd, None)
 }
@@ -346,10 +345,7 @@ fn persons(
     let mut context = context(cwd);
     // The directory may be gone, and the session may say what it was a checkout of.
     context.repo = context.repo.or_else(|| name_of_url(&remote?));
-    let session = PastSession { context, ..session };
-    // What the queue would refuse is no session that can be had.
-    session.entry(session.at).check().map_err(|_| LeftOut::Unreadable)?;
-    Ok(session)
+    PastSession { context, ..session }.checked()
 }
 
 /// A file that may be a session.

@@ -51,7 +51,7 @@ impl<P: Persistence + Sync> NoteService<P> {
     /// The store cannot be read.
     pub fn recall(&self, words: &str, repo: Option<&str>, most: usize, bytes: usize) -> Result<Recalled> {
         let Findings { mut found, broken, .. } =
-            matching(self.index(), &Query::parse(words), repo, self.today(), most)?;
+            matching(&self.index, &Query::parse(words), repo, self.today, most)?;
         let metas = found.iter().map(|found| &found.view.meta);
         let states = states(self.notes().root(), &self.here(), metas);
         let mut shown = Shown::new(self.notes(), bytes, states)?;

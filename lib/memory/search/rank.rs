@@ -106,17 +106,13 @@ impl Worth {
         let worth: Vec<[f64; Nearness::ALL.len()]> = (found.iter().zip(&query.weights))
             .map(|(found, weight)| {
                 let exact = found[Nearness::Exact as usize];
-                let mut worth = [0.0; Nearness::ALL.len()];
-                for (nearness, worth) in Nearness::ALL.into_iter().zip(&mut worth) {
-                    let own = found[nearness as usize];
+                Nearness::ALL.map(|nearness| match found[nearness as usize] {
+                    0 => 0.0,
                     // A word that some note has was not misspelt in the query.
-                    if own == 0 || (nearness == Nearness::Typo && exact > 0) {
-                        continue;
-                    }
+                    _ if nearness == Nearness::Typo && exact > 0 => 0.0,
                     // A variant must not weigh more than the word itself because it is rarer.
-                    *worth = weight * nearness.weight() * rarity(own.max(exact));
-                }
-                worth
+                    own => weight * nearness.weight() * rarity(own.max(exact)),
+                })
             })
             .collect();
         let best: Vec<f64> = worth.iter().map(|worth| worth.iter().copied().fold(0.0, f64::max)).collect();

@@ -20,7 +20,7 @@ pub use crate::memory::section::target::Standing;
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::repository::{self, Repository};
-use crate::base::text::BYTES_PER_TOKEN;
+use crate::base::text::{BYTES_PER_TOKEN, first_few};
 use crate::base::{file, reach};
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::checkouts::NewCheckout;
@@ -75,9 +75,7 @@ impl Crowd {
 
     /// The first few titles.
     pub fn titles(&self, most: usize) -> String {
-        let titles = self.crowded_out.iter().take(most).map(|title| format!("\"{title}\""));
-        let more = self.crowded_out.len().checked_sub(most).filter(|more| *more > 0);
-        titles.chain(more.map(|more| format!("{more} more"))).collect::<Vec<_>>().join(", ")
+        first_few(self.crowded_out.iter().map(|title| format!("\"{title}\"")), most)
     }
 
     fn warn(&self, reporter: &Reporter) {
@@ -131,15 +129,12 @@ pub fn refresh(
     };
     reporter.iter().for_each(|reporter| due.warnings.iter().for_each(|warning| reporter.warn(warning)));
     let aims = if let Which::These(these) = which { named(these) } else { aims(config, &due) };
+    let mut pool = Pool::default();
     // Without targets, the notes are not even read.
-    let pool = match aims.is_empty() {
-        true => Pool::of(None, Vec::new(), today, Vec::new()),
-        false => {
-            let mut pool = Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?;
-            look_at_code(&mut pool, &aims, root);
-            pool
-        }
-    };
+    if !aims.is_empty() {
+        pool = Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?;
+        look_at_code(&mut pool, &aims, root);
+    }
     let (outcomes, crowds) = place(&aims, &pool, config, reporter.is_some());
     let Some(reporter) = reporter else { return Ok(outcomes) };
     crowds.iter().for_each(|crowd| crowd.warn(reporter));
@@ -196,10 +191,7 @@ pub fn has_targets(config: &MemoryConfig, root: &Root) -> bool {
 /// change. `None` where it cannot be had: a store that cannot be written to has targets, too, and none is made for them.
 fn lock(root: &Root) -> Option<fs_err::File> {
     let state = root.state();
-    if !state.is_dir() {
-        return None;
-    }
-    file::lock_for_change(&state.join("targets.lock"), true).ok().flatten()
+    state.is_dir().then(|| file::lock_for_change(&state.join("targets.lock"), true).ok()).flatten().flatten()
 }
 
 /// A target that is to be refreshed.
@@ -251,7 +243,7 @@ impl<P: Persistence + Sync> NoteService<P> {
         shared: Vec<Note>,
     ) -> Result<Section> {
         let audiences = audiences.iter().map(|repo| repo.map(str::to_owned)).collect();
-        let mut pool = Pool::read(self.index(), audiences, self.today())?;
+        let mut pool = Pool::read(&self.index, audiences, self.today)?;
         pool.share(shared);
         pool.look_at_code(self.notes().root(), &self.here());
         Ok(pool.section(room, &Had::default(), bytes))
@@ -265,7 +257,7 @@ impl<P: Persistence + Sync> NoteService<P> {
         let named = repos.iter().flatten().map(|repo| Some((*repo).to_owned()));
         let audiences: Vec<Option<String>> = named.chain([None]).collect();
         let everybody = audiences.len() - 1;
-        let pool = Pool::read(self.index(), audiences, self.today())?;
+        let pool = Pool::read(&self.index, audiences, self.today)?;
         let mut named = 0..everybody;
         let of = |repo: &Option<&str>| {
             let its: Vec<usize> = repo.and_then(|_| named.next()).into_iter().chain([everybody]).collect();
