@@ -46,14 +46,9 @@ impl Loss<'_> {
 /// `http://localhost:4310/health`, but not `14310`. `exists` says which ids are those of notes: a link that leads
 /// nowhere is no fact.
 pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&EntryId) -> bool) -> Loss<'a> {
-    let items: Vec<(&str, String)> = gone
-        .iter()
-        .map(|item| {
-            (item.as_str(), folded(item.trim_matches(|c: char| c.is_whitespace() || "`\"'*.,;".contains(c))))
-        })
-        .filter(|(_, item)| !item.is_empty())
-        .take(ITEMS)
-        .collect();
+    let is_mark = |c: char| c.is_whitespace() || "`\"'*.,;".contains(c);
+    let items = gone.iter().map(|item| (item.as_str(), folded(item.trim_matches(is_mark))));
+    let items: Vec<(&str, String)> = items.filter(|(_, item)| !item.is_empty()).take(ITEMS).collect();
     let mut is_matched = vec![false; items.len()];
     let kept: HashSet<String> = found(new, &|_| true).iter().map(Fact::key).collect();
     let text = folded(new);
@@ -62,11 +57,10 @@ pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&En
         let key = fact.key();
         let mut is_gone = false;
         for ((_, item), is_matched) in items.iter().zip(&mut is_matched) {
-            if holds(&key, item, Edges::Loose)
-                || (item.len() <= PHRASE_BYTES && holds(item, &key, Edges::Loose))
-            {
-                (is_gone, *is_matched) = (true, true);
-            }
+            let is_it = holds(&key, item, Edges::Loose)
+                || item.len() <= PHRASE_BYTES && holds(item, &key, Edges::Loose);
+            is_gone |= is_it;
+            *is_matched |= is_it;
         }
         if is_gone {
             continue;
@@ -78,9 +72,9 @@ pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&En
         }
     }
     let before = folded(old);
-    let unmatched = items.iter().zip(&is_matched).filter(|(_, is_matched)| !**is_matched);
-    let unmatched =
-        unmatched.filter(|((_, item), _)| !holds(&before, item, Edges::Loose)).map(|((raw, _), _)| *raw);
+    let items = items.iter().zip(is_matched);
+    let unmatched = items.filter(|((_, item), is_matched)| !is_matched && !holds(&before, item, Edges::Loose));
+    let unmatched = unmatched.map(|((raw, _), _)| *raw);
     let unmatched = unmatched.chain(gone.iter().skip(ITEMS).map(String::as_str)).collect();
     Loss { missing, unmatched, of }
 }
@@ -246,12 +240,9 @@ impl<'a> FactWord<'a> {
         let digits = text.trim_start_matches('^');
         let is_short = digits.len() == 1 || (digits.len() == 2 && self.before.ends_with('['));
         let is_alone = |open: char, close: char| {
-            let before = self.before.strip_suffix(open);
-            let is_first =
-                before.is_some_and(|before| before.chars().next_back().is_none_or(char::is_whitespace));
-            (is_first
-                || (open == '[' && before.is_some_and(|before| !before.ends_with(char::is_alphanumeric))))
-                && self.after.starts_with(close)
+            let before = self.before.strip_suffix(open).map(|before| before.chars().next_back());
+            let may_precede = |c: char| c.is_whitespace() || open == '[' && !c.is_alphanumeric();
+            before.is_some_and(|last| last.is_none_or(may_precede)) && self.after.starts_with(close)
         };
         is_short
             && digits.bytes().all(|byte| byte.is_ascii_digit())

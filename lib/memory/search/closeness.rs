@@ -56,9 +56,8 @@ impl Query {
         let mut places = Vec::new();
         words::each(text, |word| {
             self.lexicon.look_up(word.text, |part| {
-                if matches!(part, QueryPart::Term { .. }) {
-                    places.push(word.start..word.end);
-                }
+                let is_term = matches!(part, QueryPart::Term { .. });
+                places.extend(is_term.then_some(word.start..word.end));
             });
         });
         places
@@ -90,13 +89,9 @@ impl Matches {
             if window.len() > TERMS {
                 window.pop_front();
             }
-            for (earlier, before) in window.iter().rev() {
-                if position - earlier > 2 {
-                    break;
-                }
-                if *before + 1 == term && *earlier < position {
-                    in_order |= 1 << before;
-                }
+            let last = window.iter().rev().take_while(|(earlier, _)| position - earlier <= 2);
+            for (_, before) in last.filter(|(earlier, before)| before + 1 == term && *earlier < position) {
+                in_order |= 1 << before;
             }
             window.push_back((position, term));
             let together = window.iter().fold(0u64, |bits, (_, term)| bits | 1 << term);
@@ -206,11 +201,9 @@ fn score_line(matches: &[Match], from: usize, worth: &Worth) -> (f64, usize) {
 fn line_around(text: &str, at: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
     let from = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
-    match memchr::memchr(b'\n', &bytes[at..]) {
-        Some(length) if bytes[..at + length].ends_with(b"\r") => (from, at + length - 1),
-        Some(length) => (from, at + length),
-        None => (from, bytes.len()),
-    }
+    let to = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
+    let is_crlf = to.is_some_and(|to| bytes[..to].ends_with(b"\r"));
+    (from, to.map_or(bytes.len(), |to| to - usize::from(is_crlf)))
 }
 
 /// `line` without its list marker, cut between words around `start`.

@@ -10,10 +10,11 @@ use crate::memory::search::count::{Counts, Document, Extent, FIELDS};
 use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
-use crate::store::index::{CacheFormat, NoteCache, record};
+use crate::store::index::{CacheFormat, KnownNote, NoteCache, record};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -168,11 +169,8 @@ impl Extent {
 /// How often a note has each of its words.
 type Times = HashMap<String, [u16; FIELDS]>;
 
-/// A note of the next cache: its record, and where the old one does not know it, its words.
-enum NextRecord<'a> {
-    Known(usize, &'a [u8]),
-    Fresh(Vec<u8>, Times),
-}
+/// A note of the next cache: its record, its index in the old one, and where that does not know it, its words.
+type NextRecord<'a> = (Cow<'a, [u8]>, Option<usize>, Times);
 
 /// Makes a cache of all notes in use, with what the old one knows. A spoilt one is removed, so that the next query makes a new
 /// one.
@@ -185,17 +183,11 @@ pub(super) fn write(root: &Root) -> Result<()> {
     let (mut count, mut records) = (0, Vec::new());
     for first in (0..files.len()).step_by(PORTION) {
         let portion = first..files.len().min(first + PORTION);
-        for entry in files.map(portion, |file| next_record(file, &old)).into_iter().flatten() {
-            match entry {
-                NextRecord::Known(index, record) => {
-                    records.extend_from_slice(record);
-                    moved[index] = Some(count);
-                }
-                NextRecord::Fresh(record, times) => {
-                    records.extend(record);
-                    lists.add(count, &times);
-                }
-            }
+        let next = files.map(portion, |file| next_record(file, &old));
+        for (record, known, times) in next.into_iter().flatten() {
+            records.extend_from_slice(&record);
+            known.into_iter().for_each(|index| moved[index] = Some(count));
+            lists.add(count, &times);
             count += 1;
         }
     }
@@ -212,19 +204,19 @@ fn next_record<'a>(file: NoteFile, old: &'a NoteCache) -> Option<NextRecord<'a>>
     let of_read = |note, stamp: Option<Stamp>| {
         let (times, extent) = times_in(&note);
         let record = record(file, stamp?, note.entry.meta(), note.entry.body_facts(), &extent.pack())?;
-        Some(NextRecord::Fresh(record, times))
+        Some((Cow::Owned(record), None, times))
     };
-    old.look(file, |known| Some(Some(NextRecord::Known(known.index, known.bytes()))), of_read).ok()?
+    let of_known = |known: KnownNote<'a>| (Cow::Borrowed(known.bytes()), Some(known.index), Times::new());
+    old.look(file, |known| Some(Some(of_known(known))), of_read).ok()?
 }
 
 fn times_in(note: &Note) -> (Times, Extent) {
     let mut times = Times::new();
     let extent = Document::of(note).each_word(|field, _, word| {
-        let times = match times.get_mut(word.text) {
-            Some(times) => times,
-            None => times.entry(word.text.to_owned()).or_default(),
-        };
-        times[field] = times[field].saturating_add(1);
+        match times.get_mut(word.text) {
+            Some(times) => times[field] = times[field].saturating_add(1),
+            None => times.entry(word.text.to_owned()).or_default()[field] = 1,
+        }
     });
     (times, extent)
 }

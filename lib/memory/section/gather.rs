@@ -88,11 +88,7 @@ pub struct Section {
 
 impl Section {
     pub fn counts(&self) -> NoteCounts {
-        NoteCounts {
-            hot: self.own.len() + self.found.len(),
-            warm: self.lines.len() + self.shared.len(),
-            cold: self.cold,
-        }
+        NoteCounts { hot: self.whole().count(), warm: self.listed().count(), cold: self.cold }
     }
 
     /// The notes that it has whole.
@@ -265,9 +261,9 @@ impl Pool {
     /// Lists those that have paths and are not pinned, if their text has at most so many bytes: they come whole with the call of
     /// a tool that they are about.
     pub fn list_those_with_paths(&mut self, bytes: u64) {
+        let with = Marks { waits: true, ..Marks::default() };
         for Candidate { view, is_listed, .. } in &mut self.candidates {
-            let text = note::heading(&view.meta, Marks { waits: true, ..Marks::default() }).len() as u64
-                + view.body.bytes;
+            let text = note::heading(&view.meta, with).len() as u64 + view.body.bytes;
             *is_listed = !view.meta.paths.is_empty() && !view.meta.pinned && text < bytes;
         }
     }

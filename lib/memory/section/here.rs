@@ -46,7 +46,7 @@ impl Pool {
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
     pub fn told(&self, id: &EntryId) -> String {
-        self.note(id).map(|note| note.entry.told()).unwrap_or_default()
+        self.note(id).map_or_else(String::new, |note| note.entry.told())
     }
 
     pub fn note(&self, id: &EntryId) -> Option<&Note> {

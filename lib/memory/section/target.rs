@@ -69,10 +69,7 @@ impl File {
 
     /// Has the file a section, whatever its text?
     pub(super) fn has_section(&self) -> Result<bool> {
-        Ok(match self.read()? {
-            Some(bytes) => find(&bytes)?.is_some(),
-            None => false,
-        })
+        self.read()?.map_or(Ok(false), |bytes| find(&bytes).map(|at| at.is_some()))
     }
 
     /// Unless `may_add`, a file without a section stays as it is, and none is made.
@@ -136,11 +133,7 @@ impl File {
         let is_missing = |beside: &AtomicWriteFile| {
             // The sync is slow enough for another program to create the file.
             beside.sync_all()?;
-            match self.real.symlink_metadata() {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
-                Err(e) => Err(e),
-                Ok(_) => Ok(false),
-            }
+            file::if_exists(self.real.symlink_metadata()).map(|found| found.is_none())
         };
         file::install_if(&self.real, bytes, MODE, is_missing).map_err(Error::from)
     }
@@ -161,13 +154,11 @@ impl File {
     fn replace(&self, section: &str, may_add: bool) -> Result<bool> {
         let metadata = fs::metadata(&self.real)?;
         if metadata.permissions().readonly() {
-            let error = self.error("it is read-only");
-            return Err(if self.real.starts_with("/nix/store") {
-                error
-                    .hint("Nix manages it: write to a file of your own, or let Nix have the text of --stdout")
-            } else {
-                error.hint("make it writable, or name another file")
-            });
+            let hint = match self.real.starts_with("/nix/store") {
+                true => "Nix manages it: write to a file of your own, or let Nix have the text of --stdout",
+                false => "make it writable, or name another file",
+            };
+            return Err(self.error("it is read-only").hint(hint));
         }
         let Some(_lock) = file::lock_for_change(&self.real, false)? else {
             return Ok(false);
@@ -207,10 +198,8 @@ fn real(path: &Path) -> Result<PathBuf> {
         },
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
-            Ok(match (dir, path.file_name()) {
-                (Some(dir), Some(name)) => dir.join(name),
-                _ => path.to_path_buf(),
-            })
+            let real = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));
+            Ok(real.unwrap_or_else(|| path.to_path_buf()))
         }
         Err(e) => Err(failed(e.to_string())),
     }
