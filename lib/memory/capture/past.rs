@@ -49,15 +49,12 @@ impl std::str::FromStr for Period {
         if text == "all" {
             return Ok(Period::All);
         }
-        let (digits, hours) = [("h", 1), ("d", 24), ("w", 7 * 24)]
-            .into_iter()
-            .find_map(|(unit, hours)| Some((text.strip_suffix(unit)?, hours)))
-            .ok_or_else(wrong)?;
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let number = digits.parse::<i64>().ok().filter(|number| is_number && *number > 0);
-        let hours = number.and_then(|number| number.checked_mul(hours));
-        let hours = hours.filter(|hours| *hours <= LONGEST_DAYS * 24).ok_or_else(wrong)?;
-        Ok(Period::Last(SignedDuration::from_hours(hours)))
+        let mut units = [("h", 1), ("d", 24), ("w", 7 * 24)].into_iter();
+        let hours = units.find_map(|(unit, hours)| {
+            let digits = text.strip_suffix(unit).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
+            digits.parse::<i64>().ok()?.checked_mul(hours).filter(|hours| (1..=LONGEST_DAYS * 24).contains(hours))
+        });
+        Ok(Period::Last(SignedDuration::from_hours(hours.ok_or_else(wrong)?)))
     }
 }
 
@@ -333,14 +330,13 @@ fn persons(
     remote: Option<String>,
 ) -> SeenSession {
     let cwd = cwd.map(PathBuf::from);
-    if is_sub_agent {
-        return Err(LeftOut::SubAgent);
-    }
-    if first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command) {
-        return Err(LeftOut::Ours);
-    }
-    if first.is_none() {
-        return Err(LeftOut::Silent);
+    let is_ours =
+        || first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command);
+    match first {
+        _ if is_sub_agent => return Err(LeftOut::SubAgent),
+        _ if is_ours() => return Err(LeftOut::Ours),
+        None => return Err(LeftOut::Silent),
+        Some(_) => {}
     }
     let mut context = context(cwd);
     // The directory may be gone, and the session may say what it was a checkout of.
@@ -368,11 +364,9 @@ const SHOWN_OUTPUT: usize = 2500;
 
 /// The empty directory of an LLM command of ours, which is removed after the call.
 fn was_for_a_command(cwd: &Path) -> bool {
-    let name = cwd.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_temporary = name
-        .strip_prefix(".tmp")
-        .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    is_temporary && !cwd.exists()
+    let letters = cwd.file_name().and_then(|name| name.to_str()?.strip_prefix(".tmp"));
+    let is_random = |rest: &str| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    letters.is_some_and(is_random) && !cwd.exists()
 }
 
 #[cfg(test)]

@@ -137,10 +137,8 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Se
         ];
         let members = members.into_iter().flatten().map(|(key, value)| (key.to_owned(), value));
         let command = Json::Object(members.collect());
-        let entry = match form.has_groups {
-            true => Json::Object(vec![("hooks".to_owned(), Json::Array(vec![command]))]),
-            false => command,
-        };
+        let group = |command| Json::Object(vec![("hooks".to_owned(), Json::Array(vec![command]))]);
+        let entry = if form.has_groups { group(command) } else { command };
         SettingsHook { event: event.name, program, entry }
     };
     spec.events.iter().filter(|event| event.timeout.is_some()).map(hook).collect()

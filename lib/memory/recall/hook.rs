@@ -96,10 +96,8 @@ pub fn probe(config: &MemoryConfig, root: &Root, env: &Env, today: Date) -> Resu
         let cwd = env.current_dir().unwrap_or_else(|_| root.path().to_path_buf());
         let spec = HARNESSES.iter().find(|spec| spec.is_here(env)).unwrap_or(&HARNESSES[0]);
         Hook::of(spec, "", &at, cwd).start(&mut RecallSession::default(), false)?;
-        match at.deadline.passed() {
-            true => Err(Error::io(format!("no answer after {} ms", patience.as_millis()))),
-            false => Ok(()),
-        }
+        let late = || Error::io(format!("no answer after {} ms", patience.as_millis()));
+        if at.deadline.passed() { Err(late()) } else { Ok(()) }
     })
 }
 
@@ -125,13 +123,10 @@ pub fn answer(spec: &'static Spec, bytes: &[u8], at: &RecallContext) -> Result<(
             hook.act(call, &session)?
         }
         RecallEvent::Start { history, is_unheard } => {
-            let is_lost = match history {
-                Retained::All => false,
-                Retained::Prompts => *is_unheard && !session.section_at_prompt,
-                Retained::None => true,
-            };
-            if is_lost {
-                session.forget();
+            match history {
+                Retained::All => {}
+                Retained::Prompts if !*is_unheard || session.section_at_prompt => {}
+                Retained::Prompts | Retained::None => session.forget(),
             }
             let has_it = *history == Retained::All && session.has_section;
             if *is_unheard { String::new() } else { hook.start(&mut session, has_it)? }
@@ -305,11 +300,9 @@ impl<'a> Hook<'a> {
         while room > 500 {
             let mut section = pool.section(limits, &had, Some(room));
             let remembered = section.leave_out(|id| self.is_remembered(|| pool.note(id)));
-            let counts = section.counts();
-            let text = match counts.hot + counts.warm {
-                0 => String::new(),
-                _ => fenced(&without_markers(&section.text()))?,
-            };
+            let is_empty = section.whole().chain(section.listed()).next().is_none();
+            let text =
+                if is_empty { String::new() } else { fenced(&without_markers(&section.text()))? };
             if form(self.spec, self.name, &text).len() < most {
                 session.has_section = true;
                 // What the session had in another text is said to have changed, at the next prompt.

@@ -121,9 +121,10 @@ pub fn last_given(root: &Root) -> BTreeMap<String, Timestamp> {
     files.sort_by(|a, b| b.cmp(a));
     let mut last = BTreeMap::new();
     for (at, path) in files.iter().take(LOOKED_AT) {
-        let session =
-            file::read(path, CAP).ok().and_then(|bytes| serde_json::from_slice::<RecallSession>(&bytes).ok());
-        if let (Some(session), Ok(at)) = (session, Timestamp::try_from(*at)) {
+        if let Ok(bytes) = file::read(path, CAP)
+            && let Ok(session) = serde_json::from_slice::<RecallSession>(&bytes)
+            && let Ok(at) = Timestamp::try_from(*at)
+        {
             last.entry(session.harness).or_insert(at);
         }
     }
@@ -134,10 +135,9 @@ pub fn last_given(root: &Root) -> BTreeMap<String, Timestamp> {
 pub fn sweep(root: &Root) {
     let dir = dir(root);
     file::sweep_dir(&dir, ".json", file::LEFT_FOR);
-    let Ok(entries) = fs_err::read_dir(&dir) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.extension().is_some_and(|end| end == "json") && file::is_older(&path, KEPT) {
-            let _ = file::remove(&path);
-        }
-    }
+    let paths = fs_err::read_dir(&dir).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let is_old = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "json") && file::is_older(path, KEPT)
+    };
+    paths.filter(is_old).for_each(|path| _ = file::remove(&path));
 }

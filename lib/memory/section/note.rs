@@ -145,10 +145,8 @@ pub fn told_line(view: &NoteView) -> String {
 /// The directory of the notes in use.
 pub(super) fn dir(view: &NoteView) -> PathBuf {
     let dir = view.path.parent().unwrap_or(&view.path);
-    match (view.place, dir.parent()) {
-        (Place::Archive, Some(root)) => Root::at(root).topics(),
-        _ => dir.to_path_buf(),
-    }
+    let root = dir.parent().filter(|_| view.place == Place::Archive);
+    root.map_or_else(|| dir.to_path_buf(), |root| Root::at(root).topics())
 }
 
 /// The title on one line, or the id of a note without a title.
@@ -194,12 +192,9 @@ fn sentences(text: &str) -> impl Iterator<Item = String> {
             (None, None) => {
                 let bare = line.trim_start_matches(|c: char| c.is_whitespace() || "\u{feff}#>-*".contains(c));
                 // A line with a mark begins anew, as an empty one does.
-                if bare.is_empty() || bare.len() < line.trim_start().len() {
-                    paragraphs.push(String::new());
-                }
-                if let Some(last) = paragraphs.last_mut() {
-                    *last += &format!("{} ", bare.trim_end());
-                }
+                let begins = bare.is_empty() || bare.len() < line.trim_start().len();
+                paragraphs.extend(begins.then(String::new));
+                paragraphs.last_mut().into_iter().for_each(|last| *last += &format!("{} ", bare.trim_end()));
             }
         }
     }
@@ -248,10 +243,7 @@ fn plain(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for c in path.chars() {
         if c.is_control() || is_hidden(c) || matches!(c, '`' | '<') {
-            let mut utf8 = [0; 4];
-            for byte in c.encode_utf8(&mut utf8).bytes() {
-                let _ = write!(text, "%{byte:02X}");
-            }
+            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| text += &format!("%{byte:02X}"));
         } else {
             text.push(c);
         }

@@ -73,20 +73,14 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
 /// From now on this checkout is refreshed with the others.
 pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
     let mut projects = Projects::load(root)?;
-    let top = &repository.top;
-    let mut project = Project {
-        top: top.clone(),
-        repo: repository.name.clone(),
-        head: String::new(),
-        has_section: false,
-        missing_since: None,
-    };
+    let (top, repo, head) = (repository.top.clone(), repository.name.clone(), String::new());
+    let mut project = Project { top, repo, head, has_section: false, missing_since: None };
     refreshed(&mut project)?;
     if projects.projects.contains(&project) {
         return Ok(());
     }
     root.make()?;
-    projects.projects.retain(|other| other.top != *top);
+    projects.projects.retain(|other| other.top != project.top);
     projects.projects.push(project);
     projects.projects.sort_by(|a, b| a.top.cmp(&b.top));
     projects.save(root)
