@@ -43,7 +43,7 @@ pub struct Limit {
 
 impl Limit {
     fn of(&self, home: Option<&Path>) -> Option<usize> {
-        let bytes = reach::within(&home?.join(self.file), |path| file::read(path, CAP)).ok()?.ok()?;
+        let bytes = reach::read(&home?.join(self.file), CAP).ok()?;
         let settings: toml::Table = toml::from_str(std::str::from_utf8(&bytes).ok()?).ok()?;
         usize::try_from(settings.get(self.key)?.as_integer()?).ok()
     }
@@ -163,7 +163,7 @@ impl ContextFiles {
         let below = [Some(cwd.to_path_buf()), home.map(Path::to_path_buf)];
         let settings = [named.project, Some(named.own)].into_iter().zip(below);
         let named_in = |(name, dir): (Option<&str>, Option<PathBuf>)| {
-            let text = reach::within(&dir?.join(name?), |path| file::read(path, CAP)).ok()?.ok()?;
+            let text = reach::read(&dir?.join(name?), CAP).ok()?;
             let settings: Value = serde_json::from_slice(&text).ok()?;
             Some(settings.pointer("/context/fileName")?.clone())
         };

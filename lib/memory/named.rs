@@ -42,14 +42,11 @@ impl<P: Persistence + Sync> NoteService<P> {
         for place in [Place::Topics, Place::Archive] {
             let of_view = |view: NoteView| is_meant(&view).then_some((view.meta.id, view.meta.title));
             let found: Vec<_> = self.index.scan(place, of_view)?.found.into_iter().flatten().collect();
+            let titled = found.iter().map(|(id, title)| format!("{id} ({})", one_line(title, TITLE)));
             match &found[..] {
                 [] => {}
                 [(id, _)] => return Ok(id.clone()),
-                several => {
-                    let titled =
-                        several.iter().map(|(id, title)| format!("{id} ({})", one_line(title, TITLE)));
-                    return Err(ambiguous(word, "notes", titled));
-                }
+                _ => return Err(ambiguous(word, "notes", titled)),
             }
         }
         // An id that is whole is looked up again, for its own error.

@@ -2,7 +2,7 @@
 
 use crate::base::error::Error;
 use crate::base::text::one_line;
-use crate::base::{file, reach};
+use crate::base::reach;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, ProjectState, state};
@@ -170,7 +170,7 @@ fn is_source_of(source: &str, name: &str) -> bool {
 }
 
 fn with_a_mark(target: &Path) -> Option<String> {
-    let bytes = reach::within(target, |target| file::read(target, CAP)).ok()?.ok()?;
+    let bytes = reach::read(target, CAP).ok()?;
     let top = String::from_utf8_lossy(&bytes[..bytes.len().min(TOP)]).to_lowercase();
     let (mark, owner) = MARKS.iter().find(|(mark, _)| top.contains(mark))?;
     let line = top.lines().find(|line| line.contains(mark)).unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::beside;
 use crate::base::text::{find_whole, is_word};
-use crate::base::{file, reach};
+use crate::base::reach;
 use crate::harness::HARNESSES;
 use crate::harness::files::matching;
 use crate::harness::spec::{HookEvent, Install, OwnFile, Settings, Spec, When};
@@ -148,11 +148,9 @@ pub(super) fn hooks(spec: &Spec, form: &Settings, programs: &Programs) -> Vec<Se
 pub(super) fn settings_file(dir: &Path, form: &Settings) -> PathBuf {
     let usual = dir.join(form.file);
     let has_ours = |path: &PathBuf| {
-        let bytes = reach::within(path, |path| file::read(path, CAP)).and_then(|read| read);
-        bytes.is_ok_and(|bytes| {
-            let text = String::from_utf8_lossy(&bytes);
-            HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
-        })
+        let bytes = reach::read(path, CAP).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
     };
     let dir = usual.parent().filter(|_| form.is_one_of_many);
     let files = dir.map(|dir| matching(dir.to_path_buf(), "*.json")).unwrap_or_default();

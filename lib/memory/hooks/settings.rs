@@ -117,11 +117,10 @@ pub(super) fn with_hooks(text: Option<&str>, form: &Settings, hooks: &[SettingsH
         hooks.object_value().ok_or_else(|| wrong(hooks.value(), "\"hooks\"", "an object"))
     };
     let events = member(&top, HOOKS).map(object).transpose()?;
-    for event in hooks.iter().filter_map(|hook| member(events.as_ref()?, hook.event)) {
-        if event.array_value().is_none() {
-            let name = event.decoded_name().unwrap_or_default();
-            return Err(wrong(event.value(), &format!("\"hooks.{name}\""), "a list"));
-        }
+    let mut own = hooks.iter().filter_map(|hook| member(events.as_ref()?, hook.event));
+    if let Some(event) = own.find(|event| event.array_value().is_none()) {
+        let name = event.decoded_name().unwrap_or_default();
+        return Err(wrong(event.value(), &format!("\"hooks.{name}\""), "a list"));
     }
     if let Some(version) = form.version.filter(|_| member(&top, VERSION).is_none()) {
         top.append(VERSION, version.into());
@@ -198,10 +197,8 @@ pub(super) fn without_hooks(text: &str, form: &Settings, before: Option<&Before>
     if before.is_some() && form.version.is_some() && !had_version && !is_needed {
         member(&top, VERSION).into_iter().for_each(CstObjectProp::remove);
     }
-    match before.filter(|_| old.is_none() && is_empty(&top.to_string())) {
-        Some(before) => Ok(before.text.clone()),
-        None => Ok(Some(root.to_string())),
-    }
+    let is_as_before = before.filter(|_| old.is_none() && is_empty(&top.to_string()));
+    Ok(is_as_before.map_or_else(|| Some(root.to_string()), |before| before.text.clone()))
 }
 
 fn remove_if_empty(member: Option<CstObjectProp>) {
@@ -323,12 +320,9 @@ fn in_words(error: &ParseError) -> String {
 fn wrong(node: Option<CstNode>, what: &str, expected: &str) -> Error {
     // All the text before it.
     let mut before = String::new();
-    let mut at = node;
-    while let Some(node) = at {
-        let siblings: Vec<CstNode> = node.previous_siblings().collect();
-        let texts: String = siblings.iter().rev().map(CstNode::to_string).collect();
-        before.insert_str(0, &texts);
-        at = node.parent().map(CstNode::Container);
+    let outwards = std::iter::successors(node, |node| node.parent().map(CstNode::Container));
+    for sibling in outwards.flat_map(|node| node.previous_siblings().collect::<Vec<_>>()) {
+        before.insert_str(0, &sibling.to_string());
     }
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

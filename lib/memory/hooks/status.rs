@@ -4,7 +4,7 @@ use crate::base::command_line::program;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::lookup::on_path;
-use crate::base::{file, reach};
+use crate::base::reach;
 use crate::harness::files::matching;
 use crate::harness::spec::{Install, OwnFile, Settings, Spec, Switch, When};
 use crate::memory::hooks::change::SettingsFile;
@@ -131,7 +131,7 @@ fn has_own(dir: &Path) -> bool {
 }
 
 fn text(path: &Path) -> Option<String> {
-    let bytes = reach::within(path, |path| file::read(path, CAP)).ok()?.ok()?;
+    let bytes = reach::read(path, CAP).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

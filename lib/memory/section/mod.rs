@@ -281,18 +281,14 @@ pub fn refresh_shared(
     section.dir = section.dir.map(|_| DIR.into());
     let (file, shown) = (File::of(&path)?, section.counts());
     let may_add = shown != NoteCounts::default();
-    let standing = match is_to_write {
-        true => file.refresh(&section.text(), may_add),
-        false => file.check(&section.text(), may_add),
-    };
+    let standing = file.refresh(&section.text(), may_add, is_to_write);
     Ok(Outcome { path, repo: Some(here.name.clone()), shown, standing })
 }
 
 /// Does this file have such a section?
 pub fn is_for_all(path: &Path) -> bool {
-    let text = reach::within(path, |path| file::read(path, target::CAP)).ok().and_then(std::io::Result::ok);
     let head = format!("{}\n\n{}\n", splice::HEADING, render::FOR_ALL);
-    text.is_some_and(|text: Vec<u8>| String::from_utf8_lossy(&text).contains(&head))
+    reach::read(path, target::CAP).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&head))
 }
 
 /// The section of just these notes.
@@ -332,7 +328,7 @@ fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
 /// # Errors
 /// It cannot be read, or its markers are broken.
 pub fn look_at(path: &Path) -> Result<Standing> {
-    File::of(path)?.check("", false)
+    File::of(path)?.refresh("", false, false)
 }
 
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
@@ -358,7 +354,7 @@ pub fn place(
             only_one_section(target, other)?;
             // Without notes, no file and no section is made.
             let may_add = *may_add && shown != NoteCounts::default();
-            if is_to_write { file.refresh(text, may_add) } else { file.check(text, may_add) }
+            file.refresh(text, may_add, is_to_write)
         });
         outcomes.push(Outcome { path: target.path.clone(), repo: target.repo.clone(), shown, standing });
     }

@@ -64,7 +64,7 @@ impl File {
     }
 
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        file::if_exists(reach::within(&self.real, |real| file::read(real, CAP))?)
+        file::if_exists(reach::read(&self.real, CAP))
     }
 
     /// Has the file a section, whatever its text?
@@ -72,18 +72,18 @@ impl File {
         self.read()?.map_or(Ok(false), |bytes| find(&bytes).map(|at| at.is_some()))
     }
 
-    /// Unless `may_add`, a file without a section stays as it is, and none is made.
-    pub(super) fn check(&self, section: &str, may_add: bool) -> Result<Standing> {
+    /// Writes the section, or looks whether it is up to date. Unless `may_add`, a file without a section stays as it is, and none
+    /// is made.
+    pub(super) fn refresh(&self, section: &str, may_add: bool, is_to_write: bool) -> Result<Standing> {
+        if is_to_write {
+            let (file, section) = (self.clone(), section.to_owned());
+            return reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?;
+        }
         let Some(change) = self.change(section, may_add)? else { return Ok(self.at_rest()) };
         if change.old.is_none() {
             self.missing_dir()?;
         }
         Ok(Standing::Stale)
-    }
-
-    pub(super) fn refresh(&self, section: &str, may_add: bool) -> Result<Standing> {
-        let (file, section) = (self.clone(), section.to_owned());
-        reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?
     }
 
     fn refresh_now(&self, section: &str, may_add: bool) -> Result<Standing> {
