@@ -237,7 +237,6 @@ pub fn taken(root: &Root, now: Timestamp) -> std::io::Result<[CallSum; 2]> {
     Ok(sums)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

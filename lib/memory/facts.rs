@@ -73,7 +73,8 @@ pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&En
     }
     let before = folded(old);
     let items = items.iter().zip(is_matched);
-    let unmatched = items.filter(|((_, item), is_matched)| !is_matched && !holds(&before, item, Edges::Loose));
+    let unmatched =
+        items.filter(|((_, item), is_matched)| !is_matched && !holds(&before, item, Edges::Loose));
     let unmatched = unmatched.map(|((raw, _), _)| *raw);
     let unmatched = unmatched.chain(gone.iter().skip(ITEMS).map(String::as_str)).collect();
     Loss { missing, unmatched, of }
@@ -323,9 +324,7 @@ fn folded(text: &str) -> String {
             },
         }
         // Of `db_100` no mark is in a number.
-        is_number = c.is_ascii_digit()
-            && (is_number
-                || !folded[..folded.len() - 1].ends_with(is_word))
+        is_number = c.is_ascii_digit() && (is_number || !folded[..folded.len() - 1].ends_with(is_word))
             || (c == '.' || c == ',') && is_number && digits > 0;
     }
     folded.trim().to_owned()
@@ -391,8 +390,7 @@ fn ends(after: &str, part: &str, is_numeric: bool, edges: Edges) -> bool {
     // `30s`
     if is_numeric && c.is_alphabetic() {
         let unit = after.trim_start_matches(char::is_alphabetic);
-        return after[..after.len() - unit.len()].chars().count() <= 3
-            && !unit.starts_with(is_word);
+        return after[..after.len() - unit.len()].chars().count() <= 3 && !unit.starts_with(is_word);
     }
     edges.end_at(c, joined.is_some())
 }

@@ -289,7 +289,6 @@ fn bury(clauses: &mut [Clause], at: usize) {
     }
 }
 
-
 fn is_one_of(word: &str, list: &[&str]) -> bool {
     list.contains(&&*word.to_lowercase())
 }

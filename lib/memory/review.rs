@@ -51,7 +51,11 @@ pub struct Pending {
 impl Pending {
     /// Is the note another one than the proposal was made for?
     pub fn has_changed(&self) -> bool {
-        self.proposal.base.as_ref().zip(self.note.as_ref()).is_some_and(|(base, note)| *base != note.entry.base())
+        self.proposal
+            .base
+            .as_ref()
+            .zip(self.note.as_ref())
+            .is_some_and(|(base, note)| *base != note.entry.base())
     }
 
     /// What accepting it would change, line by line: `+` is new, `-` goes, ` ` stays.
@@ -185,7 +189,12 @@ impl<P: Persistence> NoteService<P> {
     ///
     /// # Errors
     /// As of [`NoteService::accept`].
-    fn decide_one(&self, id: &ProposalId, is_accepted: bool, shown: Option<&str>) -> Result<(Proposal, Decided)> {
+    fn decide_one(
+        &self,
+        id: &ProposalId,
+        is_accepted: bool,
+        shown: Option<&str>,
+    ) -> Result<(Proposal, Decided)> {
         let decision = Decision { id: id.clone(), is_accepted, shown: shown.map(str::to_owned) };
         self.decide(&[decision])?.pop().unwrap_or_else(|| Err(no_such(id)))
     }
@@ -374,7 +383,8 @@ fn changed<P: Persistence>(
     }
     vouch(&mut entry, now)?;
     let (old, new) = (note.entry.meta(), entry.meta());
-    let is_same = (&old.title, &old.summary) == (&new.title, &new.summary) && note.entry.body() == entry.body();
+    let is_same =
+        (&old.title, &old.summary) == (&new.title, &new.summary) && note.entry.body() == entry.body();
     if is_same { change.replace(note, entry) } else { change.supersede(note, entry, proposal.created_at) }
 }
 

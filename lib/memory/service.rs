@@ -170,7 +170,6 @@ impl<P> NoteService<P> {
     pub fn notes(&self) -> &P {
         self.index.store()
     }
-
 }
 
 impl<P: Persistence + Sync> NoteService<P> {
@@ -484,7 +483,6 @@ impl<P: Persistence> NoteService<P> {
 fn queue_path(dir: &str, id: &str) -> PathBuf {
     Path::new(dir).join(format!("{id}.json"))
 }
-
 
 /// What a note says, besides its body.
 fn text_of(meta: &Meta) -> (&str, &str, &[String]) {

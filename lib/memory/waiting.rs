@@ -67,8 +67,7 @@ pub fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
         return proposal.with_own_id(waiting);
     };
     let says_more = there.entry.as_ref().zip(proposal.entry.as_ref()).is_some_and(|(old, new)| {
-        is_marked_otherwise(old, new, proposal.op)
-            || !SaidText::of(new).says_no_more_than(&SaidText::of(old))
+        is_marked_otherwise(old, new, proposal.op) || !SaidText::of(new).says_no_more_than(&SaidText::of(old))
     });
     there.joined(proposal, says_more)
 }

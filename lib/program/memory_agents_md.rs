@@ -7,7 +7,7 @@ use crate::base::repository::Repository;
 use crate::config::memory::Target;
 use crate::memory::redact::Redactor;
 use crate::memory::section::projects::agents_md;
-use crate::memory::section::{self, NoteCounts, Outcome, SectionLimits, Section, Standing, Which};
+use crate::memory::section::{self, NoteCounts, Outcome, Section, SectionLimits, Standing, Which};
 use crate::memory::shared::{SharedNotes, fault};
 use crate::program::notes::{CONFIG, Store, checkout_here, ids_on_stdin, place_here};
 use crate::program::person::{self, only_a_person};

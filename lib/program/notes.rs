@@ -10,7 +10,7 @@ use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
-use crate::memory::section::{self, SectionLimits, Section, Which};
+use crate::memory::section::{self, Section, SectionLimits, Which};
 use crate::memory::service::{Author, Changed, NoteService, belongs_to};
 use crate::memory::shared::{SharedNotes, shown};
 use crate::store::entry::{EntryId, Meta, Source, repos, tag};

@@ -175,7 +175,6 @@ fn recorded(env: &Env, today: Date) -> Result<Spent> {
     Ok(spent)
 }
 
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::disallowed_methods, reason = "a test may write files")]

@@ -96,7 +96,6 @@ impl KnownSessions {
         self.ledger_of(entry).is_some_and(|session| session.last == turn)
     }
 
-
     fn ledger_of(&self, entry: &QueueEntry) -> Option<&ReadSession> {
         self.consumed.get(&entry.ledger_key()?)
     }

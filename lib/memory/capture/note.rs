@@ -70,7 +70,8 @@ pub fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
         let cleaned = |text: &str| Redactor::default().cleaned(text);
         let context = &mut entry.context;
         context.repo = context.repo.as_deref().map(cleaned);
-        context.cwd = context.cwd.take().map(|cwd| cwd.to_str().map(|text| cleaned(text).into()).unwrap_or(cwd));
+        context.cwd =
+            context.cwd.take().map(|cwd| cwd.to_str().map(|text| cleaned(text).into()).unwrap_or(cwd));
     }
     Ok(())
 }

@@ -51,8 +51,13 @@ impl std::str::FromStr for Period {
         }
         let mut units = [("h", 1), ("d", 24), ("w", 7 * 24)].into_iter();
         let hours = units.find_map(|(unit, hours)| {
-            let digits = text.strip_suffix(unit).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
-            digits.parse::<i64>().ok()?.checked_mul(hours).filter(|hours| (1..=LONGEST_DAYS * 24).contains(hours))
+            let digits =
+                text.strip_suffix(unit).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
+            digits
+                .parse::<i64>()
+                .ok()?
+                .checked_mul(hours)
+                .filter(|hours| (1..=LONGEST_DAYS * 24).contains(hours))
         });
         Ok(Period::Last(SignedDuration::from_hours(hours.ok_or_else(wrong)?)))
     }

@@ -291,7 +291,6 @@ fn is_comment(line: &str) -> bool {
     ["#", "//", "/*", "*", "--", "\"\"\""].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
-
 /// Does the line define this name: as a function, a type, a value, a key, a target?
 fn defines(lines: &[&str], at: usize, name: &str) -> bool {
     let line = lines[at];

@@ -180,7 +180,6 @@ impl Memory {
         let _ = file::install_unsynced(&Memory::path(root), &bytes, 0o600);
     }
 
-
     fn code_of(
         &mut self,
         top: &Path,
@@ -205,7 +204,8 @@ impl Memory {
         let path = top.join(&anchor.path);
         let Some(stamp) = file::stamp(&path) else {
             // Also a link that leads nowhere, a directory, a pipe.
-            let is_missing = |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            let is_missing =
+                |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
             let is_gone = path.symlink_metadata().err().is_none_or(|error| is_missing(&error));
             // Of a checkout that is not there, nothing is known, and what a sparse one leaves out is not gone.
             let is_whole = || top.is_dir() && !repository::is_sparse(top);

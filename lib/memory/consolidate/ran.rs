@@ -252,7 +252,6 @@ fn is_everyday(words: &[String]) -> bool {
     words.first().is_none_or(|program| EVERYDAY.contains(&format!(" {program} ")))
 }
 
-
 /// What sessions ran in their repositories, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Runs(BTreeMap<String, Vec<(Date, Ran)>>);
@@ -261,7 +260,10 @@ impl Runs {
     /// What a session ran, at a time if its program noted that down.
     pub(super) fn add(&mut self, session: &QueueEntry, at: Option<Timestamp>, ran: &Ran) {
         if let Some(repo) = &session.context.repo {
-            self.0.entry(repo.clone()).or_default().push((utc_day(at.unwrap_or(session.timestamp)), ran.clone()));
+            self.0
+                .entry(repo.clone())
+                .or_default()
+                .push((utc_day(at.unwrap_or(session.timestamp)), ran.clone()));
         }
     }
 

@@ -1,8 +1,8 @@
 //! The AGENTS.md targets: each is up to date and ours, and the hot notes fit.
 
 use crate::base::error::Error;
-use crate::base::text::one_line;
 use crate::base::reach;
+use crate::base::text::one_line;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
 use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, ProjectState, state};

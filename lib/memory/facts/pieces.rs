@@ -50,7 +50,8 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
             || line.starts_with('\t');
         // In an item of a list, code is indented further.
         let is_deep = line.starts_with("        ") || line.starts_with("\t\t");
-        if is_blank || fence.is_some() || has_marker || (is_indented && after_blank && (!in_list || is_deep)) {
+        if is_blank || fence.is_some() || has_marker || (is_indented && after_blank && (!in_list || is_deep))
+        {
             close(text, &mut paragraph, &mut found);
         }
         match fence {
@@ -114,7 +115,6 @@ fn runs(text: &str) -> Vec<(usize, usize)> {
     }
     runs
 }
-
 
 /// How long the markers of quotes, lists, tasks and headings are that a line begins with, numbers of headings too.
 fn marker(line: &str) -> usize {

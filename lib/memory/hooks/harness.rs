@@ -4,8 +4,8 @@ use crate::base::command_line::{is_assignment, quoted};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::beside;
-use crate::base::text::{find_whole, is_word};
 use crate::base::reach;
+use crate::base::text::{find_whole, is_word};
 use crate::harness::HARNESSES;
 use crate::harness::files::matching;
 use crate::harness::spec::{HookEvent, Install, OwnFile, Settings, Spec, When};
@@ -30,7 +30,6 @@ impl HookProgram {
         }
     }
 }
-
 
 const OR_TRUE: &str = " || true";
 
@@ -60,9 +59,8 @@ pub(super) fn runs(command: &str) -> Option<(HookProgram, bool)> {
     let is_plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./~".contains(c));
     for program in HookProgram::ALL {
         let is_dispatched = arguments.first().is_some_and(|verb| format!("memory-{verb}") == program.name());
-        let is_first = first
-            .as_ref()
-            .is_some_and(|first| first == program.name() || first == "memory" && is_dispatched);
+        let is_first =
+            first.as_ref().is_some_and(|first| first == program.name() || first == "memory" && is_dispatched);
         if is_first || mentions(command, program.name()) {
             return Some((program, is_first && arguments.iter().all(is_plain)));
         }

@@ -236,7 +236,6 @@ struct FoundHook {
 }
 
 impl FoundHook {
-
     fn remove(self) {
         let Some(group) = self.group.filter(|_| !self.is_alone) else { return self.item.remove() };
         self.command.remove();

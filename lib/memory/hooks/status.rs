@@ -8,7 +8,9 @@ use crate::base::reach;
 use crate::harness::files::matching;
 use crate::harness::spec::{Install, OwnFile, Settings, Spec, Switch, When};
 use crate::memory::hooks::change::SettingsFile;
-use crate::memory::hooks::harness::{CAP, HookProgram, MARK, mentions, own_path, runs, runs_in, settings_file};
+use crate::memory::hooks::harness::{
+    CAP, HookProgram, MARK, mentions, own_path, runs, runs_in, settings_file,
+};
 use crate::memory::hooks::in_file;
 use crate::memory::hooks::settings::{commands, not_for, read};
 use serde_json::Value;
@@ -68,7 +70,8 @@ fn of_files(files: &[OwnFile], dir: &Path, env: &Env) -> Option<Status> {
     let missing = if is_there { Vec::new() } else { vec![capture] };
     // The plugins keep the programs in constants.
     let constants = texts.iter().flatten().flat_map(|text| text.lines());
-    let programs = constants.filter_map(|line| line.strip_prefix("const ")?.split_once(" = \"")?.1.strip_suffix('"'));
+    let programs =
+        constants.filter_map(|line| line.strip_prefix("const ")?.split_once(" = \"")?.1.strip_suffix('"'));
     let gone = programs.filter(|program| !exists(program, env)).map(str::to_owned).collect();
     Some(Status { file: paths.into_iter().next()?, missing, gone, ..Status::default() })
 }

@@ -301,8 +301,7 @@ impl<'a> Hook<'a> {
             let mut section = pool.section(limits, &had, Some(room));
             let remembered = section.leave_out(|id| self.is_remembered(|| pool.note(id)));
             let is_empty = section.whole().chain(section.listed()).next().is_none();
-            let text =
-                if is_empty { String::new() } else { fenced(&without_markers(&section.text()))? };
+            let text = if is_empty { String::new() } else { fenced(&without_markers(&section.text()))? };
             if form(self.spec, self.name, &text).len() < most {
                 session.has_section = true;
                 // What the session had in another text is said to have changed, at the next prompt.

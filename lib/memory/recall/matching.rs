@@ -13,7 +13,6 @@ use crate::store::place::Root;
 use crate::store::proposal::Proposal;
 use jiff::civil::Date;
 
-
 /// After so many others, so many of a person's own come next, if their score is at least this part of that of the next.
 const OTHERS: usize = 2;
 const OWN: usize = 2;

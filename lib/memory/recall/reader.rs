@@ -82,7 +82,9 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
         Some(When::Prompt) => RecallEvent::Prompt(text("prompt").unwrap_or_default().to_owned()),
         Some(When::SubAgent) => {
             let whose = text("transcript_path").zip(text("agent_id"));
-            whose.map_or(RecallEvent::Other, |(path, id)| RecallEvent::SubAgent(PathBuf::from(path), id.to_owned()))
+            whose.map_or(RecallEvent::Other, |(path, id)| {
+                RecallEvent::SubAgent(PathBuf::from(path), id.to_owned())
+            })
         }
         Some(When::Act) => payload.call().map_or(RecallEvent::Other, RecallEvent::Act),
         Some(When::Forgetting) => RecallEvent::Compaction,
@@ -161,10 +163,18 @@ mod tests {
                 start(Retained::Prompts, false),
             ),
             ("copilot", r#"{"sessionId":"s","prompt":"x"}"#, prompt("x")),
-            ("copilot", r#"{"sessionId":"s","trigger":"auto","customInstructions":""}"#, RecallEvent::Compaction),
+            (
+                "copilot",
+                r#"{"sessionId":"s","trigger":"auto","customInstructions":""}"#,
+                RecallEvent::Compaction,
+            ),
             ("claude-code", r#"{"hook_event_name":"UserPromptSubmit"}"#, prompt("")),
             ("claude-code", r#"{"hook_event_name":"Stop","prompt":"x"}"#, RecallEvent::Other),
-            ("copilot", r#"{"sessionId":"s","prompt":"x","agentId":"a","parentAgentId":"s"}"#, RecallEvent::Other),
+            (
+                "copilot",
+                r#"{"sessionId":"s","prompt":"x","agentId":"a","parentAgentId":"s"}"#,
+                RecallEvent::Other,
+            ),
             (
                 "claude-code",
                 r#"{"hook_event_name":"SubagentStart","agent_id":"a","transcript_path":"/s.jsonl"}"#,

@@ -52,7 +52,11 @@ impl RecallSession {
     pub(super) fn load(root: &Root, spec: &Spec, id: &str) -> RecallSession {
         let path = dir(root).join(name(spec, id));
         let bytes = file::read(&path, CAP).unwrap_or_default();
-        let new = RecallSession { harness: spec.name.to_owned(), session: id.to_owned(), ..RecallSession::default() };
+        let new = RecallSession {
+            harness: spec.name.to_owned(),
+            session: id.to_owned(),
+            ..RecallSession::default()
+        };
         RecallSession { path, ..serde_json::from_slice(&bytes).unwrap_or(new) }
     }
 
@@ -136,8 +140,7 @@ pub fn sweep(root: &Root) {
     let dir = dir(root);
     file::sweep_dir(&dir, ".json", file::LEFT_FOR);
     let paths = fs_err::read_dir(&dir).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let is_old = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "json") && file::is_older(path, KEPT)
-    };
+    let is_old =
+        |path: &PathBuf| path.extension().is_some_and(|end| end == "json") && file::is_older(path, KEPT);
     paths.filter(is_old).for_each(|path| _ = file::remove(&path));
 }

@@ -252,7 +252,12 @@ mod tests {
             ("Use `pnpm`, never `npm`", "x", "npm install", Some(SubjectMatch::Head)),
             ("Use `git` well", "x", "git status", None),
             ("Deploy", "`./scripts/deploy.sh <host> --now`", "deploy.sh a --now", None),
-            ("Deploy", "```\n$ cd web && vite build --mode x\n```", "vite build --mode x", Some(SubjectMatch::Body)),
+            (
+                "Deploy",
+                "```\n$ cd web && vite build --mode x\n```",
+                "vite build --mode x",
+                Some(SubjectMatch::Body),
+            ),
             ("Make sure that it works", "x", "make works", None),
         ] {
             let note = note(title, body);
@@ -266,7 +271,13 @@ mod tests {
     fn a_note_is_about_the_files_that_it_names() {
         let long = "many words ".repeat(200);
         for (title, body, path, read, written) in [
-            ("src/db/pool.rs leaks", "x", "src/db/pool.rs", Some(SubjectMatch::Head), Some(SubjectMatch::Head)),
+            (
+                "src/db/pool.rs leaks",
+                "x",
+                "src/db/pool.rs",
+                Some(SubjectMatch::Head),
+                Some(SubjectMatch::Head),
+            ),
             ("Leak", "See `db/pool.rs:12`.", "src/db/pool.rs", None, Some(SubjectMatch::Body)),
             ("Leak", "See pool.rs.", "src/pool.rs", None, Some(SubjectMatch::Body)),
             ("Leak", "See main.rs and Cargo.toml.", "src/main.rs", None, None),
@@ -279,7 +290,10 @@ mod tests {
                 let act = file(path, is_read);
                 assert_eq!(note.fit(&act), fit, "{title} {body}: {path} {is_read}");
                 let is_known = act.keys().intersection(&note.keys()).next().is_some();
-                assert!(fit.is_none_or(|fit| fit == SubjectMatch::Paths) || is_known, "{title} {body}: {path}");
+                assert!(
+                    fit.is_none_or(|fit| fit == SubjectMatch::Paths) || is_known,
+                    "{title} {body}: {path}"
+                );
             }
         }
     }

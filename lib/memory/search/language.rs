@@ -87,7 +87,6 @@ pub(super) fn synonyms(word: &str, stemmed: &str) -> Vec<(&'static str, Nearness
     found
 }
 
-
 /// The word lists, parsed on first use.
 static WORDS: LazyLock<WordLists> = LazyLock::new(|| WordLists::parse(include_str!("english.txt")));
 

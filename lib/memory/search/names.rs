@@ -207,7 +207,12 @@ mod tests {
     use super::*;
 
     fn found(prompt: &str, body: &str) -> Vec<String> {
-        PromptNames::of(prompt).in_note(&Document { title: "Title", tags: &[], summary: "", body: body.into() })
+        PromptNames::of(prompt).in_note(&Document {
+            title: "Title",
+            tags: &[],
+            summary: "",
+            body: body.into(),
+        })
     }
 
     #[test]

@@ -110,7 +110,8 @@ impl Query {
             };
             add(&term.text, index, Nearness::Exact);
             let others = synonyms(&term.text, &stem(&term.text)).into_iter();
-            for (other, nearness) in others.filter(|(_, nearness)| is_typed || *nearness < Nearness::Related) {
+            for (other, nearness) in others.filter(|(_, nearness)| is_typed || *nearness < Nearness::Related)
+            {
                 add(other, index, nearness);
             }
             if let Some(before) = term.joined.as_ref().filter(|_| is_typed && index > 0) {

@@ -212,11 +212,9 @@ fn next_record<'a>(file: NoteFile, old: &'a NoteCache) -> Option<NextRecord<'a>>
 
 fn times_in(note: &Note) -> (Times, Extent) {
     let mut times = Times::new();
-    let extent = Document::of(note).each_word(|field, _, word| {
-        match times.get_mut(word.text) {
-            Some(times) => times[field] = times[field].saturating_add(1),
-            None => times.entry(word.text.to_owned()).or_default()[field] = 1,
-        }
+    let extent = Document::of(note).each_word(|field, _, word| match times.get_mut(word.text) {
+        Some(times) => times[field] = times[field].saturating_add(1),
+        None => times.entry(word.text.to_owned()).or_default()[field] = 1,
     });
     (times, extent)
 }

@@ -226,7 +226,6 @@ fn is_hump(before: u8, after: u8, second: u8) -> bool {
     before.is_ascii_lowercase() || (before.is_ascii_uppercase() && after.is_ascii_lowercase() && !plural)
 }
 
-
 /// What follows a part that ended at `end`, looking from `at` on.
 fn next_part(text: &str, end: usize, at: usize) -> Following {
     let bytes = text.as_bytes();

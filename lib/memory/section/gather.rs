@@ -19,7 +19,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-
 /// The least that the heading of a note takes, in bytes.
 const MARGIN: u64 = 20;
 
@@ -380,4 +379,3 @@ impl Pool {
 fn is_cold(meta: &Meta) -> bool {
     meta.tier == Tier::Cold && !meta.pinned
 }
-

@@ -5,7 +5,7 @@
 
 use crate::base::text::BYTES_PER_TOKEN;
 use crate::memory::redact::Redactor;
-use crate::memory::section::gather::{Group, Pool, SectionLimits, Section};
+use crate::memory::section::gather::{Group, Pool, Section, SectionLimits};
 use crate::memory::section::note::{self, Marks};
 use crate::memory::shared::fault;
 use crate::store::entry::{EntryId, Meta};

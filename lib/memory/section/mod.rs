@@ -13,7 +13,7 @@ mod sanitize;
 pub mod splice;
 mod target;
 
-pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, SectionLimits, Section};
+pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, Section, SectionLimits};
 pub use crate::memory::section::here::Had;
 pub use crate::memory::section::target::Standing;
 
@@ -230,7 +230,12 @@ impl<P: Persistence + Sync> NoteService<P> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn section(&self, audiences: &[Option<&str>], room: SectionLimits, bytes: Option<usize>) -> Result<Section> {
+    pub fn section(
+        &self,
+        audiences: &[Option<&str>],
+        room: SectionLimits,
+        bytes: Option<usize>,
+    ) -> Result<Section> {
         self.section_with(audiences, room, bytes, Vec::new())
     }
 

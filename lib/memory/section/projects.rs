@@ -42,7 +42,9 @@ pub fn state(project: &Project) -> ProjectState {
 
 fn state_at(top: &Path, project: &Project) -> ProjectState {
     // In a directory that is not a checkout any more, the repository around it is another.
-    let Some(here) = repository::place_of(top).filter(|here| here.top == top) else { return ProjectState::Missing };
+    let Some(here) = repository::place_of(top).filter(|here| here.top == top) else {
+        return ProjectState::Missing;
+    };
     if here.name != project.repo {
         return ProjectState::Other(here.name);
     }
@@ -68,7 +70,6 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
             .hint("if you want that, name its target with --target and --repo .")),
     }
 }
-
 
 /// From now on this checkout is refreshed with the others.
 pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {

@@ -129,8 +129,7 @@ fn lines(bytes: &[u8]) -> Vec<SpecialLine> {
         let start = offset + line.iter().take_while(|byte| **byte == b' ').count();
         let text = line.trim_ascii();
         // A tab makes it code, as four spaces do.
-        let is_code =
-            start - offset > 3 || bytes.get(start).is_none_or(|byte| byte.is_ascii_whitespace());
+        let is_code = start - offset > 3 || bytes.get(start).is_none_or(|byte| byte.is_ascii_whitespace());
         let kind = match text {
             _ if is_code => None,
             _ if text == START.as_bytes() => Some(SpecialKind::Start),
