@@ -342,7 +342,7 @@ enum Edges {
 impl Edges {
     /// Does a word end at this character, behind which there is another word (`joined`)?
     fn end_at(self, c: char, joined: bool) -> bool {
-        !is_word(c) && !(self == Edges::Strict && matches!(c, '-' | '.') && joined)
+        !(is_word(c) || self == Edges::Strict && matches!(c, '-' | '.') && joined)
     }
 }
 
