@@ -191,7 +191,7 @@ fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Following) 
             let rest = &bytes[next..];
             let ending = &rest[..rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count()];
             let is = |word: &str| ending.eq_ignore_ascii_case(word.as_bytes());
-            // `don't`, of which the letter belongs to the word; `Ann's` and `we're`, of which it does not; `l'eau`; a closing quote.
+            // The letter of `don't` belongs to the word, the ending of `Ann's` and `we're` does not; then `l'eau`, and a quote.
             if is("t") && !part.is_empty() {
                 part.push('t');
                 at = next + 1;
