@@ -5,6 +5,7 @@
 
 mod change;
 mod harness;
+mod ours;
 mod record;
 mod settings;
 pub mod status;
@@ -12,7 +13,8 @@ pub mod status;
 mod tests;
 
 pub use crate::memory::hooks::change::FileResult;
-pub use crate::memory::hooks::harness::{HookProgram, Programs, runs_in};
+pub use crate::memory::hooks::harness::{Programs, runs_in};
+pub use crate::memory::hooks::ours::HookProgram;
 pub use crate::memory::hooks::record::installed_at;
 
 use crate::base::env::Env;

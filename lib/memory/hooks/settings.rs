@@ -6,7 +6,7 @@
 use crate::base::error::{Error, Result};
 use crate::harness::spec::Settings;
 use crate::memory::hash::hash;
-use crate::memory::hooks::harness::{HookProgram, runs};
+use crate::memory::hooks::ours::{HookProgram, runs};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};

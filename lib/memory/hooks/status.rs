@@ -8,10 +8,9 @@ use crate::base::reach;
 use crate::harness::files::matching;
 use crate::harness::spec::{Install, OwnFile, Settings, Spec, Switch, When};
 use crate::memory::hooks::change::SettingsFile;
-use crate::memory::hooks::harness::{
-    CAP, HookProgram, MARK, mentions, own_path, runs, runs_in, settings_file,
-};
+use crate::memory::hooks::harness::{CAP, MARK, own_path, runs_in, settings_file};
 use crate::memory::hooks::in_file;
+use crate::memory::hooks::ours::{HookProgram, mentions, runs};
 use crate::memory::hooks::settings::{commands, not_for, read};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 //! come first by their counts, and for those that are shown.
 
 use crate::base::text::{border, one_line};
-use crate::memory::search::count::{BODY, Document, SUMMARY};
+use crate::memory::search::document::{BODY, Document, SUMMARY};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::{Query, TERMS};

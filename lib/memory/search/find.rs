@@ -6,7 +6,8 @@
 use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::search::closeness::Matches;
-use crate::memory::search::count::{Counts, Document};
+use crate::memory::search::count::Counts;
+use crate::memory::search::document::Document;
 use crate::memory::search::index::{Index, own};
 use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;

@@ -9,8 +9,9 @@
 //! - `language`: the stemmer and word lists for English (`english.txt`).
 //! - `query`: the terms of a query, and the variants of each.
 //! - `names`: identifiers, paths and commands of a prompt, and whether a note has them.
+//! - `document`: a note as the words of its fields.
 //! - `lexicon`: an index of the variants that rejects most words of a note with one look-up.
-//! - `count`: a note as the words of its fields, counted against the query.
+//! - `count`: counts one note against the query.
 //! - `rank`: BM25 with fields over all counts.
 //! - `closeness`: where the matches stand in one note, and the line of it to show.
 //! - `vocabulary`: which notes have a word, in the cache, so that not all have to be read again.
@@ -19,6 +20,7 @@
 
 mod closeness;
 mod count;
+mod document;
 mod find;
 mod index;
 pub mod language;
@@ -30,7 +32,7 @@ mod vocabulary;
 pub mod words;
 
 #[cfg(any(test, fuzzing))]
-pub use crate::memory::search::count::Document;
+pub use crate::memory::search::document::Document;
 pub use crate::memory::search::find::{Findings, Found, Wanted};
 pub use crate::memory::search::index::Index;
 pub use crate::memory::search::names::{code_of, has_word, is_common, is_common_command};

@@ -2,7 +2,7 @@
 //! one answers the prompt, however little else of it matches.
 
 use crate::base::text::is_word;
-use crate::memory::search::count::Document;
+use crate::memory::search::document::Document;
 use crate::memory::search::language::is_stop_word;
 use std::collections::BTreeSet;
 

@@ -4,7 +4,8 @@
 //! tenth match hardly more than its third. A note gets a higher score if it has more of the terms, has them close
 //! together and in order, and has many of them in one line.
 
-use crate::memory::search::count::{BODY, Counts, FIELDS};
+use crate::memory::search::count::Counts;
+use crate::memory::search::document::{BODY, FIELDS};
 use crate::memory::search::language::Nearness;
 use crate::memory::search::query::{Query, TERMS};
 use std::cmp::Ordering;

@@ -6,7 +6,8 @@
 use crate::base::error::Result;
 use crate::base::file::Stamp;
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
-use crate::memory::search::count::{Counts, Document, Extent, FIELDS};
+use crate::memory::search::count::Counts;
+use crate::memory::search::document::{Document, Extent, FIELDS};
 use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
