@@ -134,7 +134,7 @@ pub mod notes {
     pub use crate::memory::recall::Recalled;
     pub use crate::memory::review::Pending;
     pub use crate::memory::search::{Findings, Found};
-    pub use crate::memory::section::{Room, Section};
+    pub use crate::memory::section::{Section, SectionLimits as Room};
     pub use crate::memory::service::{Author, Changed, NewNote, NoteService, Patch};
     pub use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
     pub use crate::store::index::NoteView;

@@ -8,13 +8,13 @@ use crate::agent::turn_file::TurnFile;
 use crate::base::error::{Error, Fault, Result};
 use crate::base::json_schema::Schema;
 use crate::base::parallel;
-use crate::base::text::one_line;
+use crate::base::text::{BYTES_PER_TOKEN, one_line};
 use crate::config::global::Api;
 use crate::config::model::Price;
 use crate::config::tool::CALL_AGENT;
 use crate::provider::error::{CallError, CallResult};
 use crate::provider::message::{
-    BYTES_PER_TOKEN, ChatTurn, OnText, Reply, Request, StopReason, TokenUsage, ToolRequest, ToolResult,
+    ChatTurn, OnText, Reply, Request, StopReason, TokenUsage, ToolRequest, ToolResult,
 };
 use crate::provider::{Provider, openai};
 use crate::store::spent::{self, Amount, Reservation};

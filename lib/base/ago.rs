@@ -1,7 +1,9 @@
-//! Moments as a person at a terminal says them: `3 h ago`, `in 2 days`. Pipes get RFC 3339.
+//! Moments as a person at a terminal says them: `3 h ago`, `in 2 days`. Pipes get RFC 3339. And the day of one.
 
 use crate::base::text::counted;
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -22,6 +24,11 @@ pub fn ago(then: Timestamp, now: Timestamp) -> String {
         _ => return then.strftime("%Y-%m-%d").to_string(),
     };
     if is_past { format!("{span} ago") } else { format!("in {span}") }
+}
+
+/// The day of a moment, the same in every time zone.
+pub fn utc_day(time: Timestamp) -> Date {
+    time.to_zoned(TimeZone::UTC).date()
 }
 
 #[cfg(test)]

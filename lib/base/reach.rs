@@ -2,6 +2,7 @@
 //! of another program. There a system call never returns. So it is made in a thread that is left behind.
 
 use crate::base::cli::Reporter;
+use crate::base::file;
 use crate::base::signal;
 use crate::base::sync::{IS_LEFT_BEHIND, lock, spawn};
 use std::io;
@@ -45,6 +46,11 @@ pub fn within<T: Send + 'static>(
     work: impl FnOnce(&Path) -> T + Send + 'static,
 ) -> io::Result<T> {
     within_time(Duration::from_millis(PATIENCE.load(Ordering::Relaxed)), path, work)
+}
+
+/// The bytes of a file. See [`file::read`].
+pub fn read(path: &Path, cap: u64) -> io::Result<Vec<u8>> {
+    within(path, move |path| file::read(path, cap))?
 }
 
 /// The same of work that writes there. A signal waits for it.

@@ -152,6 +152,25 @@ pub fn whole_lines(body: &str) -> String {
     if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") }
 }
 
+/// The estimate of tokens: so many bytes of text are one.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
+/// May it stand in a word of a program or of prose: a letter, a digit or `_`?
+pub fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Where a name stands in a text, and not as a part of a longer one that has more such characters.
+pub fn find_whole(text: &str, name: &str, is_part: impl Fn(char) -> bool) -> Option<usize> {
+    let mut places = text.match_indices(name).map(|(at, _)| at);
+    places.find(|at| !text[..*at].ends_with(&is_part) && !text[*at + name.len()..].starts_with(&is_part))
+}
+
+/// The runs of letters and digits of a text.
+pub fn alphanumerics(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
 /// White space collapsed.
 pub fn collapsed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -217,6 +236,12 @@ pub fn size(bytes: u64) -> String {
         1024..1_048_576 => format!("{} KiB", bytes >> 10),
         _ => format!("{} MiB", bytes >> 20),
     }
+}
+
+/// The first few of a list, and how many more there are.
+pub fn first_few(all: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = all.len().checked_sub(most).filter(|more| *more > 0);
+    all.take(most).chain(more.map(|more| format!("{more} more"))).collect::<Vec<_>>().join(", ")
 }
 
 /// `1 note`, `2 notes`

@@ -100,7 +100,7 @@ fn is_off(memory: &BuiltInMemory, spec: &Spec, env: &Env, project: &Path) -> boo
 }
 
 fn text(path: &Path) -> Option<String> {
-    let bytes = reach::within(path, |path| file::read(path, CAP)).ok()?.ok()?;
+    let bytes = reach::read(path, CAP).ok()?;
     Some(String::from_utf8_lossy(&bytes).trim_end().to_owned())
 }
 

@@ -6,6 +6,7 @@
 //! A resumed session continues in the same file, also after a compaction; a fork has a file of its own with only what
 //! is new; a sub-agent has its own file, with its parent's `session_id`.
 
+use crate::base::ago::utc_day;
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::harness::content::{self, ContentPart, Object, PromptMessage, Skip, Taken, between, unknown};
@@ -20,7 +21,6 @@ use crate::harness::spec::{
 };
 use crate::harness::turn::{Ids, Role};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use jiff::{ToSpan, civil::Date};
 use serde_json::value::RawValue;
 use std::ops::Range;
@@ -410,7 +410,7 @@ fn born(id: &str) -> Option<Date> {
         return None;
     }
     let milliseconds = i64::from_str_radix(hex.get(..12)?, 16).ok()?;
-    Some(Timestamp::from_millisecond(milliseconds).ok()?.to_zoned(TimeZone::UTC).date())
+    Timestamp::from_millisecond(milliseconds).ok().map(utc_day)
 }
 
 /// The directories in `dir` with a number as their name, the greatest first.

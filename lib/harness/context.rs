@@ -43,7 +43,7 @@ pub struct Limit {
 
 impl Limit {
     fn of(&self, home: Option<&Path>) -> Option<usize> {
-        let bytes = reach::within(&home?.join(self.file), |path| file::read(path, CAP)).ok()?.ok()?;
+        let bytes = reach::read(&home?.join(self.file), CAP).ok()?;
         let settings: toml::Table = toml::from_str(std::str::from_utf8(&bytes).ok()?).ok()?;
         usize::try_from(settings.get(self.key)?.as_integer()?).ok()
     }
@@ -159,7 +159,7 @@ impl ContextFiles {
         let Some(named) = &self.named else { return Vec::new() };
         let files = [named.project.map(|name| cwd.join(name)), home.map(|home| home.join(named.own))];
         let named_in = |path: PathBuf| {
-            let text = reach::within(&path, |path| file::read(path, CAP)).ok()?.ok()?;
+            let text = reach::read(&path, CAP).ok()?;
             let settings: Value = serde_json::from_slice(&text).ok()?;
             Some(settings.pointer("/context/fileName")?.clone())
         };

@@ -93,12 +93,10 @@ fn escape(text: &str, start: usize) -> usize {
 /// Every address of a text: URLs, `host/path`, `host:port`, `user@host:path`.
 pub fn addresses(text: &str) -> Vec<Address<'_>> {
     let mut found = Vec::new();
-    let mut at = 0;
     let may_hold =
         |text: &str| memchr::memchr3(b'/', b':', b'?', text.as_bytes()).is_some() || text.contains("www.");
-    if !may_hold(text) {
-        return found;
-    }
+    // Most texts have none.
+    let mut at = if may_hold(text) { 0 } else { text.len() };
     while let Some(start) = text[at..].find(|c| !ends_address(c)).map(|n| at + n) {
         let end = text[start..].find(ends_address).map_or(text.len(), |length| start + length);
         at = end;
@@ -138,12 +136,10 @@ fn before_scheme(text: &str) -> usize {
 /// The first bracket that closes what was not opened.
 fn unopened(text: &str) -> Option<usize> {
     let mut depth = 0_i32;
-    text.char_indices()
-        .find(|(_, c)| {
-            depth += i32::from("([{".contains(*c)) - i32::from(")]}".contains(*c));
-            depth < 0
-        })
-        .map(|(at, _)| at)
+    text.find(|c| {
+        depth += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
+        depth < 0
+    })
 }
 
 /// Addresses without a scheme.

@@ -1,10 +1,13 @@
 //! The caps on LLM calls. Each call is written to a ledger before it is made; at the cap, none is made.
 
+use crate::base::ago::utc_day;
 use crate::base::error::{Error, Result};
 use crate::base::file;
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::store::place::Root;
 use crate::store::runs::periods;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -13,8 +16,7 @@ use std::path::PathBuf;
 /// The longest line of the ledger that is read, in bytes. Ours have a few hundred.
 const LINE_CAP: u64 = 64 << 10;
 /// Fewer bytes than any call has in the ledger: what cannot be read counts as one call for each so many.
-const SHORTEST: usize = 100;
-const BYTES_A_TOKEN: u64 = 4;
+const SHORTEST: u64 = 100;
 
 pub struct CallBudget {
     ledger: PathBuf,
@@ -22,13 +24,13 @@ pub struct CallBudget {
     per_day: u64,
     made: Cell<u64>,
     /// The count so far: a long session asks hundreds of times, and the ledger grows with each call.
-    counted: Cell<Counted>,
+    counted: Cell<DayCount>,
 }
 
 /// The calls of one day, up to an offset in the ledger.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
-    day: i64,
+struct DayCount {
+    day: Date,
     /// The offset of the first line that has not been counted, in bytes.
     end: u64,
     made: u64,
@@ -39,11 +41,11 @@ struct Counted {
 /// A line of `calls.jsonl`. Each call has two: one before it is made and one after.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct LedgerLine<'a> {
+struct CallLine<'a> {
     at: Timestamp,
     event: CallEvent,
     #[serde(flatten)]
-    call: Call<'a>,
+    call: LlmCall<'a>,
     /// Of one that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply_bytes: Option<usize>,
@@ -52,6 +54,18 @@ struct LedgerLine<'a> {
     /// `ok`, or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a str>,
+}
+
+/// What is read of such a line.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PastCall {
+    at: Timestamp,
+    event: CallEvent,
+    #[serde(default)]
+    prompt_bytes: u64,
+    #[serde(default)]
+    reply_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +78,7 @@ enum CallEvent {
 /// What the ledger says about a call.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Call<'a> {
+pub struct LlmCall<'a> {
     pub program: &'a str,
     pub batch: &'a str,
     /// `ask`, `repair`, `dry-run`
@@ -101,9 +115,9 @@ impl CallBudget {
     }
 
     /// Records that a call is about to be made. No call is made unless this line is on disk.
-    pub fn start(&self, call: Call, now: Timestamp) -> Result<()> {
+    pub fn start(&self, call: LlmCall, now: Timestamp) -> Result<()> {
         let event = CallEvent::Started;
-        self.write(&LedgerLine { at: now, event, call, reply_bytes: None, ms: None, result: None })?;
+        self.write(&CallLine { at: now, event, call, reply_bytes: None, ms: None, result: None })?;
         self.made.set(self.made.get() + 1);
         Ok(())
     }
@@ -111,7 +125,7 @@ impl CallBudget {
     /// Records how the call ended. `result` is `ok`, or the error.
     pub fn end(
         &self,
-        call: Call,
+        call: LlmCall,
         now: Timestamp,
         took: std::time::Duration,
         reply_bytes: usize,
@@ -119,10 +133,10 @@ impl CallBudget {
     ) -> Result<()> {
         let (reply_bytes, ms) = (Some(reply_bytes), Some(took.as_millis()));
         let event = CallEvent::Ended;
-        self.write(&LedgerLine { at: now, event, call, reply_bytes, ms, result: Some(result) })
+        self.write(&CallLine { at: now, event, call, reply_bytes, ms, result: Some(result) })
     }
 
-    fn write(&self, line: &LedgerLine) -> Result<()> {
+    fn write(&self, line: &CallLine) -> Result<()> {
         let mut text = serde_json::to_vec(line).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
         text.push(b'\n');
         // In a store that came from elsewhere, a symlink may lead to one of the user's files.
@@ -156,20 +170,15 @@ impl CallBudget {
     /// How many calls began on the UTC day of `now`. What cannot be read counts as calls that are spent, as many as it
     /// may have held: better too few calls than too many.
     fn made_today(&self, now: Timestamp) -> Result<u64> {
-        #[derive(Deserialize)]
-        struct ReadLine {
-            at: Timestamp,
-            event: CallEvent,
-        }
         let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))?
         else {
             return Ok(0);
         };
-        let today = day(now);
+        let today = utc_day(now);
         // Lines are only added. If the file shrank, or a new day has begun, all lines are counted again.
         let mut counted = self.counted.get();
         if counted.day != today || counted.end > length {
-            counted = Counted { day: today, ..Counted::default() };
+            counted = DayCount { day: today, ..DayCount::default() };
         }
         file.seek(SeekFrom::Start(counted.end)).map_err(|e| self.unusable(&e))?;
         let mut lines = BufReader::new(file);
@@ -181,11 +190,12 @@ impl CallBudget {
                 self.counted.set(counted);
                 return Ok(counted.made);
             }
-            let read = serde_json::from_slice::<ReadLine>(&line);
-            let unreadable = if read.is_err() { line.trim_ascii().len() as u64 } else { 0 };
-            let more = match read {
-                Ok(line) => u64::from(line.event == CallEvent::Started && day(line.at) == today),
-                Err(_) => line.trim_ascii().len().div_ceil(SHORTEST) as u64,
+            let (more, unreadable) = match serde_json::from_slice::<PastCall>(&line) {
+                Ok(line) => (u64::from(line.event == CallEvent::Started && utc_day(line.at) == today), 0),
+                Err(_) => {
+                    let bytes = line.trim_ascii().len() as u64;
+                    (bytes.div_ceil(SHORTEST), bytes)
+                }
             };
             if !line.ends_with(b"\n") && (line.len() as u64) < LINE_CAP {
                 // The last line is not complete yet: it counts now, and is read again next time.
@@ -209,35 +219,22 @@ pub struct CallSum {
 
 /// What the calls took that began on the UTC day of `now`, and in its month. Lines that cannot be read do not count.
 pub fn taken(root: &Root, now: Timestamp) -> std::io::Result<[CallSum; 2]> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct ReadLine {
-        at: Timestamp,
-        event: CallEvent,
-        #[serde(default)]
-        prompt_bytes: u64,
-        #[serde(default)]
-        reply_bytes: u64,
-    }
     let (starts, mut sums) = (periods(now), [CallSum::default(); 2]);
     file::newest_lines(&root.state().join("calls.jsonl"), &mut |line| {
-        let Ok(line) = serde_json::from_slice::<ReadLine>(line) else { return true };
-        let (calls, bytes) = match line.event {
-            CallEvent::Started => (1, line.prompt_bytes),
-            CallEvent::Ended => (0, line.reply_bytes),
+        let Ok(PastCall { at, event, prompt_bytes, reply_bytes }) = serde_json::from_slice(line) else {
+            return true;
         };
-        for (_, sum) in starts.iter().zip(&mut sums).filter(|(start, _)| line.at >= **start) {
+        let (calls, bytes) = match event {
+            CallEvent::Started => (1, prompt_bytes),
+            CallEvent::Ended => (0, reply_bytes),
+        };
+        for (_, sum) in starts.iter().zip(&mut sums).filter(|(start, _)| at >= **start) {
             sum.calls += calls;
-            sum.tokens = sum.tokens.saturating_add(bytes / BYTES_A_TOKEN);
+            sum.tokens = sum.tokens.saturating_add(bytes / BYTES_PER_TOKEN);
         }
-        line.at >= starts[1]
+        at >= starts[1]
     })?;
     Ok(sums)
-}
-
-/// Days since 1970 in UTC.
-fn day(time: Timestamp) -> i64 {
-    time.as_second().div_euclid(24 * 60 * 60)
 }
 
 #[cfg(test)]
@@ -245,7 +242,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const CALL: Call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 7 };
+    const CALL: LlmCall = LlmCall { program: "p", batch: "b", purpose: "ask", prompt_bytes: 7 };
 
     fn time(text: &str) -> Timestamp {
         text.parse().unwrap()

@@ -90,7 +90,7 @@ impl<P: Persistence + Sync> NoteService<P> {
     /// The store cannot be read.
     pub fn new_checkouts(&self) -> Result<Vec<NewCheckout>> {
         let told = self.notes().root().map(Projects::load).transpose()?.unwrap_or_default().told;
-        let scan = self.index().scan(Place::Topics, |view| view.meta.sources)?;
+        let scan = self.index.scan(Place::Topics, |view| view.meta.sources)?;
         Ok(new_checkouts(scan.found.iter().flatten(), &told))
     }
 
@@ -106,7 +106,7 @@ impl<P: Persistence + Sync> NoteService<P> {
         if entry.kept().is_some() {
             return Ok(Changed::Same(note));
         }
-        let now = self.now().as_millisecond();
+        let now = self.now.as_millisecond();
         entry.update(|meta| {
             meta.sources.retain(|source| !is_from(source, dirs));
             meta.updated_at = now;

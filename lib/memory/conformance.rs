@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::parallel;
-use crate::memory::section::Room;
+use crate::memory::section::SectionLimits;
 use crate::memory::service::{Author, Changed, NewNote, NoteService, Patch};
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::QueueEntry;
@@ -133,7 +133,7 @@ fn the_service_works<P: Persistence + Sync>(notes: P) -> Result<()> {
     is_it(service.list(Place::Topics, |meta| meta.id == id)?.found.len())?;
     is_it(service.search(Place::Topics, "servers 4320", None, 9)?.found.len())?;
     let recalled = service.recall("server", None, 9, 9_000)?;
-    let section = service.section(&[None], Room::default(), None)?.text();
+    let section = service.section(&[None], SectionLimits::default(), None)?.text();
     must(recalled.text.contains("4320") && section.contains("4320"), "a note is shown as it is now")?;
     service.remove(&id, person)?;
     must(service.look(&id)?.place == Place::Archive, "a note that is removed is in the archive")?;

@@ -5,7 +5,7 @@ mod pieces;
 
 pub use crate::memory::facts::pieces::{PieceKind, pieces};
 
-use crate::base::text::border;
+use crate::base::text::{border, is_word};
 use crate::memory::links::{LINK_CAP, is_inside, is_name};
 use crate::memory::lists::List;
 use crate::store::entry::EntryId;
@@ -46,14 +46,9 @@ impl Loss<'_> {
 /// `http://localhost:4310/health`, but not `14310`. `exists` says which ids are those of notes: a link that leads
 /// nowhere is no fact.
 pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&EntryId) -> bool) -> Loss<'a> {
-    let items: Vec<(&str, String)> = gone
-        .iter()
-        .map(|item| {
-            (item.as_str(), folded(item.trim_matches(|c: char| c.is_whitespace() || "`\"'*.,;".contains(c))))
-        })
-        .filter(|(_, item)| !item.is_empty())
-        .take(ITEMS)
-        .collect();
+    let is_mark = |c: char| c.is_whitespace() || "`\"'*.,;".contains(c);
+    let items = gone.iter().map(|item| (item.as_str(), folded(item.trim_matches(is_mark))));
+    let items: Vec<(&str, String)> = items.filter(|(_, item)| !item.is_empty()).take(ITEMS).collect();
     let mut is_matched = vec![false; items.len()];
     let kept: HashSet<String> = found(new, &|_| true).iter().map(Fact::key).collect();
     let text = folded(new);
@@ -62,11 +57,10 @@ pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&En
         let key = fact.key();
         let mut is_gone = false;
         for ((_, item), is_matched) in items.iter().zip(&mut is_matched) {
-            if holds(&key, item, Edges::Loose)
-                || (item.len() <= PHRASE_BYTES && holds(item, &key, Edges::Loose))
-            {
-                (is_gone, *is_matched) = (true, true);
-            }
+            let is_it = holds(&key, item, Edges::Loose)
+                || item.len() <= PHRASE_BYTES && holds(item, &key, Edges::Loose);
+            is_gone |= is_it;
+            *is_matched |= is_it;
         }
         if is_gone {
             continue;
@@ -78,9 +72,10 @@ pub fn lost<'a>(old: &'a str, new: &str, gone: &'a [String], exists: impl Fn(&En
         }
     }
     let before = folded(old);
-    let unmatched = items.iter().zip(&is_matched).filter(|(_, is_matched)| !**is_matched);
+    let items = items.iter().zip(is_matched);
     let unmatched =
-        unmatched.filter(|((_, item), _)| !holds(&before, item, Edges::Loose)).map(|((raw, _), _)| *raw);
+        items.filter(|((_, item), is_matched)| !is_matched && !holds(&before, item, Edges::Loose));
+    let unmatched = unmatched.map(|((raw, _), _)| *raw);
     let unmatched = unmatched.chain(gone.iter().skip(ITEMS).map(String::as_str)).collect();
     Loss { missing, unmatched, of }
 }
@@ -175,14 +170,14 @@ pub fn is_alternative(word: &str) -> bool {
 }
 
 /// A word and what stands around it.
-struct Word<'a> {
+struct FactWord<'a> {
     text: &'a str,
     before: &'a str,
     after: &'a str,
 }
 
 /// The words of a text, without the punctuation around them.
-fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+fn words(text: &str) -> impl Iterator<Item = FactWord<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = at + text[at..].find(|c| !is_border(c))?;
@@ -192,7 +187,7 @@ fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
             .map_or(text.len(), |(n, _)| start + n);
         // A comma that begins a word is none.
         at = end.max(start + text[start..].chars().next().map_or(1, char::len_utf8));
-        Some(Word { text: &text[start..end], before: &text[..start], after: &text[end..] })
+        Some(FactWord { text: &text[start..end], before: &text[..start], after: &text[end..] })
     })
 }
 
@@ -212,7 +207,7 @@ fn is_within_number(text: &str, at: usize) -> bool {
     at > 0 && is_digit(text.as_bytes().get(at - 1)) && is_digit(text.as_bytes().get(at + 1))
 }
 
-impl<'a> Word<'a> {
+impl<'a> FactWord<'a> {
     fn fact(&self, is_span: bool, exists: &dyn Fn(&EntryId) -> bool) -> Option<Fact<'a>> {
         let mut text = self.text.trim_end_matches(|c: char| "*.:!?,%".contains(c));
         text = text.trim_start_matches(|c: char| "*:!?#,=≈±".contains(c));
@@ -246,12 +241,9 @@ impl<'a> Word<'a> {
         let digits = text.trim_start_matches('^');
         let is_short = digits.len() == 1 || (digits.len() == 2 && self.before.ends_with('['));
         let is_alone = |open: char, close: char| {
-            let before = self.before.strip_suffix(open);
-            let is_first =
-                before.is_some_and(|before| before.chars().next_back().is_none_or(char::is_whitespace));
-            (is_first
-                || (open == '[' && before.is_some_and(|before| !before.ends_with(char::is_alphanumeric))))
-                && self.after.starts_with(close)
+            let before = self.before.strip_suffix(open).map(|before| before.chars().next_back());
+            let may_precede = |c: char| c.is_whitespace() || open == '[' && !c.is_alphanumeric();
+            before.is_some_and(|last| last.is_none_or(may_precede)) && self.after.starts_with(close)
         };
         is_short
             && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -332,9 +324,7 @@ fn folded(text: &str) -> String {
             },
         }
         // Of `db_100` no mark is in a number.
-        is_number = c.is_ascii_digit()
-            && (is_number
-                || !folded[..folded.len() - 1].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+        is_number = c.is_ascii_digit() && (is_number || !folded[..folded.len() - 1].ends_with(is_word))
             || (c == '.' || c == ',') && is_number && digits > 0;
     }
     folded.trim().to_owned()
@@ -352,7 +342,7 @@ enum Edges {
 impl Edges {
     /// Does a word end at this character, behind which there is another word (`joined`)?
     fn end_at(self, c: char, joined: bool) -> bool {
-        !c.is_alphanumeric() && c != '_' && !(self == Edges::Strict && matches!(c, '-' | '.') && joined)
+        !(is_word(c) || self == Edges::Strict && matches!(c, '-' | '.') && joined)
     }
 }
 
@@ -373,7 +363,7 @@ fn begins(before: &str, part: &str, edges: Edges) -> bool {
         // `v1.2`, `node20`, but no middle of a hash.
         let name = before.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let is_name = name.len() < before.len()
-            && !name.ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            && !name.ends_with(is_word)
             && (&before[name.len()..] == "v" || (edges == Edges::Loose && part.len() > 1));
         if is_name {
             return true;
@@ -400,8 +390,7 @@ fn ends(after: &str, part: &str, is_numeric: bool, edges: Edges) -> bool {
     // `30s`
     if is_numeric && c.is_alphabetic() {
         let unit = after.trim_start_matches(char::is_alphabetic);
-        return after[..after.len() - unit.len()].chars().count() <= 3
-            && !unit.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        return after[..after.len() - unit.len()].chars().count() <= 3 && !unit.starts_with(is_word);
     }
     edges.end_at(c, joined.is_some())
 }

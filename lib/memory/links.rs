@@ -1,5 +1,6 @@
 //! Ids for notes that a model proposes, and the links between them.
 
+use crate::base::text::alphanumerics;
 use crate::store::entry::{self, EntryId};
 use crate::store::proposal::ProposalId;
 use std::borrow::Cow;
@@ -192,6 +193,7 @@ fn without_links(body: &str, link: &str) -> String {
 }
 
 /// Part of a line, and the mark that ends it, with the blanks after it.
+#[derive(Default)]
 struct Clause {
     text: String,
     end: String,
@@ -233,22 +235,17 @@ fn joined(text: &str) -> String {
 }
 
 fn clauses(text: &str) -> Vec<Clause> {
-    let mut all = vec![Clause { text: String::new(), end: String::new() }];
+    let mut all = vec![Clause::default()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         let before_blank = chars.peek().is_none_or(|next| next.is_whitespace() || *next == ')');
+        let Some(last) = all.last_mut() else { break };
         let is_end = match c {
             '(' | ')' | '—' | '–' => true,
-            '.' => {
-                before_blank
-                    && !ABBREVIATIONS
-                        .iter()
-                        .any(|word| all.last().is_some_and(|last| last.text.ends_with(word)))
-            }
+            '.' => before_blank && !ABBREVIATIONS.iter().any(|word| last.text.ends_with(word)),
             '!' | '?' | ',' | ';' | ':' => before_blank,
             _ => false,
         };
-        let Some(last) = all.last_mut() else { break };
         if !is_end {
             last.text.push(c);
             continue;
@@ -259,7 +256,7 @@ fn clauses(text: &str) -> Vec<Clause> {
         {
             last.end.push(blank);
         }
-        all.push(Clause { text: String::new(), end: String::new() });
+        all.push(Clause::default());
     }
     all
 }
@@ -292,16 +289,12 @@ fn bury(clauses: &mut [Clause], at: usize) {
     }
 }
 
-fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
-}
-
 fn is_one_of(word: &str, list: &[&str]) -> bool {
     list.contains(&&*word.to_lowercase())
 }
 
 fn is_carrier(text: &str) -> bool {
-    words(text).all(|word| is_one_of(word, CARRIERS))
+    alphanumerics(text).all(|word| is_one_of(word, CARRIERS))
 }
 
 /// Without the dead links, and where one ends the text, without what points to it.
@@ -310,7 +303,7 @@ fn without_tail(text: &str) -> String {
     let Some(head) = trimmed.strip_suffix(DEAD) else {
         return text.replace(&format!(" {DEAD}"), "").replace(&format!("{DEAD} "), "").replace(DEAD, "");
     };
-    let carried: Vec<&str> = words(head).rev().take_while(|word| is_one_of(word, CARRIERS)).collect();
+    let carried: Vec<&str> = alphanumerics(head).rev().take_while(|word| is_one_of(word, CARRIERS)).collect();
     // "and see", not the "to" of what stands before it.
     let points = carried.iter().rposition(|word| is_one_of(word, POINTERS));
     let mut left = head.trim_end();

@@ -27,13 +27,7 @@ struct Phrases {
 
 static LISTS: LazyLock<HashMap<&'static str, Phrases>> = LazyLock::new(|| {
     let mut lists: HashMap<&str, Phrases> = HashMap::new();
-    let mut list = "";
-    let lines = FILES.iter().flat_map(|file| file.lines());
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            list = name;
-            continue;
-        }
+    for (list, line) in FILES.iter().flat_map(|file| sections(file)) {
         let phrases = lists.entry(list).or_default();
         for phrase in line.split(", ") {
             let words: Vec<&str> = phrase.split(' ').collect();
@@ -45,6 +39,16 @@ static LISTS: LazyLock<HashMap<&'static str, Phrases>> = LazyLock::new(|| {
     same_first.for_each(|phrases| phrases.sort_by_key(|words| std::cmp::Reverse(words.len())));
     lists
 });
+
+/// The lines of a file of lists, each with the name in brackets that it stands under.
+pub fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut section = "";
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(move |line| {
+        let name = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        section = name.unwrap_or(section);
+        name.is_none().then_some((section, line))
+    })
+}
 
 impl List {
     /// The phrases as they stand.

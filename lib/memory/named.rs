@@ -2,7 +2,7 @@
 //! program names is read with [`EntryId::parse`] alone.
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::text::{in_line, one_line};
+use crate::base::text::{first_few, in_line, one_line};
 use crate::memory::service::NoteService;
 use crate::store::entry::{EntryId, ID_PREFIX};
 use crate::store::index::NoteView;
@@ -41,15 +41,12 @@ impl<P: Persistence + Sync> NoteService<P> {
         };
         for place in [Place::Topics, Place::Archive] {
             let of_view = |view: NoteView| is_meant(&view).then_some((view.meta.id, view.meta.title));
-            let found: Vec<_> = self.index().scan(place, of_view)?.found.into_iter().flatten().collect();
+            let found: Vec<_> = self.index.scan(place, of_view)?.found.into_iter().flatten().collect();
+            let titled = found.iter().map(|(id, title)| format!("{id} ({})", one_line(title, TITLE)));
             match &found[..] {
                 [] => {}
                 [(id, _)] => return Ok(id.clone()),
-                several => {
-                    let titled =
-                        several.iter().map(|(id, title)| format!("{id} ({})", one_line(title, TITLE)));
-                    return Err(ambiguous(word, "notes", titled));
-                }
+                _ => return Err(ambiguous(word, "notes", titled)),
             }
         }
         // An id that is whole is looked up again, for its own error.
@@ -91,13 +88,9 @@ fn beginning<'a>(word: &'a str, prefix: &str) -> Option<&'a str> {
 }
 
 fn ambiguous(word: &str, what: &str, candidates: impl ExactSizeIterator<Item = String>) -> Error {
-    let count = candidates.len();
-    let mut listed: Vec<String> = candidates.take(LISTED).map(|one| in_line(&one)).collect();
-    if count > LISTED {
-        listed.push(format!("{} more", count - LISTED));
-    }
-    Error::usage(format!("\"{}\" names {count} {what}: {}", shown(word), listed.join(", ")))
-        .hint("give the id of one of them")
+    let (count, word) = (candidates.len(), shown(word));
+    let listed = first_few(candidates.map(|one| in_line(&one)), LISTED);
+    Error::usage(format!("\"{word}\" names {count} {what}: {listed}")).hint("give the id of one of them")
 }
 
 fn shown(word: &str) -> String {

@@ -1,7 +1,7 @@
 //! What a person decides about the changes that wait for one: accepted, they are made as that person's word.
 
 use crate::base::error::{Error, ErrorKind, Result};
-use crate::base::text::{nearest, whole_lines};
+use crate::base::text::{did_you_mean, whole_lines};
 use crate::memory::code::anchored_again;
 use crate::memory::links::Ended;
 use crate::memory::record::dangers;
@@ -15,7 +15,6 @@ use crate::store::proposal::{self, Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use std::path::Path;
-use std::slice;
 
 /// How closely a person has to look at a change, the closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,10 +51,11 @@ pub struct Pending {
 impl Pending {
     /// Is the note another one than the proposal was made for?
     pub fn has_changed(&self) -> bool {
-        match (&self.proposal.base, &self.note) {
-            (Some(base), Some(note)) => *base != note.entry.base(),
-            _ => false,
-        }
+        self.proposal
+            .base
+            .as_ref()
+            .zip(self.note.as_ref())
+            .is_some_and(|(base, note)| *base != note.entry.base())
     }
 
     /// What accepting it would change, line by line: `+` is new, `-` goes, ` ` stays.
@@ -72,8 +72,7 @@ impl Pending {
             (Op::Widen, _, Some(note)) => text_of(&Draft { scope: Scope::Global, ..Draft::of(&note.entry) }),
             _ => String::new(),
         };
-        let lines = diff_lines(&before, &after);
-        lines.iter().map(|line| line.trim_end().to_owned()).collect()
+        diff_lines(&before, &after).iter().map(|line| line.trim_end().to_owned()).collect()
     }
 }
 
@@ -172,8 +171,7 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. `Conflict`: its note is archived. Or the store cannot be written.
     pub fn accept(&self, id: &ProposalId, shown: Option<&str>) -> Result<Option<Note>> {
-        let (id, shown) = (id.clone(), shown.map(str::to_owned));
-        Ok(match self.decide_one(Decision { id, is_accepted: true, shown })?.1 {
+        Ok(match self.decide_one(id, true, shown)?.1 {
             Decided::Accepted(note) => Some(*note),
             Decided::Rejected | Decided::NoteChanged => None,
         })
@@ -184,17 +182,21 @@ impl<P: Persistence> NoteService<P> {
     /// # Errors
     /// `NotFound`: there is no such proposal. Or the store cannot be written.
     pub fn reject(&self, id: &ProposalId) -> Result<Proposal> {
-        Ok(self.decide_one(Decision { id: id.clone(), is_accepted: false, shown: None })?.0)
+        Ok(self.decide_one(id, false, None)?.0)
     }
 
     /// Carries out one decision, and returns the proposal too, as it was.
     ///
     /// # Errors
     /// As of [`NoteService::accept`].
-    pub fn decide_one(&self, decision: Decision) -> Result<(Proposal, Decided)> {
-        let id = decision.id.clone();
-        let decided = self.decide(slice::from_ref(&decision))?.pop();
-        decided.unwrap_or_else(|| Err(no_such(&id)))
+    fn decide_one(
+        &self,
+        id: &ProposalId,
+        is_accepted: bool,
+        shown: Option<&str>,
+    ) -> Result<(Proposal, Decided)> {
+        let decision = Decision { id: id.clone(), is_accepted, shown: shown.map(str::to_owned) };
+        self.decide(&[decision])?.pop().unwrap_or_else(|| Err(no_such(id)))
     }
 
     /// Carries out decisions in one change of the store, and returns what came of each, with the proposal as it was. One that
@@ -204,15 +206,15 @@ impl<P: Persistence> NoteService<P> {
     /// The store cannot be read or written: nothing is done then.
     pub fn decide(&self, decisions: &[Decision]) -> Result<Vec<Result<(Proposal, Decided)>>> {
         // No store is made to look for a proposal.
-        let mut found: Vec<_> =
-            decisions.iter().map(|decision| self.proposal(&decision.id).map(drop)).collect();
-        if found.iter().all(Result::is_err) {
-            return Ok(found.drain(..).filter_map(Result::err).map(Err).collect());
+        let missing: Vec<_> =
+            decisions.iter().filter_map(|decision| self.proposal(&decision.id).err()).collect();
+        if missing.len() == decisions.len() {
+            return Ok(missing.into_iter().map(Err).collect());
         }
         let change = Change::of(self.notes())?;
         let mut ended = Ended::new();
         let decided: Vec<_> =
-            decisions.iter().map(|decision| decided(&change, decision, self.now(), &mut ended)).collect();
+            decisions.iter().map(|decision| decided(&change, decision, self.now, &mut ended)).collect();
         waiting::end(&change, &ended)?;
         change.write().map(|()| decided)
     }
@@ -246,20 +248,20 @@ fn decided<P: Persistence>(
         ended.insert(id.clone(), None);
         return Ok((proposal, Decided::Rejected));
     }
-    if proposal.op == Op::Create {
+    let note = if proposal.op == Op::Create {
         let note = create(change, &proposal, now)?;
-        change.withdraw(id);
         ended.insert(id.clone(), Some(note.entry.meta().id.clone()));
-        return Ok((proposal, Decided::Accepted(note.into())));
-    }
-    let note = note_of(&change.notes, &proposal)?;
-    let base = note.entry.base();
-    let is_made = is_made(&note, &proposal);
-    if shown.as_ref().or(proposal.base.as_ref()).is_some_and(|shown| *shown != base) && !is_made {
-        change.put_proposal(&Proposal { base: Some(base), ..proposal.clone() })?;
-        return Ok((proposal, Decided::NoteChanged));
-    }
-    let note = if is_made { note } else { changed(change, &note, &proposal, now)? };
+        note
+    } else {
+        let note = note_of(&change.notes, &proposal)?;
+        let base = note.entry.base();
+        let is_made = is_made(&note, &proposal);
+        if shown.as_ref().or(proposal.base.as_ref()).is_some_and(|shown| *shown != base) && !is_made {
+            change.put_proposal(&Proposal { base: Some(base), ..proposal.clone() })?;
+            return Ok((proposal, Decided::NoteChanged));
+        }
+        if is_made { note } else { changed(change, &note, &proposal, now)? }
+    };
     change.withdraw(id);
     Ok((proposal, Decided::Accepted(note.into())))
 }
@@ -280,11 +282,8 @@ fn find<P: Persistence>(notes: &P, id: &ProposalId) -> Result<Proposal> {
     }
     let names = notes.names(proposal::DIR, ".json")?;
     let ids: Vec<_> = names.iter().filter_map(|name| Path::new(name).file_stem()?.to_str()).collect();
-    let near = nearest(&id.to_string(), ids);
-    Err(match near {
-        Some(near) => no_such(id).hint(format!("did you mean \"{near}\"?")),
-        None => no_such(id).hint("see what waits with: memory-review"),
-    })
+    let hint = did_you_mean(&id.to_string(), ids);
+    Err(no_such(id).hint(hint.unwrap_or_else(|| "see what waits with: memory-review".to_owned())))
 }
 
 /// The text of the proposal as a note, for an editor. `None`: it brings no text.
@@ -339,15 +338,14 @@ fn create<P: Persistence>(change: &Change<P>, proposal: &Proposal, now: Timestam
     let is_free = |id: &EntryId| !taken.contains(id) || made(id).is_some();
     let id = proposal.note_there.clone().filter(is_free);
     let id = id.unwrap_or_else(|| EntryId::make(&title, proposal.created_at, |id| !is_free(id)));
-    let is_taken = taken.contains(&id);
+    let there = taken.contains(&id).then(|| made(&id)).flatten();
     // Given back, as the new note's id is added to them.
     drop(taken);
-    if let Some(there) = is_taken.then(|| made(&id)).flatten() {
+    if let Some(there) = there {
         return Ok(there);
     }
     let (status, created_at) = (Status::Consolidated, proposal.created_at);
-    let anchors = proposal.anchors.clone();
-    let meta = Meta { title, status, created_at, anchors, ..draft.meta(id) };
+    let meta = Meta { title, status, created_at, anchors: proposal.anchors.clone(), ..draft.meta(id) };
     let mut entry = Entry::new(meta, whole_lines(&draft.body).as_bytes());
     vouch(&mut entry, now)?;
     entry.fits()?;
@@ -378,22 +376,16 @@ fn changed<P: Persistence>(
                     meta.status = Status::Consolidated;
                 }
             })?;
-            let anchors = match proposal.anchors.is_empty() {
-                true => anchored_again(&entry, &[]),
-                false => proposal.anchors.clone(),
-            };
+            let again = || anchored_again(&entry, &[]);
+            let anchors = Some(proposal.anchors.clone()).filter(|all| !all.is_empty()).unwrap_or_else(again);
             entry.update(|meta| meta.anchors = anchors)?;
         }
     }
     vouch(&mut entry, now)?;
-    let text = |entry: &Entry| {
-        let Meta { title, summary, .. } = entry.meta();
-        (title.clone(), summary.clone(), entry.body().to_vec())
-    };
-    if text(&entry) == text(&note.entry) {
-        return change.replace(note, entry);
-    }
-    change.supersede(note, entry, proposal.created_at)
+    let (old, new) = (note.entry.meta(), entry.meta());
+    let is_same =
+        (&old.title, &old.summary) == (&new.title, &new.summary) && note.entry.body() == entry.body();
+    if is_same { change.replace(note, entry) } else { change.supersede(note, entry, proposal.created_at) }
 }
 
 /// What the note says is a person's word from now on.
@@ -412,26 +404,22 @@ fn vouch(entry: &mut Entry, now: Timestamp) -> Result<()> {
 
 /// All that a person has to look at.
 fn text_of(draft: &Draft) -> String {
-    let mut text = format!("title: {}\n", one_line(&draft.title));
-    if !draft.summary.is_empty() {
-        text += &format!("summary: {}\n", one_line(&draft.summary));
-    }
-    if !draft.tags.is_empty() {
-        text += &format!("tags: {}\n", draft.tags.join(" "));
-    }
-    if !draft.paths.is_empty() {
-        text += &format!("paths: {}\n", one_line(&draft.paths.join(" ")));
-    }
-    let repos = repos(&draft.sources);
-    text += &match (draft.scope, repos.is_empty()) {
-        (Scope::Global, _) => "scope: global\n".to_owned(),
-        (Scope::Repo, true) => "scope: repo\n".to_owned(),
-        (Scope::Repo, false) => format!("scope: repo ({})\n", Vec::from_iter(repos).join(", ")),
+    let Draft { title, summary, tags, paths, scope, until, body, sources } = draft;
+    let repos = repos(sources);
+    let scope = match scope {
+        Scope::Global => "global".to_owned(),
+        Scope::Repo if repos.is_empty() => "repo".to_owned(),
+        Scope::Repo => format!("repo ({})", Vec::from_iter(repos).join(", ")),
     };
-    if let Some(until) = draft.until {
-        text += &format!("until: {until}\n");
-    }
-    text + "\n" + &whole_lines(&draft.body)
+    let lines = [
+        Some(format!("title: {}\n", one_line(title))),
+        (!summary.is_empty()).then(|| format!("summary: {}\n", one_line(summary))),
+        (!tags.is_empty()).then(|| format!("tags: {}\n", tags.join(" "))),
+        (!paths.is_empty()).then(|| format!("paths: {}\n", one_line(&paths.join(" ")))),
+        Some(format!("scope: {scope}\n")),
+        until.map(|until| format!("until: {until}\n")),
+    ];
+    lines.into_iter().flatten().collect::<String>() + "\n" + &whole_lines(body)
 }
 
 /// How `after` differs from `before`, with every line of both.

@@ -29,9 +29,9 @@ const PROCESSED: &str = "inbox/.processed";
 
 /// What can be done with the notes of a store, at one moment: it is cheap, and made anew for each task.
 pub struct NoteService<P> {
-    index: Index<P>,
-    now: Timestamp,
-    today: Date,
+    pub(super) index: Index<P>,
+    pub(super) now: Timestamp,
+    pub(super) today: Date,
     dir: Option<PathBuf>,
 }
 
@@ -170,18 +170,6 @@ impl<P> NoteService<P> {
     pub fn notes(&self) -> &P {
         self.index.store()
     }
-
-    pub(super) fn index(&self) -> &Index<P> {
-        &self.index
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.now
-    }
-
-    pub(super) fn today(&self) -> Date {
-        self.today
-    }
 }
 
 impl<P: Persistence + Sync> NoteService<P> {
@@ -230,11 +218,8 @@ impl<P: Persistence> NoteService<P> {
         }
         entry.check()?;
         let lock = self.notes().lock()?;
-        let session = entry.session();
-        let (queued, _) = self.queued()?;
-        if let Some((id, _)) =
-            queued.into_iter().find(|(_, known)| session.is_some() && known.session() == session)
-        {
+        let is_it = |known: &QueueEntry| known.session().is_some() && known.session() == entry.session();
+        if let Some((id, _)) = self.queued()?.0.into_iter().find(|(_, known)| is_it(known)) {
             return Ok(id);
         }
         let id = new_id(entry)?;
@@ -260,15 +245,10 @@ impl<P: Persistence> NoteService<P> {
     /// The store cannot be written. Nothing happens if the entry is gone already.
     pub fn dequeue(&self, id: &str) -> Result<()> {
         let lock = self.notes().lock()?;
-        let at = |dir: &str, bytes: &[u8]| Some(Version::at(&queue_path(dir, id), bytes.to_vec()));
-        match self.notes().bytes(&queue_path(INBOX, id)) {
-            Ok(Some(bytes)) => {
-                let (before, after) = (at(INBOX, &bytes), at(PROCESSED, &bytes));
-                self.notes().write(&lock, &[Revision { before, after }])
-            }
-            Ok(None) => Ok(()),
-            Err(broken) => Err(Error::io(format!("\"{}\": {}", broken.path.display(), broken.why))),
-        }
+        let unread = |broken: Broken| Error::io(format!("\"{}\": {}", broken.path.display(), broken.why));
+        let Some(bytes) = self.notes().bytes(&queue_path(INBOX, id)).map_err(unread)? else { return Ok(()) };
+        let at = |dir| Some(Version::at(&queue_path(dir, id), bytes.clone()));
+        self.notes().write(&lock, &[Revision { before: at(INBOX), after: at(PROCESSED) }])
     }
 
     /// Writes a new note, with status `captured`. What is hidden in a text that no person wrote is left out. If a note in use
@@ -345,56 +325,13 @@ impl<P: Persistence> NoteService<P> {
     /// written.
     pub fn update_meta(&self, id: &EntryId, patch: &Patch, author: &Author) -> Result<Changed> {
         self.must_have(id)?;
-        let changing = Change::of(self.notes())?;
-        let note = changing.notes.find(id)?;
+        let change = Change::of(self.notes())?;
+        let note = change.notes.find(id)?;
         if patch.base.as_ref().is_some_and(|base| *base != note.entry.base()) {
             return Err(Error::conflict(format!("the note {id} has changed meanwhile")));
         }
-        let mut entry = note.entry.clone();
-        let is_sealed = entry.meta().is_typed() || entry.meta().written.is_some();
-        // What is changed now was not sealed by a version that knew how: it must count as edited, too.
-        if matches!(author, Author::Person) && patch.has_text() && !is_sealed {
-            entry.seal().map_err(|why| unchanged(&note, &why))?;
-        }
-        if let Some(body) = &patch.body {
-            entry.set_body(whole_lines(body).as_bytes());
-        }
-        let body_changed = entry.body() != note.entry.body();
-        let now = self.now.as_millisecond();
-        let mut is_changed = false;
-        // Who writes what it says now has seen what it rests on.
-        let is_rewritten = patch.has_text();
-        let anchors = if patch.is_confirmed || is_rewritten {
-            anchored_again(&entry, &self.here())
-        } else {
-            Vec::new()
-        };
-        let change = |meta: &mut Meta| {
-            let before = meta.clone();
-            patch.apply(meta);
-            is_changed = *meta != before || body_changed;
-            if text_of(meta) != text_of(&before) || body_changed {
-                meta.by = Some(match author {
-                    Author::Person => By::Person,
-                    // A part may still be what only a tool showed.
-                    Author::Agent(_) => meta.by.map_or(By::Agent, |by| by.max(By::Agent)),
-                });
-            }
-            if is_changed {
-                meta.updated_at = now;
-            }
-            if patch.is_confirmed || is_rewritten {
-                meta.anchors = anchors;
-            }
-            if patch.is_confirmed {
-                (meta.confirmed, meta.branch) = (Some(self.today), None);
-                is_changed = true;
-            }
-        };
-        entry.update(change).map_err(|why| unchanged(&note, &why))?;
-        if !is_changed {
-            return Ok(Changed::Same(note));
-        }
+        let patched = self.patched(&note, patch, author).map_err(|why| unchanged(&note, &why))?;
+        let Some(mut entry) = patched else { return Ok(Changed::Same(note)) };
         if entry.meta().paths.len() > note.entry.meta().paths.len().max(glob::MOST) {
             return Err(Error::usage(format!("{id} would have more than {} paths", glob::MOST))
                 .hint("widen one of them, or remove one with --path -GLOB"));
@@ -402,42 +339,75 @@ impl<P: Persistence> NoteService<P> {
         if let Author::Agent(session) = author {
             if let Some(kept) = note.entry.kept().filter(|_| entry.meta().tier != note.entry.meta().tier) {
                 let why = format!("how much is shown of {id} is a person's decision: {}", kept.reason());
-                return Err(Error::refused(why).hint("run it in a terminal of your own"));
+                return Err(for_a_person(why));
             }
             let reasons = needs_a_person(&note, &entry);
             if let (Place::Archive, Some(reason)) = (note.place, reasons.first()) {
                 let why = format!("{id} is in the archive, and what changes there never waits: {reason}");
-                return Err(Error::refused(why).hint("run it in a terminal of your own"));
+                return Err(for_a_person(why));
             }
             if !reasons.is_empty() {
                 let entry = self.over_what_waits(&note, patch)?.unwrap_or(entry);
-                let mut proposal =
-                    Proposal::about(&note.entry, Op::Update, Some(Draft::of(&entry)), By::Agent, now);
-                (proposal.reasons, proposal.session) = (needs_a_person(&note, &entry), Some(session.clone()));
-                return waits(changing, proposal);
+                let reasons = needs_a_person(&note, &entry);
+                return self.waits(change, (&note, Op::Update, Some(Draft::of(&entry))), reasons, session);
             }
             // What a person has edited stays known as that.
             if entry.meta().written.is_some() && !note.entry.is_edited() {
                 entry.seal().map_err(|why| unchanged(&note, &why))?;
             }
         }
-        let note = changing.replace(&note, entry)?;
-        changing.write().map(|()| Changed::Done(note))
+        let note = change.replace(&note, entry)?;
+        change.write().map(|()| Changed::Done(note))
+    }
+
+    /// The note with a patch; `None`: it says so already.
+    fn patched(&self, note: &Note, patch: &Patch, author: &Author) -> Result<Option<Entry>> {
+        let mut entry = note.entry.clone();
+        let is_sealed = entry.meta().is_typed() || entry.meta().written.is_some();
+        // What is changed now was not sealed by a version that knew how: it must count as edited, too.
+        if matches!(author, Author::Person) && patch.has_text() && !is_sealed {
+            entry.seal()?;
+        }
+        if let Some(body) = &patch.body {
+            entry.set_body(whole_lines(body).as_bytes());
+        }
+        let body_changed = entry.body() != note.entry.body();
+        // Who writes what it says now has seen what it rests on.
+        let is_seen = patch.is_confirmed || patch.has_text();
+        let anchors = is_seen.then(|| anchored_again(&entry, &self.here()));
+        let mut is_changed = patch.is_confirmed;
+        entry.update(|meta| {
+            let before = meta.clone();
+            patch.apply(meta);
+            if text_of(meta) != text_of(&before) || body_changed {
+                meta.by = Some(match author {
+                    Author::Person => By::Person,
+                    // A part may still be what only a tool showed.
+                    Author::Agent(_) => meta.by.map_or(By::Agent, |by| by.max(By::Agent)),
+                });
+            }
+            if *meta != before || body_changed {
+                is_changed = true;
+                meta.updated_at = self.now.as_millisecond();
+            }
+            meta.anchors = anchors.unwrap_or_else(|| std::mem::take(&mut meta.anchors));
+            if patch.is_confirmed {
+                (meta.confirmed, meta.branch) = (Some(self.today), None);
+            }
+        })?;
+        Ok(is_changed.then_some(entry))
     }
 
     /// The patch over the text that waits for this note already: it takes that text's place, so what it does not change
     /// stays.
     fn over_what_waits(&self, note: &Note, patch: &Patch) -> Result<Option<Entry>> {
         let (waiting, _) = self.notes().proposals()?;
-        let is_for_it = |there: &&Proposal| {
-            (there.op, there.note.as_ref(), there.base.as_ref())
-                == (Op::Update, Some(&note.entry.meta().id), Some(&note.entry.base()))
+        let (id, base) = (&note.entry.meta().id, note.entry.base());
+        let is_for_it = |there: &Proposal| {
+            (there.op, &there.note, &there.base) == (Op::Update, &Some(id.clone()), &Some(base.clone()))
         };
-        let Some(draft) =
-            waiting.into_iter().rev().find(|there| is_for_it(&there)).and_then(|there| there.entry)
-        else {
-            return Ok(None);
-        };
+        let there = waiting.into_iter().rev().find(is_for_it);
+        let Some(draft) = there.and_then(|there| there.entry) else { return Ok(None) };
         let mut entry = note.entry.clone();
         entry.set_body(whole_lines(patch.body.as_ref().unwrap_or(&draft.body)).as_bytes());
         entry.update(|meta| {
@@ -462,10 +432,8 @@ impl<P: Persistence> NoteService<P> {
             return Ok(Changed::Done(note));
         }
         if let (Author::Agent(session), Some(kept)) = (author, note.entry.kept()) {
-            let now = self.now.as_millisecond();
-            let mut proposal = Proposal::about(&note.entry, Op::Retire, None, By::Agent, now);
-            (proposal.reasons, proposal.session) = (vec![kept.reason().to_owned()], Some(session.clone()));
-            return waits(change, proposal);
+            let reasons = vec![kept.reason().to_owned()];
+            return self.waits(change, (&note, Op::Retire, None), reasons, session);
         }
         let note = change.archive(&note)?;
         change.write().map(|()| Changed::Done(note))
@@ -480,8 +448,7 @@ impl<P: Persistence> NoteService<P> {
         let change = Change::of(self.notes())?;
         let note = change.notes.find_own(id)?;
         if let (Author::Agent(_), Some(kept)) = (author, note.entry.kept()) {
-            let why = format!("{id} is deleted by a person alone: {}", kept.reason());
-            return Err(Error::refused(why).hint("run it in a terminal of your own"));
+            return Err(for_a_person(format!("{id} is deleted by a person alone: {}", kept.reason())));
         }
         change.purge(&note);
         // Before, or a killed program would leave it unsaid. On a full disk, room is made all the same.
@@ -493,6 +460,20 @@ impl<P: Persistence> NoteService<P> {
         change.write().map(|()| Changed::Done(note))
     }
 
+    /// Lets an agent's change of a note wait.
+    fn waits(
+        &self,
+        change: Change<P>,
+        (note, op, draft): (&Note, Op, Option<Draft>),
+        reasons: Vec<String>,
+        session: &Source,
+    ) -> Result<Changed> {
+        let about = Proposal::about(&note.entry, op, draft, By::Agent, self.now.as_millisecond());
+        let proposal = Proposal { reasons, session: Some(session.clone()), ..about };
+        let proposal = waiting::settle(&change, proposal)?;
+        change.write().map(|()| Changed::Waits(proposal))
+    }
+
     /// Without a store there is no note to change, and no store is made for it.
     fn must_have(&self, id: &EntryId) -> Result<()> {
         if self.notes().is_there() { Ok(()) } else { self.notes().find(id).map(drop) }
@@ -501,11 +482,6 @@ impl<P: Persistence> NoteService<P> {
 
 fn queue_path(dir: &str, id: &str) -> PathBuf {
     Path::new(dir).join(format!("{id}.json"))
-}
-
-fn waits<P: Persistence>(change: Change<P>, proposal: Proposal) -> Result<Changed> {
-    let proposal = waiting::settle(&change, proposal)?;
-    change.write().map(|()| Changed::Waits(proposal))
 }
 
 /// What a note says, besides its body.
@@ -530,6 +506,10 @@ fn needs_a_person(note: &Note, entry: &Entry) -> Vec<String> {
     known.map(str::to_owned).into_iter().chain(unproven).collect()
 }
 
+fn for_a_person(why: String) -> Error {
+    Error::refused(why).hint("run it in a terminal of your own")
+}
+
 fn unchanged(note: &Note, why: &Error) -> Error {
     Error::io(format!("\"{}\" cannot be changed: {why}", note.path.display()))
 }
@@ -541,12 +521,8 @@ impl Patch {
 
     /// May it change what the note says?
     fn has_text(&self) -> bool {
-        let Patch { title, summary, body, add_tags, drop_tags, .. } = self;
-        title.is_some()
-            || summary.is_some()
-            || body.is_some()
-            || !add_tags.is_empty()
-            || !drop_tags.is_empty()
+        [&self.title, &self.summary, &self.body].into_iter().any(Option::is_some)
+            || !(self.add_tags.is_empty() && self.drop_tags.is_empty())
     }
 
     fn apply(&self, meta: &mut Meta) {

@@ -64,14 +64,13 @@ impl SharedNotes {
         });
         for (name, read) in files {
             let (path, named) = (dir.join(&name), name.to_str().and_then(EntryId::at_end_of));
-            match read.and_then(|bytes| tamed(bytes, &here.name).map_err(|error| error.line())) {
-                Ok(entry) if named.as_ref() == Some(&entry.meta().id) => {
-                    shared.notes.push(Note { place: Place::Topics, path, entry });
-                }
-                Ok(entry) => {
-                    let why = format!("its id is {}, and its name has another", entry.meta().id);
-                    shared.broken.push(Broken { path, why });
-                }
+            let is_named = |entry: Entry| match &entry.meta().id {
+                id if named.as_ref() == Some(id) => Ok(entry),
+                id => Err(format!("its id is {id}, and its name has another")),
+            };
+            let entry = read.and_then(|bytes| tamed(bytes, &here.name).map_err(|error| error.line()));
+            match entry.and_then(is_named) {
+                Ok(entry) => shared.notes.push(Note { place: Place::Topics, path, entry }),
                 Err(why) => shared.broken.push(Broken { path, why }),
             }
         }
@@ -220,13 +219,12 @@ fn file_of(note: &Note, here: &Repository, home: &Path, redactor: &Redactor) -> 
         return Err(refused(format!("its session had read outside before ({outside})"))
             .hint("if you have checked it, write it yourself: memory-capture --direct"));
     }
-    if let Some(why) = fault(note, redactor) {
-        return Err(refused(why));
-    }
     let text = String::from_utf8_lossy(note.entry.body());
     let text = format!("{}\n{}\n{text}\n{}", meta.title, meta.summary, meta.paths.join("\n"));
-    if let Some(path) = own_path(&text, &[home, &here.top]) {
-        return Err(refused(format!("it names a path of this machine, \"{}\"", one_line(path, 80))));
+    let path = || own_path(&text, &[home, &here.top]);
+    let names = |path| format!("it names a path of this machine, \"{}\"", one_line(path, 80));
+    if let Some(why) = fault(note, redactor).or_else(|| path().map(names)) {
+        return Err(refused(why));
     }
     let day = |time: i64| time - time.rem_euclid(DAY);
     let (created_at, updated_at) = (day(meta.created_at), day(meta.updated_at));
@@ -234,10 +232,8 @@ fn file_of(note: &Note, here: &Repository, home: &Path, redactor: &Redactor) -> 
     let anchors = if is_from_here { meta.anchors.clone() } else { Vec::new() };
     let entry = Entry::new(Meta { created_at, updated_at, anchors, ..said(meta) }, note.entry.body());
     let entry = Entry::parse(entry.without_keys(&["status", "tier", "pinned", "used"]))?;
-    match entry.bytes().len() as u64 > CAP {
-        true => Err(refused(format!("it has more than {CAP} bytes"))),
-        false => Ok(entry),
-    }
+    let is_too_long = entry.bytes().len() as u64 > CAP;
+    if is_too_long { Err(refused(format!("it has more than {CAP} bytes"))) } else { Ok(entry) }
 }
 
 /// The first path below one of these directories, or below anybody's home directory.

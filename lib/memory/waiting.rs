@@ -63,41 +63,29 @@ fn put<P: Persistence>(change: &Change<P>, mut proposal: Proposal, waiting: &[Pr
 /// evidence and the reasons of both, and with the newer text if that says something else; or the proposal, with an id of
 /// its own.
 pub fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
-    match waiting.iter().rev().find(|there| is_same_discovery(there, &proposal)) {
-        Some(there) => {
-            let says_more = match (&there.entry, &proposal.entry) {
-                (Some(old), Some(new)) => {
-                    is_marked_otherwise(old, new, proposal.op)
-                        || !SaidText::of(new).says_no_more_than(&SaidText::of(old))
-                }
-                _ => false,
-            };
-            there.joined(proposal, says_more)
-        }
-        None => proposal.with_own_id(waiting),
-    }
+    let Some(there) = waiting.iter().rev().find(|there| is_same_discovery(there, &proposal)) else {
+        return proposal.with_own_id(waiting);
+    };
+    let says_more = there.entry.as_ref().zip(proposal.entry.as_ref()).is_some_and(|(old, new)| {
+        is_marked_otherwise(old, new, proposal.op) || !SaidText::of(new).says_no_more_than(&SaidText::of(old))
+    });
+    there.joined(proposal, says_more)
 }
 
 /// Are they about the same? Two texts for one note are; two new notes, if they say nearly the same, numbers aside.
 fn is_same_discovery(there: &Proposal, new: &Proposal) -> bool {
-    if there.is_from_elsewhere() != new.is_from_elsewhere() {
-        return false;
-    }
-    if there.is_the_same_as(new) {
-        return true;
-    }
-    if (there.op, &there.note) != (new.op, &new.note) {
-        return false;
-    }
-    match (new.op, &there.entry, &new.entry) {
-        (Op::Update, Some(_), Some(_)) => true,
-        (Op::Create, Some(old), Some(new)) => {
-            old.scope == new.scope
-                && is_in_one_place(&repos(&old.sources), &repos(&new.sources))
-                && SaidText::of(old).is_about_the_same_as(&SaidText::of(new))
-        }
+    let is_same_text = |(old, new): (&Draft, &Draft)| {
+        old.scope == new.scope
+            && is_in_one_place(&repos(&old.sources), &repos(&new.sources))
+            && SaidText::of(old).is_about_the_same_as(&SaidText::of(new))
+    };
+    let is_same = || match (new.op, there.entry.as_ref().zip(new.entry.as_ref())) {
+        _ if (there.op, &there.note) != (new.op, &new.note) => false,
+        (Op::Update, texts) => texts.is_some(),
+        (Op::Create, texts) => texts.is_some_and(is_same_text),
         _ => false,
-    }
+    };
+    there.is_from_elsewhere() == new.is_from_elsewhere() && (there.is_the_same_as(new) || is_same())
 }
 
 /// Do they differ in what is not their text? Two sessions choose other titles and tags for the same new note.

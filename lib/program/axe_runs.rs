@@ -2,7 +2,7 @@
 
 pub mod html;
 
-use crate::base::ago::ago;
+use crate::base::ago::{ago, utc_day};
 use crate::base::cli::{
     self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Table, Words, count, flag, one_of,
     path, value,
@@ -299,7 +299,7 @@ fn key_of(key: &str, run: &Run) -> String {
     match key {
         "model" => run.model.clone(),
         "agent" => run.agent.clone(),
-        _ => run.time.to_zoned(TimeZone::UTC).date().to_string(),
+        _ => utc_day(run.time).to_string(),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::base::repository::Repository;
 use crate::config::memory::Target;
 use crate::memory::redact::Redactor;
 use crate::memory::section::projects::agents_md;
-use crate::memory::section::{self, NoteCounts, Outcome, Room, Section, Standing, Which};
+use crate::memory::section::{self, NoteCounts, Outcome, Section, SectionLimits, Standing, Which};
 use crate::memory::shared::{SharedNotes, fault};
 use crate::program::notes::{CONFIG, Store, checkout_here, ids_on_stdin, place_here};
 use crate::program::person::{self, only_a_person};
@@ -108,7 +108,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     let is_bare = !is_named && !section::has_targets(&config, &root);
     let (today, reporter) = (cx.env.today(), cx.reporter);
     if args.has("stdout") || is_bare && !is_check {
-        let section = service.section(&[repo.as_deref()], Room::of(&config.agents_md), None)?;
+        let section = service.section(&[repo.as_deref()], SectionLimits::of(&config.agents_md), None)?;
         section::warn(&section, repo.as_deref(), &config, &reporter);
         return print(repo.as_deref(), &section, cx).map(|()| ExitCode::SUCCESS);
     }
@@ -183,7 +183,7 @@ fn print_notes(store: &Store, cx: &mut Context) -> Result<()> {
         Ok(())
     });
     if !notes.is_empty() {
-        let section = section::of_notes(&notes, Room::of(&store.config.agents_md));
+        let section = section::of_notes(&notes, SectionLimits::of(&store.config.agents_md));
         section::warn(&section, None, &store.config, &cx.reporter);
         print(None, &section, cx)?;
     } else if cx.json {

@@ -13,12 +13,12 @@ use crate::base::json_schema::Schema;
 use crate::base::lines::next_line;
 use crate::base::repository;
 use crate::base::stdin;
-use crate::base::text::{in_line, one_line, size};
+use crate::base::text::{BYTES_PER_TOKEN, in_line, one_line, size};
 use crate::harness::HARNESSES;
 use crate::harness::name::Harness;
 use crate::memory::capture::note::{NewText, harness_here, redact};
 use crate::memory::code::states;
-use crate::memory::recall::{BYTES_A_TOKEN, fenced, without_markers};
+use crate::memory::recall::{fenced, without_markers};
 use crate::memory::section::note::{self, Marks};
 use crate::memory::section::render::INTRODUCTION;
 use crate::program::memory_read;
@@ -230,7 +230,8 @@ fn recall(store: &Store, given: &Value, cx: &Context) -> Result<String> {
 fn search(store: &Store, given: &Value, cx: &Context) -> Result<String> {
     let most = given["limit"].as_u64().and_then(|most| most.try_into().ok()).unwrap_or(NOTES);
     let (words, repo) = (given["query"].as_str().unwrap_or_default(), repo(given, cx)?);
-    let found = store.recall(words, repo.as_deref(), most, TOKENS * BYTES_A_TOKEN, cx)?;
+    let room = TOKENS * BYTES_PER_TOKEN as usize;
+    let found = store.recall(words, repo.as_deref(), most, room, cx)?;
     if found.text.is_empty() { Ok("No note matches.".to_owned()) } else { fenced(&found.text) }
 }
 

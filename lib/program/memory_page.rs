@@ -9,7 +9,7 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Paint, fl
 use crate::base::command_line::quoted;
 use crate::base::error::Result;
 use crate::base::text::one_line;
-use crate::memory::section::Room;
+use crate::memory::section::SectionLimits;
 use crate::program::axe_runs::html;
 use crate::program::memory_page::note::{EXPIRED, IN_USE, PageNote, UNUSED, changes, related};
 use crate::program::memory_review::text::text_of;
@@ -93,7 +93,7 @@ fn sections(store: &Store, notes: &[PageNote]) -> Result<Panel> {
     let of_repos = notes.iter().filter(|note| note.place == Place::Topics && note.meta.scope == Scope::Repo);
     let names: Vec<&str> = repos(of_repos.flat_map(|note| &note.meta.sources)).into_iter().collect();
     let audiences: Vec<Option<&str>> = [None].into_iter().chain(names.into_iter().map(Some)).collect();
-    let sections = store.service.sections(&audiences, Room::of(&store.config.agents_md))?;
+    let sections = store.service.sections(&audiences, SectionLimits::of(&store.config.agents_md))?;
     let entries = audiences.iter().zip(sections).map(|(repo, section)| {
         let counts = section.counts();
         let repo = repo.map(|repo| one_line(repo, usize::MAX));

@@ -9,10 +9,11 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::reach;
 use crate::base::sync::spawn;
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::config::memory;
 use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
-use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
+use crate::memory::recall::{self, RecallContext};
 use crate::program::memory_agents_md::print;
 use crate::program::notes::{CONFIG, Listed, Store, current_repo, is_inside, json_on_stdin, words};
 use crate::store::health::{Health, TroubleKind};
@@ -90,12 +91,13 @@ fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
         None => current_repo(&cx.env)?,
         repo => repo,
     };
-    let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
+    let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_PER_TOKEN as usize));
     let repo = repo.as_deref();
     let Some(words) = words(args, "without them, it prints what a session here should know")? else {
         return print(repo, &store.section(repo, room, cx)?, cx);
     };
-    let (most, room) = (args.number("limit").unwrap_or(NOTES), room.unwrap_or(TOKENS * BYTES_A_TOKEN));
+    let room = room.unwrap_or(TOKENS * BYTES_PER_TOKEN as usize);
+    let most = args.number("limit").unwrap_or(NOTES);
     let recalled = store.recall(&words, repo, most, room, cx)?;
     for found in recalled.found.iter().filter(|_| cx.json) {
         let Some(note) = found.view.note() else { continue };
@@ -221,6 +223,6 @@ fn answer(
     if recall::is_act(spec, &bytes) {
         let _ = said.send(FromThread::Store(None));
     }
-    let moment = Moment { config: &config, root: &root, env, today: env.today(), deadline };
+    let moment = RecallContext { config: &config, root: &root, env, today: env.today(), deadline };
     recall::answer(spec, &bytes, &moment)
 }

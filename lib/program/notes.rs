@@ -11,7 +11,7 @@ use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
 use crate::memory::recall::Recalled;
-use crate::memory::section::{self, Room, Section, Which};
+use crate::memory::section::{self, Section, SectionLimits, Which};
 use crate::memory::service::{Author, Changed, NoteService, belongs_to};
 use crate::memory::shared::{SharedNotes, shown};
 use crate::store::by_hand;
@@ -90,7 +90,7 @@ impl Store {
         let audiences: Vec<Option<&str>> = repo.map(Some).into_iter().chain([None]).collect();
         let mut shared = self.shared(cx)?.notes().notes.clone();
         shared.retain(|note| repo.is_some_and(|repo| belongs_to(note.entry.meta(), repo)));
-        let room = Room::of(&self.config.agents_md);
+        let room = SectionLimits::of(&self.config.agents_md);
         let section = self.service.section_with(&audiences, room, bytes, shared)?;
         warn_of(&section.broken, &cx.reporter);
         Ok(section)

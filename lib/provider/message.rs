@@ -1,7 +1,7 @@
 //! Requests and replies, in the one form that all providers share.
 
 use crate::base::json_schema::Schema;
-use crate::base::text::one_line;
+use crate::base::text::{BYTES_PER_TOKEN, one_line};
 use crate::config::global::Api;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,8 +9,6 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// How long a token is, where nobody counts.
-pub const BYTES_PER_TOKEN: u64 = 4;
 /// The limit of an answer that Anthropic's API needs, where the agent has none.
 pub(super) const MAX_TOKENS: u64 = 4096;
 

@@ -1,5 +1,6 @@
 //! The ledger: one JSON line for each run of an agent, appended when the run ends. No prompt and no answer is in it.
 
+use crate::base::ago::utc_day;
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
@@ -164,7 +165,7 @@ pub fn read(env: &Env, visit: &mut dyn FnMut(LedgerLine) -> Result<()>) -> Resul
 
 /// When the day and the month of a moment began, in UTC.
 pub fn periods(now: Timestamp) -> [Timestamp; 2] {
-    let day = now.to_zoned(TimeZone::UTC).date();
+    let day = utc_day(now);
     [day, day.first_of_month()].map(|day| day.to_zoned(TimeZone::UTC).map_or(now, |begin| begin.timestamp()))
 }
 

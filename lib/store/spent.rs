@@ -4,14 +4,13 @@
 //! program that was killed counts as if it had taken the most, and needs no clearing up. A call counts for the day on which
 //! it began. Days and months are those of UTC, whatever the zone of a shell or a timer.
 
+use crate::base::ago::utc_day;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
 use crate::config::global::CallLimits;
 use crate::store::runs::{self, make_dir_of, runs_dir};
-use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
@@ -145,7 +144,7 @@ fn change<T>(env: &Env, act: impl FnOnce(&mut Spent) -> Result<T>) -> Result<T> 
             })?,
         };
         // Nobody changes it meanwhile, so a later day in it means that the clock was ahead.
-        let today = day(env.now());
+        let today = utc_day(env.now());
         let mut spent = match known.filter(|spent| spent.day <= today) {
             Some(spent) => spent,
             None => recorded(env, today)?,
@@ -169,14 +168,10 @@ fn recorded(env: &Env, today: Date) -> Result<Spent> {
             tokens: run.input_tokens.saturating_add(run.output_tokens),
             cost: run.cost.unwrap_or_default(),
         };
-        spent.settle(Reservation { day: day(run.time), amount: Amount::default() }, used);
+        spent.settle(Reservation { day: utc_day(run.time), amount: Amount::default() }, used);
         Ok(())
     })?;
     Ok(spent)
-}
-
-fn day(time: Timestamp) -> Date {
-    time.to_zoned(TimeZone::UTC).date()
 }
 
 #[cfg(test)]

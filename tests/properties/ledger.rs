@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
-use crate::memory::budget::{Call, CallBudget};
+use crate::memory::budget::{CallBudget, LlmCall};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::defrag::work::Defrag;
 use crate::memory::pipeline::saved::Saved;
@@ -90,7 +90,7 @@ fn tries_end(tries: &mut Tries, root: &Root, now: Timestamp) {
 
 /// No line, whatever it says, makes room for more calls than the caps allow.
 fn calls_are_counted(root: &Root, now: Timestamp) {
-    let call = Call { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
+    let call = LlmCall { program: "p", batch: "b", purpose: "ask", prompt_bytes: 1 };
     let budget = CallBudget::of(root, 3, 5);
     let left = || budget.left(now).map(|(run, day)| run.min(day));
     let before = match left() {

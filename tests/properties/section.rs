@@ -4,7 +4,7 @@ use crate::base::text::is_hidden;
 use crate::fuzz::{choice, is_told, parts, text};
 use crate::harness::recalled::{END, START};
 use crate::memory::section::splice::{find, spliced};
-use crate::memory::section::{Pool, Room};
+use crate::memory::section::{Pool, SectionLimits};
 use crate::store::entry::{Entry, EntryId, Meta, Tier};
 use crate::store::persistence::{Note, Place};
 use jiff::civil::Date;
@@ -59,7 +59,7 @@ fn rendered(tier: Tier, title: &str, summary: &str, body: &[u8]) -> String {
     let notes = [note("id__a1B2c3", title, body), note("id__z9yX1w", "zzzz", b"the last one\n")];
     // A warm one in a line.
     let hot_bytes = if tier == Tier::Warm { 0 } else { 4 << 20 };
-    let room = Room { hot_bytes, warm_bytes: 4 << 20, warm_notes: u64::MAX };
+    let room = SectionLimits { hot_bytes, warm_bytes: 4 << 20, warm_notes: u64::MAX };
     let mut pool = Pool::of(None, vec![None], Date::MIN, Vec::new());
     let chosen = notes.map(|note| pool.chosen(note));
     pool.fill(chosen.into_iter());

@@ -49,7 +49,7 @@ impl fmt::Display for LeftOut {
 
 /// What the store knows of sessions already.
 pub(super) struct KnownSessions {
-    consumed: Sessions,
+    pub(super) consumed: Sessions,
     /// The entries in the queue and around it, by the mark in their names that all entries for a session share.
     entries: HashMap<String, Vec<(PathBuf, LeftOut)>>,
 }
@@ -76,8 +76,8 @@ impl KnownSessions {
         Ok(KnownSessions { consumed: Sessions::load(root)?, entries })
     }
 
-    /// An error if the session of this entry is not queued again.
-    pub(super) fn left_out(&self, entry: &QueueEntry) -> std::result::Result<(), LeftOut> {
+    /// An error if the session of this entry is not queued again. `may_go_on`: one that was consumed may have more since.
+    pub(super) fn left_out(&self, entry: &QueueEntry, may_go_on: bool) -> std::result::Result<(), LeftOut> {
         let Some(session) = entry.session() else { return Ok(()) };
         let consumed = self.ledger_of(entry).map(|_| LeftOut::Consumed);
         let same = self.entries.get(&session_mark(&session)).into_iter().flatten().filter(|(path, _)| {
@@ -85,16 +85,15 @@ impl KnownSessions {
         });
         // What waits will be read, whatever became of it before.
         let why = |why: &LeftOut| (*why == LeftOut::Waiting, *why == LeftOut::Failed);
-        same.map(|(_, why)| *why).chain(consumed).max_by_key(why).map_or(Ok(()), Err)
+        match same.map(|(_, why)| *why).chain(consumed).max_by_key(why) {
+            Some(why) if why != LeftOut::Consumed || !may_go_on => Err(why),
+            _ => Ok(()),
+        }
     }
 
     /// The turn with this hash is the last one that was read of the session.
     pub(super) fn was_read_to(&self, entry: &QueueEntry, turn: &str) -> bool {
         self.ledger_of(entry).is_some_and(|session| session.last == turn)
-    }
-
-    pub(super) fn ledger(&self) -> &Sessions {
-        &self.consumed
     }
 
     fn ledger_of(&self, entry: &QueueEntry) -> Option<&ReadSession> {

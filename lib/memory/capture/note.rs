@@ -66,13 +66,12 @@ pub fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
         tags.retain(|tag| redactor.cleaned(tag) == *tag);
     }
     // A session is queued whatever the user's own patterns are.
-    if let Some(repo) = entry.context.repo.as_mut().filter(|_| settings.enabled) {
-        *repo = Redactor::default().cleaned(repo);
-    }
-    if let Some(cwd) = entry.context.cwd.as_mut().filter(|_| settings.enabled)
-        && let Some(text) = cwd.to_str()
-    {
-        *cwd = Redactor::default().cleaned(text).into();
+    if settings.enabled {
+        let cleaned = |text: &str| Redactor::default().cleaned(text);
+        let context = &mut entry.context;
+        context.repo = context.repo.as_deref().map(cleaned);
+        context.cwd =
+            context.cwd.take().map(|cwd| cwd.to_str().map(|text| cleaned(text).into()).unwrap_or(cwd));
     }
     Ok(())
 }

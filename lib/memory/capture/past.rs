@@ -49,15 +49,17 @@ impl std::str::FromStr for Period {
         if text == "all" {
             return Ok(Period::All);
         }
-        let (digits, hours) = [("h", 1), ("d", 24), ("w", 7 * 24)]
-            .into_iter()
-            .find_map(|(unit, hours)| Some((text.strip_suffix(unit)?, hours)))
-            .ok_or_else(wrong)?;
-        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let number = digits.parse::<i64>().ok().filter(|number| is_number && *number > 0);
-        let hours = number.and_then(|number| number.checked_mul(hours));
-        let hours = hours.filter(|hours| *hours <= LONGEST_DAYS * 24).ok_or_else(wrong)?;
-        Ok(Period::Last(SignedDuration::from_hours(hours)))
+        let mut units = [("h", 1), ("d", 24), ("w", 7 * 24)].into_iter();
+        let hours = units.find_map(|(unit, hours)| {
+            let digits =
+                text.strip_suffix(unit).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()))?;
+            digits
+                .parse::<i64>()
+                .ok()?
+                .checked_mul(hours)
+                .filter(|hours| (1..=LONGEST_DAYS * 24).contains(hours))
+        });
+        Ok(Period::Last(SignedDuration::from_hours(hours.ok_or_else(wrong)?)))
     }
 }
 
@@ -88,6 +90,12 @@ impl PastSession {
         let context = self.context.clone();
         let (harness, retrieval) = (self.harness, self.retrieval.clone());
         QueueEntry { version: 1, timestamp, harness, retrieval, context }
+    }
+
+    /// What the queue would refuse is no session that can be had.
+    fn checked(self) -> SeenSession {
+        self.entry(self.at).check().map_err(|_| LeftOut::Unreadable)?;
+        Ok(self)
     }
 
     /// It is a file of the program's own memory.
@@ -158,13 +166,13 @@ impl PastSessions {
 
 impl PastSearch<'_> {
     pub fn run(&self) -> Result<PastSessions> {
-        let known = KnownSessions::load(self.root)?;
+        let known = &KnownSessions::load(self.root)?;
         let mut past = PastSessions::default();
         // A session that was resumed may have two files; the larger one has all of it.
         let mut found: HashMap<(Harness, String), PastSession> = HashMap::new();
         for spec in self.harnesses {
-            let sessions = self.has_sessions.then(|| self.of_program(spec, &known, &mut past.unreadable));
-            let memories = self.has_memories.then(|| self.remembered(spec, &known));
+            let sessions = self.has_sessions.then(|| self.of_program(spec, known, &mut past.unreadable));
+            let memories = self.has_memories.then(|| self.remembered(spec, known));
             for seen in sessions.into_iter().chain(memories).flatten() {
                 match seen {
                     Err(why) => *past.left_out.entry(why).or_default() += 1,
@@ -228,14 +236,13 @@ impl PastSearch<'_> {
             let session = PastSession { retrieval, ..PastSession::by_id(spec, "", file.at, file.bytes) };
             let entry = session.entry(file.at);
             // It was read before, and may have more now.
-            known.left_out(&entry).or_else(|why| if why == LeftOut::Consumed { Ok(()) } else { Err(why) })?;
-            let (shown, _) = unread(&entry, &file.path, known.ledger()).map_err(|_| LeftOut::Unreadable)?;
+            known.left_out(&entry, true)?;
+            let (shown, _) = unread(&entry, &file.path, &known.consumed).map_err(|_| LeftOut::Unreadable)?;
             if shown == 0 {
                 return Err(LeftOut::Consumed);
             }
             let context = context_of(memory, &file.path, self.env);
-            let session = PastSession { shown, context, ..session };
-            session.entry(session.at).check().map(|()| session).map_err(|_| LeftOut::Unreadable)
+            PastSession { shown, context, ..session }.checked()
         };
         files.into_iter().filter(|file| file.bytes > 0).map(seen).collect()
     }
@@ -284,10 +291,7 @@ impl PastSearch<'_> {
         // Between two times, one that was consumed may have gone on after that.
         let may_go_on = matches!(self.period, Period::Between(..));
         // Most sessions on a machine are known. Where the file's name tells that, it is not read.
-        match known.left_out(&of(file.stem()).entry(file.at)) {
-            Err(LeftOut::Consumed) if may_go_on => {}
-            known => known?,
-        }
+        known.left_out(&of(file.stem()).entry(file.at), may_go_on)?;
         let (mut first, mut last, mut shown) = (None, String::new(), 0);
         let report = harness::read(&spec.format, &file.path, &mut |turn: Turn| {
             let output = turn.output.map_or(0, |at| turn.text.len() - at);
@@ -306,10 +310,7 @@ impl PastSearch<'_> {
         let id = report.session_id.as_deref().filter(|id| id_fault(id).is_none());
         let session = PastSession { shown, ..of(id.unwrap_or(file.stem())) };
         let entry = session.entry(session.at);
-        match known.left_out(&entry) {
-            Err(LeftOut::Consumed) if may_go_on && !known.was_read_to(&entry, &hash(&last)) => {}
-            known => known?,
-        }
+        known.left_out(&entry, may_go_on && !known.was_read_to(&entry, &hash(&last)))?;
         persons(session, report.is_sub_agent, first, report.cwd, report.remote)
     }
 }
@@ -320,7 +321,7 @@ fn kept_elsewhere(
     known: &KnownSessions,
     stored: impl FnOnce() -> std::result::Result<Stored, LeftOut>,
 ) -> SeenSession {
-    known.left_out(&session.entry(session.at))?;
+    known.left_out(&session.entry(session.at), false)?;
     let Stored { parent, cwd, first, .. } = stored()?;
     persons(session, parent.is_some(), first, cwd, None)
 }
@@ -334,22 +335,18 @@ fn persons(
     remote: Option<String>,
 ) -> SeenSession {
     let cwd = cwd.map(PathBuf::from);
-    if is_sub_agent {
-        return Err(LeftOut::SubAgent);
-    }
-    if first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command) {
-        return Err(LeftOut::Ours);
-    }
-    if first.is_none() {
-        return Err(LeftOut::Silent);
+    let is_ours =
+        || first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command);
+    match first {
+        _ if is_sub_agent => return Err(LeftOut::SubAgent),
+        _ if is_ours() => return Err(LeftOut::Ours),
+        None => return Err(LeftOut::Silent),
+        Some(_) => {}
     }
     let mut context = context(cwd);
     // The directory may be gone, and the session may say what it was a checkout of.
     context.repo = context.repo.or_else(|| name_of_url(&remote?));
-    let session = PastSession { context, ..session };
-    // What the queue would refuse is no session that can be had.
-    session.entry(session.at).check().map_err(|_| LeftOut::Unreadable)?;
-    Ok(session)
+    PastSession { context, ..session }.checked()
 }
 
 /// A file that may be a session.
@@ -372,11 +369,9 @@ const SHOWN_OUTPUT: usize = 2500;
 
 /// The empty directory of an LLM command of ours, which is removed after the call.
 fn was_for_a_command(cwd: &Path) -> bool {
-    let name = cwd.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let is_temporary = name
-        .strip_prefix(".tmp")
-        .is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-    is_temporary && !cwd.exists()
+    let letters = cwd.file_name().and_then(|name| name.to_str()?.strip_prefix(".tmp"));
+    let is_random = |rest: &str| rest.len() == 6 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    letters.is_some_and(is_random) && !cwd.exists()
 }
 
 #[cfg(test)]

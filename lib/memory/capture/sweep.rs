@@ -14,7 +14,7 @@ use crate::memory::hooks::status::status;
 use crate::memory::hooks::{found, installed_at};
 use crate::store::health::{Health, TroubleKind};
 use crate::store::place::Root;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeSet;
 
 /// A session that was written to so lately may still run.
@@ -48,47 +48,29 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter)
     });
     let before = |span: SignedDuration| now.checked_sub(span).unwrap_or(now);
     let until = before(QUIET);
-    let health = Health::load(root);
-    let swept = health.swept.filter(|at| *at <= now);
-    let installed = installed_at(env);
+    let (health, installed) = (Health::load(root), installed_at(env));
     // Hooks that are put in again, by an update for instance, make no gap.
-    let since = swept.or(installed).unwrap_or(until);
-    let period = Period::Between(since.max(before(LONGEST)), until);
-    let (has_sessions, has_memories) = (config.capture.sweep, false);
-    let search = PastSearch { period, harnesses: &harnesses, has_sessions, has_memories, root, config, env };
-    let past = if harnesses.is_empty() { PastSessions::default() } else { search.run()? };
+    let since = health.swept.filter(|at| *at <= now).or(installed).unwrap_or(until);
+    let search = |since: Timestamp, has_memories: bool| {
+        let period = Period::Between(since.max(before(LONGEST)), until);
+        let has_sessions = config.capture.sweep && !has_memories;
+        PastSearch { period, harnesses: &harnesses, has_sessions, has_memories, root, config, env }
+    };
+    let sessions = search(since, false);
+    let past = if harnesses.is_empty() { PastSessions::default() } else { sessions.run()? };
     let (mut count, mut titles) = (0, BTreeSet::new());
-    past.queue(false, &search, |queued| {
+    past.queue(false, &sessions, |queued| {
         count += 1;
         titles.extend(queued.entry.harness.spec().map(|spec| spec.title));
         Ok(())
     })?;
-    let sessions = counted(count, "session", "sessions");
-    let mut told: Vec<String> =
-        (count > 0).then(|| format!("{sessions} ended without a hook; queued now")).into_iter().collect();
+    let ended = counted(count, "session", "sessions") + " ended without a hook; queued now";
+    let mut told = Vec::from_iter((count > 0).then_some(ended));
     let mut held = 0;
     if config.capture.memories && !harnesses.is_empty() {
-        let since = match installed.filter(|_| health.troubles.contains_key(&TroubleKind::Memories)) {
-            Some(installed) => installed.min(since),
-            None => since,
-        };
-        let period = Period::Between(since.max(before(LONGEST)), until);
-        let search = PastSearch { period, has_sessions: false, has_memories: true, ..search };
-        let new = search.run()?;
-        let files = counted(new.sessions.len(), "file of built-in memories", "files of built-in memories");
-        match new.sessions.len() {
-            0 => {}
-            count if count <= MANY => {
-                new.queue(false, &search, |_| Ok(()))?;
-                told.push(format!("{files} changed; queued now"));
-            }
-            count => {
-                held = count;
-                reporter.warn(&format!(
-                    "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
-                ));
-            }
-        }
+        let installed = installed.filter(|_| health.troubles.contains_key(&TroubleKind::Memories));
+        let since = installed.map_or(since, |installed| installed.min(since));
+        held = queue_memories(&search(since, true), &mut told, reporter)?;
     }
     let titles = titles.into_iter().collect::<Vec<_>>().join(", ");
     let hooks_ran = [LeftOut::Consumed, LeftOut::Waiting].iter().any(|why| past.left_out.contains_key(why));
@@ -105,6 +87,24 @@ pub fn sweep(config: &MemoryConfig, root: &Root, env: &Env, reporter: &Reporter)
         }
     });
     Ok(told)
+}
+
+/// Queues what is new in built-in memories, unless it is too much at once: returns how many files that are.
+fn queue_memories(search: &PastSearch, told: &mut Vec<String>, reporter: &Reporter) -> Result<usize> {
+    let new = search.run()?;
+    let count = new.sessions.len();
+    let files = counted(count, "file of built-in memories", "files of built-in memories");
+    if count > MANY {
+        reporter.warn(&format!(
+            "{files} changed at once and are not queued; to look at them: memory-capture --past 30d --dry-run"
+        ));
+        return Ok(count);
+    }
+    if count > 0 {
+        new.queue(false, search, |_| Ok(()))?;
+        told.push(format!("{files} changed; queued now"));
+    }
+    Ok(0)
 }
 
 /// The places where it keeps its sessions are on no dead mount.

@@ -5,12 +5,11 @@
 //! definition, the rest in the file. Only a value and a list that the note names must stay as they are, to the letter.
 
 use crate::base::packed::checksum;
-use crate::base::text::collapsed;
-use crate::memory::code::said::{
-    Said, WORD, in_parentheses, is_number, is_word, kept, stand_in, strings, words,
-};
+use crate::base::text::{collapsed, find_whole, is_word};
+use crate::memory::code::said::{Said, WORD, in_parentheses, is_number, kept, stand_in, strings, words};
 use crate::store::entry::{Anchor, Lines};
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A name or a quotation that stands in more lines says nothing about any of them.
@@ -106,89 +105,114 @@ pub(super) fn anchors_in(said: &Said, file: &str) -> Vec<(usize, Anchor)> {
     for (at, found) in of_lines.iter().enumerate() {
         found.iter().for_each(|word| places.entry(word).or_default().push(at));
     }
-    let mut all: Vec<(usize, Anchor)> = Vec::new();
-    let place = |first: usize, last: usize| Some(Lines { first: first + 1, last: last + 1 });
-    let exact = |first: usize, last: usize| {
-        let hash = Some(hash_of(&lines[first..=last]));
-        (
-            2 + of_lines[first].len() + last - first,
-            Anchor { hash, lines: place(first, last), ..Anchor::default() },
-        )
-    };
-    let words = |mut found: Vec<BTreeSet<&str>>| {
-        found.sort_by_key(|words| std::cmp::Reverse(words.len()));
-        let weight = found.iter().take(SAID).map(BTreeSet::len).sum::<usize>();
-        let found: BTreeSet<String> = found.iter().take(SAID).map(kept).collect();
-        (weight, Some(found.into_iter().collect::<Vec<_>>().join(" | ")).filter(|found| !found.is_empty()))
-    };
-
-    // The definitions of names, the innermost first: it has what stands in a line.
-    let mut blocks: Vec<(usize, usize, &str)> = Vec::new();
-    for (name, found) in places.iter().filter(|(name, _)| name.len() >= WORD && !is_number(name)) {
-        let found: Vec<usize> = found.iter().copied().filter(|at| defines(&lines, *at, name)).collect();
-        blocks
-            .extend(found.iter().filter(|_| found.len() <= FEW).map(|at| (*at, end_of(&lines, *at), *name)));
-    }
-    blocks.sort_by_key(|(first, last, _)| (last - first, *first));
+    let file = SaidLines { said, lines: &lines, of_lines: &of_lines, places };
     let mut taken = vec![false; lines.len()];
-    for &(first, last, name) in &blocks {
-        if first == last {
-            // A value counts to the letter, if the note says more of it than its name.
-            let is_part = blocks.iter().any(|other| other.0 < first && last <= other.1);
-            let is_told = of_lines[first].len() > 1 || said.text.contains(&format!("{name} = "));
-            if is_told && !is_part && !std::mem::replace(&mut taken[first], true) {
-                all.push(exact(first, last));
-            }
-            continue;
-        }
-        let header = header(&lines[first..=last], name).filter(|header| is_given(said, name, header));
-        // A header that counts to the letter says it all, however it is broken into lines.
-        let body = header.as_ref().map_or(first, |header| first + 1 + header.matches('\n').count());
-        taken[first..body].fill(true);
-        let inside: Vec<usize> =
-            (body..=last).filter(|at| !std::mem::replace(&mut taken[*at], true)).collect();
-        let mut found: Vec<_> = inside.iter().map(|at| said.all_in_line(lines[*at])).collect();
-        found.iter_mut().for_each(|words| _ = words.remove(name));
-        let is_rare =
-            |word: &&str| word.len() > 1 && found.iter().filter(|words| words.contains(word)).count() < FEW;
-        let is_telling = |words: &BTreeSet<&str>| {
-            words.len() > 1 || words.iter().any(|word| places.contains_key(word) && is_rare(word))
-        };
-        let (weight, says) = words(found.iter().filter(|words| is_telling(words)).cloned().collect());
-        let hash = header.map(|header| header_hash(&header));
-        let weight = weight + 1 + if hash.is_some() { of_lines[first].len() } else { 0 };
-        let name = Some(name.to_owned());
-        all.push((weight, Anchor { name, hash, says, lines: place(first, last), ..Anchor::default() }));
-    }
-    all.extend(lists(said, &lines).into_iter().map(|(first, last)| exact(first, last)));
+    let mut all = file.definitions(&mut taken);
+    all.extend(lists(said, &lines).into_iter().map(|(first, last)| file.exact(first, last)));
     for at in (0..lines.len()).filter(|_| !said.flags.is_empty()) {
         let anchor = |says| Anchor { says: Some(says), lines: place(at, at), ..Anchor::default() };
         all.extend(flags(said, lines[at]).map(|says| (said.flags.len(), anchor(says))));
     }
-    // What stands in no definition that the note names: a rare word, or several in one line.
-    let mut loose: BTreeSet<usize> = BTreeSet::new();
-    for (word, found) in places.iter().filter(|(_, found)| found.iter().all(|at| !taken[*at])) {
-        let is_rare = found.len() <= FEW && word.len() >= if is_number(word) { 3 } else { WORD };
-        let best = found.iter().max_by_key(|at| (of_lines[**at].len(), std::cmp::Reverse(**at)));
-        loose.extend(best.filter(|at| is_rare || of_lines[**at].len() > 1));
-    }
-    if let Some(first) = loose.first().copied() {
-        let (weight, says) = words(loose.iter().map(|at| said.all_in_line(lines[*at])).collect());
-        all.push((weight, Anchor { says, lines: place(first, first), ..Anchor::default() }));
-    }
+    all.extend(file.loose(&taken));
     all
+}
+
+/// A file, and what of a note stands in its lines.
+struct SaidLines<'f> {
+    said: &'f Said,
+    lines: &'f [&'f str],
+    of_lines: &'f [BTreeSet<&'f str>],
+    /// The lines that each word stands in.
+    places: BTreeMap<&'f str, Vec<usize>>,
+}
+
+impl SaidLines<'_> {
+    /// Lines that count to the letter.
+    fn exact(&self, first: usize, last: usize) -> (usize, Anchor) {
+        let hash = Some(hash_of(&self.lines[first..=last]));
+        let weight = 2 + self.of_lines[first].len() + last - first;
+        (weight, Anchor { hash, lines: place(first, last), ..Anchor::default() })
+    }
+
+    /// The definitions of names, the innermost first: it has what stands in a line. `taken`: the lines that are in one.
+    fn definitions(&self, taken: &mut [bool]) -> Vec<(usize, Anchor)> {
+        let SaidLines { said, lines, of_lines, places } = self;
+        let mut blocks: Vec<(usize, usize, &str)> = Vec::new();
+        for (name, found) in places.iter().filter(|(name, _)| name.len() >= WORD && !is_number(name)) {
+            let found: Vec<usize> = found.iter().copied().filter(|at| defines(lines, *at, name)).collect();
+            let few = found.iter().filter(|_| found.len() <= FEW);
+            blocks.extend(few.map(|at| (*at, end_of(lines, *at), *name)));
+        }
+        blocks.sort_by_key(|(first, last, _)| (last - first, *first));
+        let mut all = Vec::new();
+        for &(first, last, name) in &blocks {
+            if first == last {
+                // A value counts to the letter, if the note says more of it than its name.
+                let is_part = blocks.iter().any(|other| other.0 < first && last <= other.1);
+                let is_told = of_lines[first].len() > 1 || said.text.contains(&format!("{name} = "));
+                if is_told && !is_part && !std::mem::replace(&mut taken[first], true) {
+                    all.push(self.exact(first, last));
+                }
+                continue;
+            }
+            let header = header(&lines[first..=last], name).filter(|header| is_given(said, name, header));
+            // A header that counts to the letter says it all, however it is broken into lines.
+            let body = header.as_ref().map_or(first, |header| first + 1 + header.matches('\n').count());
+            taken[first..body].fill(true);
+            let inside = (body..=last).filter(|at| !std::mem::replace(&mut taken[*at], true));
+            let mut found: Vec<_> = inside.map(|at| said.all_in_line(lines[at])).collect();
+            found.iter_mut().for_each(|words| _ = words.remove(name));
+            let is_rare = |word: &&str| {
+                word.len() > 1 && found.iter().filter(|words| words.contains(word)).count() < FEW
+            };
+            let is_telling = |words: &&BTreeSet<&str>| {
+                words.len() > 1 || words.iter().any(|word| places.contains_key(word) && is_rare(word))
+            };
+            let (weight, says) = most_of(found.iter().filter(is_telling).cloned().collect());
+            let hash = header.map(|header| header_hash(&header));
+            let weight = weight + 1 + if hash.is_some() { of_lines[first].len() } else { 0 };
+            let name = Some(name.to_owned());
+            all.push((weight, Anchor { name, hash, says, lines: place(first, last), ..Anchor::default() }));
+        }
+        all
+    }
+
+    /// What stands in no definition that the note names: a rare word, or several in one line.
+    fn loose(&self, taken: &[bool]) -> Option<(usize, Anchor)> {
+        let mut loose: BTreeSet<usize> = BTreeSet::new();
+        for (word, found) in self.places.iter().filter(|(_, found)| found.iter().all(|at| !taken[*at])) {
+            let is_rare = found.len() <= FEW && word.len() >= if is_number(word) { 3 } else { WORD };
+            let best = found.iter().max_by_key(|at| (self.of_lines[**at].len(), Reverse(**at)));
+            loose.extend(best.filter(|at| is_rare || self.of_lines[**at].len() > 1));
+        }
+        let first = *loose.first()?;
+        let (weight, says) = most_of(loose.iter().map(|at| self.said.all_in_line(self.lines[*at])).collect());
+        Some((weight, Anchor { says, lines: place(first, first), ..Anchor::default() }))
+    }
+}
+
+fn place(first: usize, last: usize) -> Option<Lines> {
+    Some(Lines { first: first + 1, last: last + 1 })
+}
+
+/// The lines with the most words, as an anchor keeps them, and how many words they have.
+fn most_of(mut found: Vec<BTreeSet<&str>>) -> (usize, Option<String>) {
+    found.sort_by_key(|words| Reverse(words.len()));
+    found.truncate(SAID);
+    let weight = found.iter().map(BTreeSet::len).sum();
+    let found = Vec::from_iter(BTreeSet::from_iter(found.iter().map(kept))).join(" | ");
+    (weight, Some(found).filter(|found| !found.is_empty()))
 }
 
 /// Where the definition is now that an anchor is in.
 pub(super) fn definition_of(lines: &[&str], anchor: &Anchor) -> Option<Lines> {
-    let (first, last) = definitions(lines, anchor.name.as_deref()?).next()?;
-    Some(Lines { first: first + 1, last: last + 1 })
+    definitions(lines, anchor.name.as_deref()?).next().and_then(|(first, last)| place(first, last))
 }
 
 /// What stands in the parentheses after the name that a definition begins with.
 fn header(definition: &[&str], name: &str) -> Option<String> {
     let first = definition[0];
-    let after = place_of(first, name)? + name.len();
+    let after = find_whole(first, name, is_word)? + name.len();
     let start = after + first[after..].find('(')?;
     in_parentheses(&definition.join("\n")[start..]).map(str::to_owned)
 }
@@ -267,17 +291,10 @@ fn is_comment(line: &str) -> bool {
     ["#", "//", "/*", "*", "--", "\"\"\""].iter().any(|mark| line.trim_start().starts_with(mark))
 }
 
-/// Where a name stands in a line, not as a part of another.
-fn place_of(line: &str, name: &str) -> Option<usize> {
-    line.match_indices(name)
-        .map(|(at, _)| at)
-        .find(|at| !line[..*at].ends_with(is_word) && !line[*at + name.len()..].starts_with(is_word))
-}
-
 /// Does the line define this name: as a function, a type, a value, a key, a target?
 fn defines(lines: &[&str], at: usize, name: &str) -> bool {
     let line = lines[at];
-    let Some(start) = place_of(line, name) else { return false };
+    let Some(start) = find_whole(line, name, is_word) else { return false };
     let (before, after) = (line[..start].trim_start(), line[start + name.len()..].trim_start());
     let before =
         before.strip_prefix("pub(").and_then(|rest| rest.split_once(')')).map_or(before, |(_, rest)| rest);

@@ -69,15 +69,12 @@ impl Code {
             }
             let is_named = is_named || globs.iter().any(|glob| glob::matches(glob, path));
             let defines = found.iter().any(|(_, anchor)| anchor.hash.is_some() || anchor.name.is_some());
-            let whole = |(weight, anchor)| {
-                (weight, Anchor { path: path.clone(), commit: self.commit.clone(), ..anchor })
-            };
-            of_files.push((
-                if is_named { 0 } else { 2 - usize::from(defines) },
-                found.into_iter().map(whole).collect(),
-            ));
+            let distance = if is_named { 0 } else { 2 - usize::from(defines) };
+            for (_, anchor) in &mut found {
+                (anchor.path, anchor.commit) = (path.clone(), self.commit.clone());
+            }
+            of_files.extend((!found.is_empty()).then_some((distance, found)));
         }
-        of_files.retain(|(_, found)| !found.is_empty());
         let closest = of_files.iter().map(|(distance, _)| *distance).min().unwrap_or_default();
         of_files.retain(|(distance, _)| *distance == closest);
         of_files.truncate(if closest > 0 && of_files.len() > FEW { 0 } else { usize::MAX });
@@ -143,12 +140,11 @@ pub fn checkout_of(meta: &Meta) -> Option<Repository> {
 /// Where there is none of it, nothing changes.
 pub fn anchored_again(entry: &Entry, here: &[Repository]) -> Vec<Anchor> {
     let meta = entry.meta();
+    if meta.anchors.is_empty() {
+        return Vec::new();
+    }
     let there = || Some(checkout_of(meta)?.top);
-    let top = if meta.anchors.is_empty() {
-        None
-    } else {
-        place_of(meta, here).map(|place| place.top.clone()).or_else(there)
-    };
+    let top = place_of(meta, here).map(|place| place.top.clone()).or_else(there);
     let Some(top) = top else { return meta.anchors.clone() };
     let code = Code::read(&top, meta.anchors.iter().map(|anchor| anchor.path.clone()));
     let text = format!("{}\n{}\n{}", meta.title, meta.summary, String::from_utf8_lossy(entry.body()));

@@ -1,6 +1,6 @@
 //! What a note says that can stand in code: names, numbers, quotations, and the words of its prose.
 
-use crate::base::text::collapsed;
+use crate::base::text::{collapsed, is_word};
 use crate::memory::search::code_of;
 use crate::memory::search::language::{is_stop_word, stem};
 use crate::memory::search::words::{WordKind, each};
@@ -155,10 +155,6 @@ pub(super) fn strings(line: &str) -> impl Iterator<Item = &str> {
 
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
-}
-
-pub(super) fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 pub(super) fn is_number(word: &str) -> bool {

@@ -12,6 +12,7 @@ use crate::memory::code::blocks::CodeFile;
 use crate::store::entry::{ANCHORS, Anchor, EntryId, Meta, only_repo};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, HashMap};
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 /// The largest file that is read, in bytes. What is larger now is not known to have changed.
@@ -87,7 +88,11 @@ pub fn states<'a>(
     for (top, notes) in wanted {
         let mut known = memory.clone();
         let look = move |top: &Path| {
-            let found = known.look(top, &notes, most_read);
+            let (mut files, mut left) = (HashMap::new(), most_read);
+            let code = |(id, anchors): (EntryId, Vec<Anchor>)| {
+                (id, known.code_of(top, &anchors, &mut files, &mut left))
+            };
+            let found: Vec<(EntryId, CodeState)> = notes.into_iter().map(code).collect();
             (found, known)
         };
         let Ok((found, known)) = reach::within(top, look) else { continue };
@@ -175,19 +180,6 @@ impl Memory {
         let _ = file::install_unsynced(&Memory::path(root), &bytes, 0o600);
     }
 
-    fn look(
-        &mut self,
-        top: &Path,
-        notes: &[(EntryId, Vec<Anchor>)],
-        most_read: usize,
-    ) -> Vec<(EntryId, CodeState)> {
-        let (mut files, mut left) = (HashMap::new(), most_read);
-        let code = |(id, anchors): &(EntryId, Vec<Anchor>)| {
-            (id.clone(), self.code_of(top, anchors, &mut files, &mut left))
-        };
-        notes.iter().map(code).collect()
-    }
-
     fn code_of(
         &mut self,
         top: &Path,
@@ -211,13 +203,10 @@ impl Memory {
         }
         let path = top.join(&anchor.path);
         let Some(stamp) = file::stamp(&path) else {
-            let is_gone = match path.symlink_metadata() {
-                // A link that leads nowhere, a directory, a pipe.
-                Ok(_) => true,
-                Err(error) => {
-                    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
-                }
-            };
+            // Also a link that leads nowhere, a directory, a pipe.
+            let is_missing =
+                |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            let is_gone = path.symlink_metadata().err().is_none_or(|error| is_missing(&error));
             // Of a checkout that is not there, nothing is known, and what a sparse one leaves out is not gone.
             let is_whole = || top.is_dir() && !repository::is_sparse(top);
             return if is_gone && is_whole() { CodeState::Gone } else { CodeState::Same };

@@ -12,6 +12,7 @@
 //! `memory::outside` knows 3, `memory::record` knows 4 and 7. Besides, an update waits that cannot be made safely: it would
 //! lose facts, or the note is not as the model saw it.
 
+use crate::base::ago::utc_day;
 use crate::base::glob;
 use crate::base::text::{counted, one_line as brief, visible, whole_lines};
 use crate::memory::consolidate::gather::is_persons;
@@ -32,7 +33,6 @@ use crate::store::persistence::{Note, Place};
 use crate::store::proposal::{Draft, Evidence, Op, Proposal};
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -260,7 +260,7 @@ impl Judge<'_> {
         // One that was learned in the default branch holds there still.
         let branch =
             meta.branch.as_ref().and_then(|_| self.known.grounds.branch(&sources, only_repo(&meta.sources)));
-        let on = self.known.at.to_zoned(TimeZone::UTC).date();
+        let on = utc_day(self.known.at);
         let (id, title) = (id.clone(), meta.title.clone());
         Some(PlannedChange::Confirm(Box::new(Confirmation { id, title, on, anchors, branch })))
     }

@@ -2,6 +2,7 @@
 //! notes that say to run it. One that failed because there is no such command, target, option or file is shown to the model
 //! beside the notes that name it; nothing else comes of it, since anything can print such a line.
 
+use crate::base::ago::utc_day;
 use crate::base::text::one_line;
 use crate::harness::turn::ToolCall;
 use crate::memory::lists::List;
@@ -11,7 +12,6 @@ use crate::memory::service::belongs_to;
 use crate::store::entry::{Entry, Meta};
 use crate::store::journal::entry::QueueEntry;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -252,10 +252,6 @@ fn is_everyday(words: &[String]) -> bool {
     words.first().is_none_or(|program| EVERYDAY.contains(&format!(" {program} ")))
 }
 
-fn day(at: Timestamp) -> Date {
-    at.to_zoned(TimeZone::UTC).date()
-}
-
 /// What sessions ran in their repositories, in their order.
 #[derive(Debug, Default)]
 pub(super) struct Runs(BTreeMap<String, Vec<(Date, Ran)>>);
@@ -264,7 +260,10 @@ impl Runs {
     /// What a session ran, at a time if its program noted that down.
     pub(super) fn add(&mut self, session: &QueueEntry, at: Option<Timestamp>, ran: &Ran) {
         if let Some(repo) = &session.context.repo {
-            self.0.entry(repo.clone()).or_default().push((day(at.unwrap_or(session.timestamp)), ran.clone()));
+            self.0
+                .entry(repo.clone())
+                .or_default()
+                .push((utc_day(at.unwrap_or(session.timestamp)), ran.clone()));
         }
     }
 
@@ -295,8 +294,8 @@ impl Runs {
     /// The day on which a command worked last that a note says to run, if that is news: after the note was changed and
     /// confirmed, and none of its commands failed.
     pub(super) fn renewed(&self, entry: &Entry, now: Timestamp) -> Option<Date> {
-        let (meta, today) = (entry.meta(), day(now));
-        let said = day(Timestamp::from_millisecond(meta.updated_at.max(meta.created_at)).ok()?);
+        let (meta, today) = (entry.meta(), utc_day(now));
+        let said = utc_day(Timestamp::from_millisecond(meta.updated_at.max(meta.created_at)).ok()?);
         let is_old = |day: Date, on: Date| day.checked_add(RENEWED.days()).is_ok_and(|end| end <= on);
         let worked = |(on, ran): &&(Date, Ran)| {
             ran.failed.is_none()

@@ -1,6 +1,6 @@
 //! The memories that programs keep by themselves, against the notes that were corrected: the old text must not live on there.
 
-use crate::base::{file, reach};
+use crate::base::reach;
 use crate::harness::document::CAP;
 use crate::harness::spec::BuiltInMemory;
 use crate::harness::{HARNESSES, built_in};
@@ -39,7 +39,7 @@ fn sentences(cx: &CheckContext) -> Sentences {
     let mut all = Sentences::new();
     for memory in HARNESSES.iter().filter_map(|spec| spec.memory.as_ref()) {
         for file in built_in::files(memory, cx.env) {
-            let Ok(Ok(bytes)) = reach::within(&file, |path| file::read(path, CAP)) else { continue };
+            let Ok(bytes) = reach::read(&file, CAP) else { continue };
             for (index, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
                 for words in worded(without_link(line)).into_iter().filter(|words| words.len() >= LEAST_WORDS)
                 {

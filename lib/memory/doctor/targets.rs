@@ -1,9 +1,9 @@
 //! The AGENTS.md targets: each is up to date and ours, and the hot notes fit.
 
+use crate::base::reach;
 use crate::base::text::one_line;
-use crate::base::{file, reach};
 use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
-use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, State, state};
+use crate::memory::section::projects::{FORGOTTEN_AFTER_DAYS, ProjectState, state};
 use crate::memory::section::{self, Pool, Standing};
 use crate::store::projects::Projects;
 use std::collections::BTreeMap;
@@ -74,18 +74,18 @@ fn projects(cx: &CheckContext, to: &mut Diagnosis) {
     for project in &list {
         let top = &project.top;
         match state(project) {
-            State::Here(_) | State::OnOtherBranch | State::Removed => {}
-            State::Refused(error) => {
+            ProjectState::Here(_) | ProjectState::OnOtherBranch | ProjectState::Removed => {}
+            ProjectState::Refused(error) => {
                 to.failure(Check::Target, &top.join("AGENTS.md"), &error, "remove the link");
             }
-            State::Missing => {
+            ProjectState::Missing => {
                 let since = project.missing_since.unwrap_or(cx.today);
                 let what = format!("the checkout is gone since {since}, so its AGENTS.md is not refreshed");
                 let mend =
                     format!("mount its disk, or wait: after {FORGOTTEN_AFTER_DAYS} days it is forgotten");
                 to.warning(Check::Target, top, what, mend);
             }
-            State::Other(name) => {
+            ProjectState::Other(name) => {
                 let repo = &project.repo;
                 let what =
                     format!("is a checkout of {name} now, not of {repo}, so its AGENTS.md is not refreshed");
@@ -163,7 +163,7 @@ fn is_source_of(source: &str, name: &str) -> bool {
 }
 
 fn with_a_mark(target: &Path) -> Option<String> {
-    let bytes = reach::within(target, |target| file::read(target, CAP)).ok()?.ok()?;
+    let bytes = reach::read(target, CAP).ok()?;
     let top = String::from_utf8_lossy(&bytes[..bytes.len().min(TOP)]).to_lowercase();
     let (mark, owner) = MARKS.iter().find(|(mark, _)| top.contains(mark))?;
     let line = top.lines().find(|line| line.contains(mark)).unwrap_or_default();

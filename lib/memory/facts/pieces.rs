@@ -1,6 +1,7 @@
 //! Which stretches of a Markdown text are prose and which are code: facts and commands are looked for differently in
 //! each. No full parser: readers differ in the corners, so what may be code to one of them is code here.
 
+use crate::base::text::fences::{Fence, fence};
 use std::collections::HashMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub struct Piece<'a> {
 /// Linear in the length of the text.
 pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
-    let mut fence: Option<(u8, usize)> = None;
+    let mut open: Option<Fence> = None;
     let mut paragraph: Option<(usize, usize)> = None;
     let (mut after_blank, mut in_list) = (true, false);
     let mut at = 0;
@@ -34,26 +35,27 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
         at += line.len();
         let inner = &line[marker(line)..];
         let is_blank = line.trim().is_empty();
-        if let Some((mark, length)) = fence {
-            match rail(inner) {
-                Some((found, n, "")) if found == mark && n >= length => fence = None,
+        let fence = fence(inner.trim().as_bytes());
+        if let Some(first) = open {
+            match fence {
+                Some(fence) if fence.closes(&first) => open = None,
                 _ => found.push(Piece { kind: PieceKind::Code, text: line.trim_end(), begins: true }),
             }
             after_blank = false;
             continue;
         }
-        let rail = rail(inner);
         let has_marker = inner.len() < line.trim_start().len();
         let is_indented = line.starts_with("    ")
             || line.trim_start_matches(' ').starts_with('\t')
             || line.starts_with('\t');
         // In an item of a list, code is indented further.
         let is_deep = line.starts_with("        ") || line.starts_with("\t\t");
-        if is_blank || rail.is_some() || has_marker || (is_indented && after_blank && (!in_list || is_deep)) {
+        if is_blank || fence.is_some() || has_marker || (is_indented && after_blank && (!in_list || is_deep))
+        {
             close(text, &mut paragraph, &mut found);
         }
-        match rail {
-            Some((mark, length, _)) => fence = Some((mark, length)),
+        match fence {
+            Some(_) => open = fence,
             None if is_blank => {}
             None if is_indented && !has_marker && (!in_list || is_deep) && after_blank => {
                 found.push(Piece { kind: PieceKind::Code, text: line.trim(), begins: true });
@@ -112,15 +114,6 @@ fn runs(text: &str) -> Vec<(usize, usize)> {
         }
     }
     runs
-}
-
-/// What a fence begins or ends with: its character, how many, and what follows.
-fn rail(line: &str) -> Option<(u8, usize, &str)> {
-    let line = line.trim();
-    let mark = *line.as_bytes().first().filter(|byte| matches!(byte, b'`' | b'~'))?;
-    let length = line.bytes().take_while(|byte| *byte == mark).count();
-    let rest = line[length..].trim();
-    (length >= 3 && !(mark == b'`' && rest.contains('`'))).then_some((mark, length, rest))
 }
 
 /// How long the markers of quotes, lists, tasks and headings are that a line begins with, numbers of headings too.

@@ -27,7 +27,6 @@ pub(super) struct SettingsFile {
     pub(super) path: PathBuf,
     /// `None` if it does not exist.
     pub(super) bytes: Option<Vec<u8>>,
-    bom: bool,
     /// Why the user may not change it.
     read_only: Option<String>,
     /// The directories that would be made with it, the outermost first.
@@ -54,9 +53,8 @@ impl SettingsFile {
             Err(e) => return Err(e.into()),
         };
         let bytes = file::if_exists(file::read(&real, CAP))?;
-        let bom = bytes.as_ref().is_some_and(|bytes| bytes.starts_with(BOM.to_string().as_bytes()));
         let (read_only, missing_dirs) = (read_only(&real), missing_dirs(&real));
-        Ok(SettingsFile { path: real, bytes, bom, read_only, missing_dirs })
+        Ok(SettingsFile { path: real, bytes, read_only, missing_dirs })
     }
 
     /// The text without a byte order mark.
@@ -78,9 +76,9 @@ impl SettingsFile {
     }
 
     fn with_bom(&self, text: &str) -> Vec<u8> {
-        let mut bytes = if self.bom { BOM.to_string().into_bytes() } else { Vec::new() };
-        bytes.extend_from_slice(text.as_bytes());
-        bytes
+        let bom = BOM.to_string();
+        let has_bom = self.bytes.as_ref().is_some_and(|bytes| bytes.starts_with(bom.as_bytes()));
+        if has_bom { (bom + text).into_bytes() } else { text.as_bytes().to_vec() }
     }
 
     /// Why it must not be changed.

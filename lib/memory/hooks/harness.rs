@@ -4,7 +4,7 @@ use crate::base::command_line::quoted;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::beside;
-use crate::base::{file, reach};
+use crate::base::reach;
 use crate::harness::files::matching;
 use crate::harness::spec::{HookEvent, HookMoment, HookSettings, Install, OwnFile, Spec};
 use crate::memory::hooks::ours::{HookProgram, end_of, mentions};
@@ -74,10 +74,8 @@ pub(super) fn hooks(spec: &Spec, form: &HookSettings, programs: &Programs) -> Ve
         ];
         let members = members.into_iter().flatten().map(|(key, value)| (key.to_owned(), value));
         let command = Json::Object(members.collect());
-        let entry = match form.has_groups {
-            true => Json::Object(vec![("hooks".to_owned(), Json::Array(vec![command]))]),
-            false => command,
-        };
+        let group = |command| Json::Object(vec![("hooks".to_owned(), Json::Array(vec![command]))]);
+        let entry = if form.has_groups { group(command) } else { command };
         SettingsHook { event: event.name, program, entry }
     };
     spec.events.iter().filter(|event| event.timeout.is_some()).map(hook).collect()
@@ -87,11 +85,9 @@ pub(super) fn hooks(spec: &Spec, form: &HookSettings, programs: &Programs) -> Ve
 pub(super) fn settings_file(dir: &Path, form: &HookSettings) -> PathBuf {
     let usual = dir.join(form.file);
     let has_ours = |path: &PathBuf| {
-        let bytes = reach::within(path, |path| file::read(path, CAP)).and_then(|read| read);
-        bytes.is_ok_and(|bytes| {
-            let text = String::from_utf8_lossy(&bytes);
-            HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
-        })
+        let bytes = reach::read(path, CAP).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        HookProgram::ALL.iter().any(|program| mentions(&text, program.name()))
     };
     let dir = usual.parent().filter(|_| form.is_one_of_many);
     let files = dir.map(|dir| matching(dir.to_path_buf(), "*.json")).unwrap_or_default();

@@ -32,18 +32,9 @@ const fn has_hooks(spec: &Spec) -> bool {
     !matches!(spec.install, Install::Nothing)
 }
 
-const COUNT: usize = {
-    let (mut at, mut count) = (0, 0);
-    while at < HARNESSES.len() {
-        count += has_hooks(HARNESSES[at]) as usize;
-        at += 1;
-    }
-    count
-};
-
-/// The harnesses with hooks.
-pub const NAMES: &[&str] = &{
-    let (mut at, mut count, mut names) = (0, 0, [""; COUNT]);
+/// The names of the harnesses with hooks, and how many they are.
+const COUNTED: ([&str; HARNESSES.len()], usize) = {
+    let (mut at, mut count, mut names) = (0, 0, [""; HARNESSES.len()]);
     while at < HARNESSES.len() {
         if has_hooks(HARNESSES[at]) {
             names[count] = HARNESSES[at].name;
@@ -51,8 +42,11 @@ pub const NAMES: &[&str] = &{
         }
         at += 1;
     }
-    names
+    (names, count)
 };
+
+/// The harnesses with hooks.
+pub const NAMES: &[&str] = COUNTED.0.split_at(COUNTED.1).0;
 
 pub fn named(harness: &str) -> Option<&'static Spec> {
     known(harness).filter(|spec| has_hooks(spec))
@@ -150,7 +144,8 @@ pub fn uninstall(harnesses: &[&'static Spec], env: &Env) -> Result<Vec<HookOutco
 /// Those of these programs whose own memory a setting of theirs switches off, and that have not switched it off.
 pub fn with_memory(harnesses: &[&'static Spec], env: &Env) -> Vec<&'static Spec> {
     let is_on = |spec: &&&'static Spec| {
-        memory_switch(spec).zip(spec.home.dir(env)).is_some_and(|(switch, dir)| !status::is_off(&dir, switch))
+        let known = memory_switch(spec).zip(spec.home.dir(env));
+        known.is_some_and(|(switch, dir)| status::switched_off(&dir, switch).is_none())
     };
     harnesses.iter().filter(is_on).copied().collect()
 }
@@ -224,7 +219,7 @@ fn change(
         file.sweep(new.as_deref());
         if let (true, Some(put), Some(new)) = (differs, put, &new) {
             // Saved before the settings are: what is not known to be ours would stay for ever.
-            let before = Before::of(text, new, put.form, old.as_ref())?.with(put.set.cloned());
+            let before = Before::of(text, new, put.form, old.as_ref(), put.set)?;
             record.set_before(&file.path, Some(before))?;
         }
         record.add_dirs(if new.is_some() { file.missing_dirs.clone() } else { Vec::new() })?;
@@ -234,10 +229,8 @@ fn change(
             Ok(is_written) => *is_written,
             Err(_) => SettingsFile::read(path).is_ok_and(|now| !now.differs(new.as_deref())),
         };
-        match (is_written, put) {
-            (true, Some(_)) => {}
-            (true, None) => record.set_before(&file.path, None)?,
-            (false, _) => record.set_before(&file.path, old)?,
+        if !is_written || put.is_none() {
+            record.set_before(&file.path, old.filter(|_| !is_written))?;
         }
         if written? {
             return Ok(done);

@@ -1,6 +1,7 @@
 //! Which commands in other programs' settings are ours.
 
 use crate::base::command_line::is_assignment;
+use crate::base::text::{find_whole, is_word};
 use crate::harness::HARNESSES;
 use crate::harness::spec::{HookSettings, Install, Spec};
 use std::path::Path;
@@ -23,14 +24,6 @@ impl HookProgram {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runs {
-    /// The command is one of our programs with flags, whatever its path.
-    Ours(HookProgram),
-    /// A command of somebody else's that runs one of our programs too.
-    Among(HookProgram),
-}
-
 const OR_TRUE: &str = " || true";
 
 /// The ends of our commands. Those of most harnesses stay as they are: Codex trusts their text.
@@ -49,8 +42,9 @@ fn without_or_true(command: &str) -> Option<&str> {
     HARNESSES.iter().any(is_end).then_some(plain)
 }
 
-/// `None`: it has nothing to do with us.
-pub(super) fn runs(command: &str) -> Option<Runs> {
+/// Which of our programs a command runs, and whether it is that program with flags, whatever its path, or a command of somebody
+/// else's. `None`: it has nothing to do with us.
+pub(super) fn runs(command: &str) -> Option<(HookProgram, bool)> {
     let words = shlex::split(without_or_true(command).unwrap_or(command)).unwrap_or_default();
     let mut words = words.iter().skip_while(|word| is_assignment(word));
     let first = words.next().map(|word| Path::new(word).file_name().unwrap_or_default().to_owned());
@@ -58,16 +52,10 @@ pub(super) fn runs(command: &str) -> Option<Runs> {
     let is_plain = |word: &&String| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./~".contains(c));
     for program in HookProgram::ALL {
         let is_dispatched = arguments.first().is_some_and(|verb| format!("memory-{verb}") == program.name());
-        let is_first = match &first {
-            Some(first) if first == program.name() => true,
-            Some(first) => first == "memory" && is_dispatched,
-            None => false,
-        };
-        if is_first && arguments.iter().all(is_plain) {
-            return Some(Runs::Ours(program));
-        }
+        let is_first =
+            first.as_ref().is_some_and(|first| first == program.name() || first == "memory" && is_dispatched);
         if is_first || mentions(command, program.name()) {
-            return Some(Runs::Among(program));
+            return Some((program, is_first && arguments.iter().all(is_plain)));
         }
     }
     None
@@ -75,9 +63,7 @@ pub(super) fn runs(command: &str) -> Option<Runs> {
 
 /// The name is a word of the text.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    text.match_indices(name)
-        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
+    find_whole(text, name, |c| is_word(c) || c == '-').is_some()
 }
 
 #[cfg(test)]
@@ -86,7 +72,7 @@ mod tests {
 
     #[test]
     fn our_commands_are_told_by_the_programs_name() {
-        let capture = Some(Runs::Ours(HookProgram::Capture));
+        let capture = Some((HookProgram::Capture, true));
         for command in [
             "memory-capture --harness claude-code",
             "/opt/axe/bin/memory-capture --harness codex",
@@ -99,7 +85,7 @@ mod tests {
         ] {
             assert_eq!(runs(command), capture, "{command}");
         }
-        assert_eq!(runs("/a/memory-recall --harness codex"), Some(Runs::Ours(HookProgram::Recall)));
+        assert_eq!(runs("/a/memory-recall --harness codex"), Some((HookProgram::Recall, true)));
     }
 
     #[test]
@@ -112,7 +98,7 @@ mod tests {
             "memory-capture --harness codex >/dev/null",
             "memory-capture 'open",
         ] {
-            assert_eq!(runs(command), Some(Runs::Among(HookProgram::Capture)), "{command}");
+            assert_eq!(runs(command), Some((HookProgram::Capture, false)), "{command}");
         }
         for command in ["", "my-memory-capture", "memory-capture2", "memory", "memory list", "echo a"] {
             assert_eq!(runs(command), None, "{command}");

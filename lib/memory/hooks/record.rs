@@ -82,19 +82,15 @@ impl HooksRecord {
     pub(super) fn tidy(&mut self, homes: &[PathBuf]) -> Result<()> {
         let before = self.dirs.len();
         // The longest first: one may be in another.
-        let dirs: Vec<PathBuf> = self.dirs.iter().rev().cloned().collect();
-        for dir in dirs {
+        for dir in self.dirs.clone().iter().rev() {
             // A directory with something in it is not removed.
             let is_left = homes.iter().any(|home| dir.starts_with(home));
-            let is_gone = reach::writing(&dir, |dir| fs::remove_dir(dir).is_ok() || !dir.exists());
+            let is_gone = reach::writing(dir, |dir| fs::remove_dir(dir).is_ok() || !dir.exists());
             if is_gone.unwrap_or(false) || is_left {
-                self.dirs.remove(&dir);
+                self.dirs.remove(dir);
             }
         }
-        if self.dirs.len() != before {
-            self.save()?;
-        }
-        Ok(())
+        if self.dirs.len() == before { Ok(()) } else { self.save() }
     }
 
     fn save(&self) -> Result<()> {

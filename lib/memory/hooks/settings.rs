@@ -6,7 +6,7 @@
 use crate::base::error::{Error, Result};
 use crate::harness::spec::HookSettings;
 use crate::memory::hash::hash;
-use crate::memory::hooks::ours::{HookProgram, Runs, runs};
+use crate::memory::hooks::ours::{HookProgram, runs};
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -47,24 +47,18 @@ pub(super) struct SetValue {
 }
 
 impl Before {
-    /// Of the file that is `text` now, and will be `new`. What is known of an earlier text is `old`.
+    /// Of the file that is `text` now, and will be `new`, maybe with a setting that is ours from now on. What is known of an
+    /// earlier text is `old`.
     pub(super) fn of(
         text: Option<&str>,
         new: &str,
         form: &HookSettings,
         old: Option<&Before>,
+        set: Option<&SetValue>,
     ) -> Result<Before> {
-        let text = match text {
-            Some(text) => without_hooks(text, form, old)?,
-            None => None,
-        };
-        let set = old.and_then(|old| old.set.clone());
+        let text = text.map_or(Ok(None), |text| without_hooks(text, form, old))?;
+        let set = set.or(old.and_then(|old| old.set.as_ref())).cloned();
         Ok(Before { text, after: hash(new), set })
-    }
-
-    /// The same, with a setting that is ours from now on.
-    pub(super) fn with(self, set: Option<SetValue>) -> Before {
-        Before { set: set.or(self.set), ..self }
     }
 }
 
@@ -119,17 +113,14 @@ pub(super) fn with_hooks(text: Option<&str>, form: &HookSettings, hooks: &[Setti
     let root = parsed(text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n"))?;
     let top = root.object_value_or_create().ok_or_else(|| wrong(root.value(), "the file", "an object"))?;
     // Before anything has moved, so that an error names the place in the file.
-    let events = match member(&top, HOOKS) {
-        Some(hooks) => {
-            Some(hooks.object_value().ok_or_else(|| wrong(hooks.value(), "\"hooks\"", "an object"))?)
-        }
-        None => None,
+    let object = |hooks: CstObjectProp| {
+        hooks.object_value().ok_or_else(|| wrong(hooks.value(), "\"hooks\"", "an object"))
     };
-    for event in hooks.iter().filter_map(|hook| member(events.as_ref()?, hook.event)) {
-        if event.array_value().is_none() {
-            let name = event.decoded_name().unwrap_or_default();
-            return Err(wrong(event.value(), &format!("\"hooks.{name}\""), "a list"));
-        }
+    let events = member(&top, HOOKS).map(object).transpose()?;
+    let mut own = hooks.iter().filter_map(|hook| member(events.as_ref()?, hook.event));
+    if let Some(event) = own.find(|event| event.array_value().is_none()) {
+        let name = event.decoded_name().unwrap_or_default();
+        return Err(wrong(event.value(), &format!("\"hooks.{name}\""), "a list"));
     }
     if let Some(version) = form.version.filter(|_| member(&top, VERSION).is_none()) {
         top.append(VERSION, version.into());
@@ -141,14 +132,14 @@ pub(super) fn with_hooks(text: Option<&str>, form: &HookSettings, hooks: &[Setti
 }
 
 fn put(top: &CstObject, form: &HookSettings, hook: &SettingsHook) {
-    let found: Vec<FoundHook> =
-        found(top, form).into_iter().filter(|found| found.event == hook.event).collect();
-    if found.iter().any(|found| found.runs == Runs::Among(hook.program)) {
+    let is_it = |found: &FoundHook| found.event == hook.event && found.program == hook.program;
+    let found: Vec<FoundHook> = found(top, form).into_iter().filter(is_it).collect();
+    if found.iter().any(|found| !found.is_ours) {
         return;
     }
     // Older ones of ours are written anew, and all but the first are taken out.
     let mut has_one = false;
-    for old in found.into_iter().filter(|found| found.runs == Runs::Ours(hook.program)) {
+    for old in found {
         if has_one || !old.is_alone {
             old.remove();
             continue;
@@ -182,7 +173,7 @@ pub(super) fn without_hooks(
     let root = parsed(text)?;
     let ours = root.object_value().map(|top| (found(&top, form), top));
     let Some((mut ours, top)) = ours else { return Ok(Some(text.to_owned())) };
-    ours.retain(FoundHook::is_ours);
+    ours.retain(|found| found.is_ours);
     let set = before.and_then(|before| before.set.as_ref());
     if ours.is_empty() && set.is_none() {
         return Ok(Some(text.to_owned()));
@@ -193,11 +184,8 @@ pub(super) fn without_hooks(
     let old = before.and_then(|before| parsed(before.text.as_deref()?).ok()?.object_value());
     set.into_iter().for_each(|set| take_back(&top, old.as_ref(), set));
     let old_hooks = old.as_ref().and_then(|old| member(old, HOOKS));
-    let had_event = |name: &str| {
-        old_hooks
-            .as_ref()
-            .is_some_and(|hooks| hooks.object_value().is_some_and(|all| member(&all, name).is_some()))
-    };
+    let old_events = old_hooks.as_ref().and_then(|hooks| hooks.object_value());
+    let had_event = |name: &str| old_events.as_ref().is_some_and(|all| member(all, name).is_some());
     let events: Vec<String> = ours.iter().map(|found| found.event.clone()).collect();
     ours.into_iter().for_each(FoundHook::remove);
     let hooks = member(&top, HOOKS).and_then(|hooks| hooks.object_value());
@@ -213,10 +201,8 @@ pub(super) fn without_hooks(
     if before.is_some() && form.version.is_some() && !had_version && !is_needed {
         member(&top, VERSION).into_iter().for_each(CstObjectProp::remove);
     }
-    match before.filter(|_| old.is_none() && is_empty(&top.to_string())) {
-        Some(before) => Ok(before.text.clone()),
-        None => Ok(Some(root.to_string())),
-    }
+    let is_as_before = before.filter(|_| old.is_none() && is_empty(&top.to_string()));
+    Ok(is_as_before.map_or_else(|| Some(root.to_string()), |before| before.text.clone()))
 }
 
 fn remove_if_empty(member: Option<CstObjectProp>) {
@@ -240,7 +226,9 @@ fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
 /// A command in the settings that runs one of our programs.
 struct FoundHook {
     event: String,
-    runs: Runs,
+    program: HookProgram,
+    /// The command is that program with flags, and nobody else's.
+    is_ours: bool,
     /// In the event's list: the command, or its group.
     item: CstNode,
     /// The commands of the group.
@@ -252,10 +240,6 @@ struct FoundHook {
 }
 
 impl FoundHook {
-    fn is_ours(&self) -> bool {
-        matches!(self.runs, Runs::Ours(_))
-    }
-
     fn remove(self) {
         let Some(group) = self.group.filter(|_| !self.is_alone) else { return self.item.remove() };
         self.command.remove();
@@ -279,10 +263,10 @@ fn found(top: &CstObject, form: &HookSettings) -> Vec<FoundHook> {
                 let line = command.as_object().and_then(|object| member(&object, form.command));
                 let line = line.and_then(|line| line.value()?.as_string_lit()?.decoded_value().ok());
                 let line = line.unwrap_or_default();
-                if let Some(runs) = runs(&line) {
+                if let Some((program, is_ours)) = runs(&line) {
                     let (event, is_alone) = (name.clone(), commands.len() == 1);
                     let (item, group, command) = (item.clone(), group.clone(), command.clone());
-                    found.push(FoundHook { event, runs, item, group, command, is_alone, line });
+                    found.push(FoundHook { event, program, is_ours, item, group, command, is_alone, line });
                 }
             }
         }
@@ -293,10 +277,7 @@ fn found(top: &CstObject, form: &HookSettings) -> Vec<FoundHook> {
 /// The commands that run our programs: at which event, and which program.
 pub(super) fn commands(text: &str, form: &HookSettings) -> Result<Vec<(String, HookProgram, String)>> {
     let found = parsed(text)?.object_value().map(|top| found(&top, form)).unwrap_or_default();
-    let program = |runs| match runs {
-        Runs::Ours(program) | Runs::Among(program) => program,
-    };
-    Ok(found.into_iter().map(|found| (found.event, program(found.runs), found.line)).collect())
+    Ok(found.into_iter().map(|found| (found.event, found.program, found.line)).collect())
 }
 
 /// All settings.
@@ -342,12 +323,9 @@ fn in_words(error: &ParseError) -> String {
 fn wrong(node: Option<CstNode>, what: &str, expected: &str) -> Error {
     // All the text before it.
     let mut before = String::new();
-    let mut at = node;
-    while let Some(node) = at {
-        let siblings: Vec<CstNode> = node.previous_siblings().collect();
-        let texts: String = siblings.iter().rev().map(CstNode::to_string).collect();
-        before.insert_str(0, &texts);
-        at = node.parent().map(CstNode::Container);
+    let outwards = std::iter::successors(node, |node| node.parent().map(CstNode::Container));
+    for sibling in outwards.flat_map(|node| node.previous_siblings().collect::<Vec<_>>()) {
+        before.insert_str(0, &sibling.to_string());
     }
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

@@ -20,7 +20,7 @@ fn with_settings() -> impl Iterator<Item = &'static str> {
 /// The text with our hooks, and what is remembered of it.
 fn put_in(text: Option<&str>, form: &HookSettings, hooks: &[SettingsHook]) -> Result<(String, Before)> {
     let with = with_hooks(text, form, hooks)?;
-    let before = Before::of(text, &with, form, None)?;
+    let before = Before::of(text, &with, form, None, None)?;
     Ok((with, before))
 }
 
@@ -135,7 +135,7 @@ fn what_came_later_stays() {
     // Our hooks are put in anew, by another path, and the person has changed nothing since.
     let moved = hooks_of(known("claude-code").unwrap(), form, &Programs::at("/elsewhere"));
     let again = with_hooks(Some(&edited), form, &moved).unwrap();
-    let before = Before::of(Some(&edited), &again, form, Some(&before)).unwrap();
+    let before = Before::of(Some(&edited), &again, form, Some(&before), None).unwrap();
     assert_eq!(without_hooks(&again, form, Some(&before)).unwrap().unwrap(), expected);
 }
 
@@ -146,7 +146,7 @@ fn what_was_made_in_another_file_of_that_name_does_not_count() {
     // The person removes the file, and writes one of their own.
     let own = "{ \"version\": 1, \"hooks\": {} }";
     let with = with_hooks(Some(own), form, &hooks).unwrap();
-    let before = Before::of(Some(own), &with, form, Some(&before)).unwrap();
+    let before = Before::of(Some(own), &with, form, Some(&before), None).unwrap();
     assert_eq!(without_hooks(&with, form, Some(&before)).unwrap().as_deref(), Some(own));
 }
 

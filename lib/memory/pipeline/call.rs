@@ -11,7 +11,7 @@ use crate::base::text::{lossy, one_line};
 use crate::base::{file, reach};
 use crate::config::memory::MemoryConfig;
 use crate::config::preset::LlmHome;
-use crate::memory::budget::{Call, CallBudget};
+use crate::memory::budget::{CallBudget, LlmCall};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::question::TODAY;
 use crate::memory::pipeline::reply::batch_of;
@@ -242,7 +242,7 @@ impl Run<'_> {
             (false, false) => "ask",
         };
         let call =
-            Call { program: self.program, batch: &batch.id, purpose, prompt_bytes: question.prompt.len() };
+            LlmCall { program: self.program, batch: &batch.id, purpose, prompt_bytes: question.prompt.len() };
         self.budget.start(call, now)?;
         let name = question.reply_name();
         let unfinished = unfinished(batch, &name);

@@ -46,22 +46,22 @@ impl Workplace {
 impl Act {
     pub(super) fn of(kind: ToolKind, call: &ToolCall, place: &Workplace) -> Act {
         let mut act = Act::default();
-        let find = |names: &[&str]| call.arguments.iter().find(|(name, _)| names.contains(&name.as_str()));
+        let named = |names: &'static [&str]| {
+            let named = call.arguments.iter().filter(|(name, _)| names.contains(&name.as_str()));
+            named.map(|(_, word)| word.as_str())
+        };
         match kind {
             ToolKind::Shell => {
-                let mut dir = place.cwd.clone();
-                if let Some((_, named)) = find(DIRECTORIES) {
-                    dir = normal(&dir, Path::new(named));
-                }
-                let line = find(COMMANDS).map_or("", |(_, line)| line.as_str());
-                for (words, files) in commands(line) {
+                let dir = named(DIRECTORIES).next();
+                let mut dir = dir.map_or(place.cwd.clone(), |named| normal(&place.cwd, Path::new(named)));
+                for (words, files) in commands(named(COMMANDS).next().unwrap_or_default()) {
                     act.add_command(words, &mut dir, place);
                     files.iter().for_each(|(file, is_read)| act.add_file(&dir, file, *is_read, place));
                 }
             }
             ToolKind::Read | ToolKind::Edit | ToolKind::Write => {
-                let named = call.arguments.iter().filter(|(name, _)| PATHS.contains(&name.as_str()));
-                named.for_each(|(_, word)| act.add_file(&place.cwd, word, kind == ToolKind::Read, place));
+                let is_read = kind == ToolKind::Read;
+                named(PATHS).for_each(|word| act.add_file(&place.cwd, word, is_read, place));
             }
             _ => return act,
         }

@@ -1,4 +1,5 @@
-//! The notes of a place that match a query, and how they are shown.
+//! The notes of a place that match a query, which of them clearly answer it, and how they are shown. Most prompts are answered by
+//! none, and a note that does not fit costs more than it gives: it takes room in the session for good.
 
 use crate::base::error::Result;
 use crate::memory::code::{NoteStates, states};
@@ -11,9 +12,6 @@ use crate::store::persistence::{Broken, Note, Persistence, Place};
 use crate::store::place::Root;
 use crate::store::proposal::Proposal;
 use jiff::civil::Date;
-
-/// The estimate of tokens is this many bytes a token.
-pub const BYTES_A_TOKEN: usize = 4;
 
 /// After so many others, so many of a person's own come next, if their score is at least this part of that of the next.
 const OTHERS: usize = 2;
@@ -52,10 +50,10 @@ impl<P: Persistence + Sync> NoteService<P> {
     /// The store cannot be read.
     pub fn recall(&self, words: &str, repo: Option<&str>, most: usize, bytes: usize) -> Result<Recalled> {
         let Findings { mut found, broken, .. } =
-            matching(self.index(), &Query::parse(words), repo, self.today(), most)?;
-        let mut shown = Shown::new(self.notes(), bytes)?;
+            matching(&self.index, &Query::parse(words), repo, self.today, most)?;
         let metas = found.iter().map(|found| &found.view.meta);
-        shown.states = states(self.notes().root(), &self.here(), metas);
+        let states = states(self.notes().root(), &self.here(), metas);
+        let mut shown = Shown::new(self.notes(), bytes, states)?;
         found
             .retain(|found| found.view.note().is_some_and(|note| shown.add("", note, found.line.as_deref())));
         Ok(Recalled { text: shown.text, found, proposals: shown.proposals, broken })
@@ -98,7 +96,7 @@ pub(super) struct Shown {
     room: usize,
     proposals: Vec<Proposal>,
     /// How the notes stand to where they are shown.
-    pub(super) states: NoteStates,
+    states: NoteStates,
     pub(super) text: String,
     /// Each note with the fingerprint of its text.
     pub(super) told: Vec<(EntryId, String)>,
@@ -106,9 +104,8 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Room for so many bytes.
-    pub(super) fn new(notes: &impl Persistence, room: usize) -> Result<Shown> {
+    pub(super) fn new(notes: &impl Persistence, room: usize, states: NoteStates) -> Result<Shown> {
         let (proposals, _) = notes.proposals()?;
-        let states = NoteStates::new();
         Ok(Shown { room, proposals, states, text: String::new(), told: Vec::new() })
     }
 
@@ -147,4 +144,34 @@ impl Shown {
 /// Are there so many notes that a prompt has no time to read all files? Then they are known from the cache.
 pub fn needs_cache(root: &Root) -> bool {
     fs_err::read_dir(root.topics()).is_ok_and(|files| files.take(LEAST).count() == LEAST)
+}
+
+/// The least that a note must have of the prompt, in words that no other note has; in its best lines; and of all that the prompt
+/// says: in a pasted log, some words match by chance.
+const ALL: f64 = 1.6;
+const LINE: f64 = 0.8;
+const SHARE: f64 = 0.16;
+/// A note after the best one must match at least this part of what the best one matches.
+const NEXT: f64 = 0.7;
+/// A text of so many words mentions much that it is not about: its title, tags or summary must have a rare word of the prompt.
+const LONG: u32 = 600;
+const LONG_SUBJECT: f64 = 1.0;
+
+/// Those of the notes that clearly answer, of all that were found, the best first. One that has a name of the prompt does,
+/// whatever else it says.
+///
+/// The numbers were chosen with all of `tests/recall`. So the tests there keep them from getting worse, and say nothing about other
+/// prompts.
+pub(super) fn clear(found: &[Found]) -> impl Iterator<Item = &Found> {
+    let mut best: f64 = 0.0;
+    found.iter().filter(move |found| {
+        let strength = &found.strength;
+        let is_enough = strength.all >= ALL && strength.line >= LINE && strength.share >= SHARE;
+        let is_about = strength.words < LONG || strength.subject >= LONG_SUBJECT;
+        let is_clear = found.is_named || is_enough && is_about && strength.all >= NEXT * best;
+        if is_clear {
+            best = best.max(strength.all);
+        }
+        is_clear
+    })
 }

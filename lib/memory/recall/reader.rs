@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// What happens in the program.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum RecallEvent {
     /// A session begins, or goes on.
     Start {
-        history: History,
+        history: Retained,
         /// What it is given now does not reach the model.
         is_unheard: bool,
     },
@@ -30,7 +30,7 @@ pub enum Event {
 
 /// How much of what a session was given is in front of the model when it starts or goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum History {
+pub(super) enum Retained {
     All,
     /// What prompts were given; the section is sent only if this hook gives it.
     Prompts,
@@ -40,7 +40,7 @@ pub(super) enum History {
 /// What a hook says.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Heard {
-    pub(super) event: Event,
+    pub(super) event: RecallEvent,
     /// As the program calls the event.
     pub(super) name: String,
     /// With the sub-agent's, if one of them calls a tool: each has its own history.
@@ -71,34 +71,36 @@ pub(super) fn hear(spec: &Spec, bytes: &[u8]) -> Result<Heard> {
     };
     let source = text("source").unwrap_or_default();
     let event = match when {
-        Some(HookMoment::Start) => Event::Start {
+        Some(HookMoment::Start) => RecallEvent::Start {
             history: match source {
-                "clear" | "compact" => History::None,
-                "resume" if spec.recall.resumes_whole => History::All,
-                _ => History::Prompts,
+                "clear" | "compact" => Retained::None,
+                "resume" if spec.recall.resumes_whole => Retained::All,
+                _ => Retained::Prompts,
             },
             is_unheard: spec.recall.unheard.contains(&source),
         },
-        Some(HookMoment::Prompt) => Event::Prompt(text("prompt").unwrap_or_default().to_owned()),
+        Some(HookMoment::Prompt) => RecallEvent::Prompt(text("prompt").unwrap_or_default().to_owned()),
         Some(HookMoment::SubAgent) => {
             let whose = text("transcript_path").zip(text("agent_id"));
-            whose.map_or(Event::Other, |(path, id)| Event::SubAgent(PathBuf::from(path), id.to_owned()))
+            whose.map_or(RecallEvent::Other, |(path, id)| {
+                RecallEvent::SubAgent(PathBuf::from(path), id.to_owned())
+            })
         }
-        Some(HookMoment::Act) => payload.call().map_or(Event::Other, Event::Act),
-        Some(HookMoment::Forgetting) => Event::Compaction,
-        Some(HookMoment::End) | None => Event::Other,
+        Some(HookMoment::Act) => payload.call().map_or(RecallEvent::Other, RecallEvent::Act),
+        Some(HookMoment::Forgetting) => RecallEvent::Compaction,
+        Some(HookMoment::End) | None => RecallEvent::Other,
     };
     let root = payload.first("workspace_roots").ok().flatten();
     let cwd = text("cwd").or(root).filter(|path| Path::new(path).is_absolute()).map(PathBuf::from);
     let session = ["session_id", "sessionId", "conversation_id"].iter().find_map(|key| text(key));
-    let of_agent = agent.filter(|_| matches!(event, Event::Act(_))).map(|agent| format!("/{agent}"));
+    let of_agent = agent.filter(|_| matches!(event, RecallEvent::Act(_))).map(|agent| format!("/{agent}"));
     let session = session.map(|session| format!("{session}{}", of_agent.unwrap_or_default()));
     Ok(Heard { event, name, session, is_sub_agent: agent.is_some(), cwd })
 }
 
 /// It is about the call of a tool.
 pub fn is_act(spec: &Spec, bytes: &[u8]) -> bool {
-    hear(spec, bytes).is_ok_and(|heard| matches!(heard.event, Event::Act(_)))
+    hear(spec, bytes).is_ok_and(|heard| matches!(heard.event, RecallEvent::Act(_)))
 }
 
 /// The answer in the form that the program takes.
@@ -124,53 +126,61 @@ mod tests {
 
     #[test]
     fn events_are_told_apart_by_name_or_by_what_they_have() {
-        let start = |history, is_unheard| Event::Start { history, is_unheard };
-        let prompt = |text: &str| Event::Prompt(text.to_owned());
+        let start = |history, is_unheard| RecallEvent::Start { history, is_unheard };
+        let prompt = |text: &str| RecallEvent::Prompt(text.to_owned());
         for (reader, json, event) in [
             (
                 "claude-code",
                 r#"{"hook_event_name":"SessionStart","source":"startup"}"#,
-                start(History::Prompts, false),
+                start(Retained::Prompts, false),
             ),
             (
                 "claude-code",
                 r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
-                start(History::All, false),
+                start(Retained::All, false),
             ),
             (
                 "claude-code",
                 r#"{"hook_event_name":"SessionStart","source":"compact"}"#,
-                start(History::None, false),
+                start(Retained::None, false),
             ),
             (
                 "qwen-code",
                 r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
-                start(History::Prompts, false),
+                start(Retained::Prompts, false),
             ),
             (
                 "gemini",
                 r#"{"hook_event_name":"SessionStart","source":"resume"}"#,
-                start(History::Prompts, true),
+                start(Retained::Prompts, true),
             ),
-            ("gemini", r#"{"hook_event_name":"SessionStart","source":"clear"}"#, start(History::None, true)),
+            ("gemini", r#"{"hook_event_name":"SessionStart","source":"clear"}"#, start(Retained::None, true)),
             ("gemini", r#"{"hook_event_name":"BeforeAgent","prompt":"x"}"#, prompt("x")),
             ("qwen-code", r#"{"hook_event_name":"UserPromptSubmit","prompt":"x"}"#, prompt("x")),
             (
                 "copilot",
                 r#"{"sessionId":"s","source":"new","initialPrompt":"x"}"#,
-                start(History::Prompts, false),
+                start(Retained::Prompts, false),
             ),
             ("copilot", r#"{"sessionId":"s","prompt":"x"}"#, prompt("x")),
-            ("copilot", r#"{"sessionId":"s","trigger":"auto","customInstructions":""}"#, Event::Compaction),
+            (
+                "copilot",
+                r#"{"sessionId":"s","trigger":"auto","customInstructions":""}"#,
+                RecallEvent::Compaction,
+            ),
             ("claude-code", r#"{"hook_event_name":"UserPromptSubmit"}"#, prompt("")),
-            ("claude-code", r#"{"hook_event_name":"Stop","prompt":"x"}"#, Event::Other),
-            ("copilot", r#"{"sessionId":"s","prompt":"x","agentId":"a","parentAgentId":"s"}"#, Event::Other),
+            ("claude-code", r#"{"hook_event_name":"Stop","prompt":"x"}"#, RecallEvent::Other),
+            (
+                "copilot",
+                r#"{"sessionId":"s","prompt":"x","agentId":"a","parentAgentId":"s"}"#,
+                RecallEvent::Other,
+            ),
             (
                 "claude-code",
                 r#"{"hook_event_name":"SubagentStart","agent_id":"a","transcript_path":"/s.jsonl"}"#,
-                Event::SubAgent(PathBuf::from("/s.jsonl"), "a".to_owned()),
+                RecallEvent::SubAgent(PathBuf::from("/s.jsonl"), "a".to_owned()),
             ),
-            ("copilot", "{}", Event::Other),
+            ("copilot", "{}", RecallEvent::Other),
         ] {
             assert_eq!(heard(reader, json).event, event, "{json}");
         }

@@ -23,7 +23,7 @@ const CLAIMED: Duration = Duration::from_millis(50);
 const CAP: u64 = 1 << 20;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Session {
+pub(super) struct RecallSession {
     /// For people: the file's name is a hash.
     harness: String,
     session: String,
@@ -47,23 +47,27 @@ fn dir(root: &Root) -> PathBuf {
     root.state().join("recall")
 }
 
-impl Session {
+impl RecallSession {
     /// What is known of a session. One with a damaged file is a new one.
-    pub(super) fn load(root: &Root, spec: &Spec, id: &str) -> Session {
+    pub(super) fn load(root: &Root, spec: &Spec, id: &str) -> RecallSession {
         let path = dir(root).join(name(spec, id));
         let bytes = file::read(&path, CAP).unwrap_or_default();
-        let new = Session { harness: spec.name.to_owned(), session: id.to_owned(), ..Session::default() };
-        Session { path, ..serde_json::from_slice(&bytes).unwrap_or(new) }
+        let new = RecallSession {
+            harness: spec.name.to_owned(),
+            session: id.to_owned(),
+            ..RecallSession::default()
+        };
+        RecallSession { path, ..serde_json::from_slice(&bytes).unwrap_or(new) }
     }
 
     /// Takes note of one that is about to be given. `false`: another hook of the session has just given it.
     pub(super) fn claim(&self, root: &Root, id: &EntryId, told: &str) -> Result<bool> {
-        Session::make_dir(root)?;
+        RecallSession::make_dir(root)?;
         file::change_unsynced(&self.path, CAP, CLAIMED, |bytes| {
-            let now: Session = serde_json::from_slice(bytes).unwrap_or_else(|_| self.clone());
+            let now: RecallSession = serde_json::from_slice(bytes).unwrap_or_else(|_| self.clone());
             let is_new = !now.notes.contains_key(id);
             let notes = now.notes.into_iter().chain([(id.clone(), told.to_owned())]).collect();
-            Ok((format!("{}\n", serde_json::json!(Session { notes, ..now })).into_bytes(), is_new))
+            Ok((format!("{}\n", serde_json::json!(RecallSession { notes, ..now })).into_bytes(), is_new))
         })
     }
 
@@ -85,7 +89,7 @@ impl Session {
     }
 
     pub(super) fn save(&self, root: &Root) -> Result<()> {
-        Session::make_dir(root)?;
+        RecallSession::make_dir(root)?;
         Ok(file::install_unsynced(&self.path, format!("{}\n", serde_json::json!(self)).as_bytes(), 0o600)?)
     }
 }
@@ -94,13 +98,13 @@ impl Session {
 fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<EntryId, String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Given {
+    enum GivenNotes {
         Texts(BTreeMap<EntryId, String>),
         Ids(BTreeSet<EntryId>),
     }
-    Ok(match Given::deserialize(deserializer)? {
-        Given::Texts(notes) => notes,
-        Given::Ids(ids) => ids.into_iter().map(|id| (id, String::new())).collect(),
+    Ok(match GivenNotes::deserialize(deserializer)? {
+        GivenNotes::Texts(notes) => notes,
+        GivenNotes::Ids(ids) => ids.into_iter().map(|id| (id, String::new())).collect(),
     })
 }
 
@@ -121,9 +125,10 @@ pub fn last_given(root: &Root) -> BTreeMap<String, Timestamp> {
     files.sort_by(|a, b| b.cmp(a));
     let mut last = BTreeMap::new();
     for (at, path) in files.iter().take(LOOKED_AT) {
-        let session =
-            file::read(path, CAP).ok().and_then(|bytes| serde_json::from_slice::<Session>(&bytes).ok());
-        if let (Some(session), Ok(at)) = (session, Timestamp::try_from(*at)) {
+        if let Ok(bytes) = file::read(path, CAP)
+            && let Ok(session) = serde_json::from_slice::<RecallSession>(&bytes)
+            && let Ok(at) = Timestamp::try_from(*at)
+        {
             last.entry(session.harness).or_insert(at);
         }
     }
@@ -134,10 +139,8 @@ pub fn last_given(root: &Root) -> BTreeMap<String, Timestamp> {
 pub fn sweep(root: &Root) {
     let dir = dir(root);
     file::sweep_dir(&dir, ".json", file::LEFT_FOR);
-    let Ok(entries) = fs_err::read_dir(&dir) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.extension().is_some_and(|end| end == "json") && file::is_older(&path, KEPT) {
-            let _ = file::remove(&path);
-        }
-    }
+    let paths = fs_err::read_dir(&dir).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let is_old =
+        |path: &PathBuf| path.extension().is_some_and(|end| end == "json") && file::is_older(path, KEPT);
+    paths.filter(is_old).for_each(|path| _ = file::remove(&path));
 }

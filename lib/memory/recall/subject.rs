@@ -1,13 +1,24 @@
 //! What a note is about, as far as a call of a tool can be about the same: files, and commands.
 //!
 //! A note that is too long mentions much that it is not about: of that one its title and summary count, and its paths.
+//!
+//! A call has a few milliseconds, and ten thousand notes have that many files. So a cache of all subjects, in
+//! `.agent-memory/subjects.cache`, is asked first, and of the notes that it names each is read again. While the directory of the
+//! notes is as it was, no other file is looked at; that one was changed in its place is seen at the start of the next session.
 
+use crate::base::error::Result;
+use crate::base::file::Stamp;
 use crate::base::glob;
+use crate::base::packed::{Unpack, put_bytes, put_number};
 use crate::memory::outside::commands;
 use crate::memory::programs::{MANAGERS, PACKAGE_RUNNERS};
 use crate::memory::recall::act::{Act, ActFile, command_key, ends, file_key};
 use crate::memory::search::{code_of, is_common, is_common_command};
-use crate::store::entry::Entry;
+use crate::store::entry::{BodyFacts, Entry, Meta};
+use crate::store::index::{CacheFormat, KnownNote, NoteCache, record};
+use crate::store::persistence::{Note, Place};
+use crate::store::place::Root;
+use crate::store::topics::{Topics, read};
 use std::collections::BTreeSet;
 
 /// The longest text that is about all that it names, in bytes.
@@ -24,7 +35,7 @@ const BUILDERS: &str = " bazel docker go gradle just kubectl make mvn terraform 
 
 /// How a note names what a call is about. The last one says most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
+pub(super) enum SubjectMatch {
     /// In its text.
     Body,
     /// In its title or summary.
@@ -36,13 +47,13 @@ pub(super) enum Fit {
 #[derive(Debug, Default)]
 pub(super) struct Subject {
     pub(super) globs: Vec<String>,
-    head: Names,
-    body: Names,
+    head: Mentioned,
+    body: Mentioned,
 }
 
 /// Files and commands that a text names.
 #[derive(Debug, Default)]
-struct Names {
+struct Mentioned {
     files: BTreeSet<String>,
     commands: BTreeSet<Vec<String>>,
 }
@@ -51,18 +62,18 @@ impl Subject {
     pub(super) fn of(entry: &Entry) -> Subject {
         let meta = entry.meta();
         let heads = [meta.title.as_str(), meta.summary.as_str()];
-        let mut head = Names::of(&heads.join("\n"), true);
+        let mut head = Mentioned::of(&heads.join("\n"), true);
         head.commands.extend(heads.into_iter().flat_map(plain_commands));
         let body = match entry.body().len() <= SHORT {
-            true => Names::of(&String::from_utf8_lossy(entry.body()), false),
-            false => Names::default(),
+            true => Mentioned::of(&String::from_utf8_lossy(entry.body()), false),
+            false => Mentioned::default(),
         };
         Subject { globs: meta.paths.clone(), head, body }
     }
 
     /// A call that it is about has one of them among its own, unless its paths say that it is.
     pub(super) fn keys(&self) -> BTreeSet<u64> {
-        let of = |names: &Names| -> Vec<u64> {
+        let of = |names: &Mentioned| -> Vec<u64> {
             let commands = names.commands.iter().map(|words| {
                 let last = if words.len() > 1 { words.last() } else { None };
                 command_key(&words[0], last.map_or("", String::as_str))
@@ -73,21 +84,21 @@ impl Subject {
     }
 
     /// `None`: it is not about this call.
-    pub(super) fn fit(&self, act: &Act) -> Option<Fit> {
+    pub(super) fn fit(&self, act: &Act) -> Option<SubjectMatch> {
         if self.globs.iter().any(|glob| act.files.iter().any(|file| glob::matches(glob, &file.path))) {
-            return Some(Fit::Paths);
+            return Some(SubjectMatch::Paths);
         }
         if self.head.has(act, |_| true) {
-            return Some(Fit::Head);
+            return Some(SubjectMatch::Head);
         }
         // Whoever only reads a file is told what is about it, and not each mention.
-        self.body.has(act, |file| !file.is_read).then_some(Fit::Body)
+        self.body.has(act, |file| !file.is_read).then_some(SubjectMatch::Body)
     }
 }
 
-impl Names {
-    fn of(text: &str, is_head: bool) -> Names {
-        let mut names = Names::default();
+impl Mentioned {
+    fn of(text: &str, is_head: bool) -> Mentioned {
+        let mut names = Mentioned::default();
         let is_part = |c: char| c.is_alphanumeric() || "_./-~+@:".contains(c);
         let tokens = text.split(|c: char| !is_part(c));
         names.files.extend(tokens.filter_map(file).take(NAMES));
@@ -149,6 +160,67 @@ fn plain_commands(line: &str) -> Vec<Vec<String>> {
     pairs.collect()
 }
 
+/// Another number, other rules of what a note is about.
+const FORMAT: CacheFormat = CacheFormat { name: "subjects.cache", magic: *b"subjects", rules: 1 };
+/// So many notes are read for one call.
+const MOST: usize = 64;
+
+/// The notes that may be about a call.
+pub(super) fn about(root: &Root, act: &Act) -> Result<Vec<Note>> {
+    let keys = act.keys();
+    if keys.is_empty() || !root.topics().is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut cache = NoteCache::open(root, FORMAT);
+    if !cache.knows_all_names() {
+        // Without it each call would read all notes, and is better without any.
+        if cache.check_writable().is_err() {
+            return Ok(Vec::new());
+        }
+        refresh(root)?;
+        cache = NoteCache::open(root, FORMAT);
+    }
+    let may_be = |known: &KnownNote| may_be_about(known.more(), act, &keys).unwrap_or_default();
+    let paths = cache.all().filter(may_be).filter_map(KnownNote::path).take(MOST);
+    Ok(paths.filter_map(|path| read(Place::Topics, &path).ok()).collect())
+}
+
+/// Looks at every note, and reads those that have changed.
+///
+/// # Errors
+/// The store cannot be read, or the cache cannot be written.
+pub fn refresh(root: &Root) -> Result<()> {
+    let old = NoteCache::open(root, FORMAT);
+    let files = Topics::at(root).files(&[Place::Topics])?;
+    let records = files.map(0..files.len(), |file| {
+        let of_read = |note: Note, stamp: Option<Stamp>| {
+            let (meta, facts) = (Meta::new(note.entry.meta().id.clone()), BodyFacts::default());
+            record(file, stamp?, &meta, facts, &packed(&Subject::of(&note.entry)))
+        };
+        old.look(file, |known| Some(Some(known.bytes().to_vec())), of_read).ok().flatten()
+    });
+    let records: Vec<Vec<u8>> = records.into_iter().flatten().collect();
+    match old.knows_all_names() && old.all().map(KnownNote::bytes).eq(records.iter().map(Vec::as_slice)) {
+        true => Ok(()),
+        false => old.write(records.len(), &records.concat(), &[]),
+    }
+}
+
+fn packed(subject: &Subject) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_number(&mut bytes, subject.globs.len() as u64);
+    subject.globs.iter().for_each(|glob| put_bytes(&mut bytes, glob.as_bytes()));
+    bytes.extend(subject.keys().into_iter().flat_map(u64::to_le_bytes));
+    bytes
+}
+
+fn may_be_about(mut from: Unpack, act: &Act, keys: &BTreeSet<u64>) -> Option<bool> {
+    let globs = from.list(Unpack::text)?;
+    let (its, _) = from.0.as_chunks::<8>();
+    let is_matched = |glob: &&str| act.files.iter().any(|file| glob::matches(glob, &file.path));
+    Some(its.iter().any(|key| keys.contains(&u64::from_le_bytes(*key))) || globs.iter().any(is_matched))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,16 +243,21 @@ mod tests {
     #[test]
     fn a_note_is_about_the_commands_that_it_names() {
         for (title, body, line, fit) in [
-            ("`make test` hangs", "x", "make -j4 test", Some(Fit::Head)),
-            ("Make test hangs here", "x", "make test", Some(Fit::Head)),
+            ("`make test` hangs", "x", "make -j4 test", Some(SubjectMatch::Head)),
+            ("Make test hangs here", "x", "make test", Some(SubjectMatch::Head)),
             ("`make test` hangs", "x", "make fmt", None),
-            ("Tests", "Run `cargo test --doc`.", "cargo test --doc -q", Some(Fit::Body)),
+            ("Tests", "Run `cargo test --doc`.", "cargo test --doc -q", Some(SubjectMatch::Body)),
             ("Tests", "Run `cargo test`.", "cargo test", None),
-            ("`cargo test` needs docker", "x", "cargo test -q", Some(Fit::Head)),
-            ("Use `pnpm`, never `npm`", "x", "npm install", Some(Fit::Head)),
+            ("`cargo test` needs docker", "x", "cargo test -q", Some(SubjectMatch::Head)),
+            ("Use `pnpm`, never `npm`", "x", "npm install", Some(SubjectMatch::Head)),
             ("Use `git` well", "x", "git status", None),
             ("Deploy", "`./scripts/deploy.sh <host> --now`", "deploy.sh a --now", None),
-            ("Deploy", "```\n$ cd web && vite build --mode x\n```", "vite build --mode x", Some(Fit::Body)),
+            (
+                "Deploy",
+                "```\n$ cd web && vite build --mode x\n```",
+                "vite build --mode x",
+                Some(SubjectMatch::Body),
+            ),
             ("Make sure that it works", "x", "make works", None),
         ] {
             let note = note(title, body);
@@ -194,20 +271,29 @@ mod tests {
     fn a_note_is_about_the_files_that_it_names() {
         let long = "many words ".repeat(200);
         for (title, body, path, read, written) in [
-            ("src/db/pool.rs leaks", "x", "src/db/pool.rs", Some(Fit::Head), Some(Fit::Head)),
-            ("Leak", "See `db/pool.rs:12`.", "src/db/pool.rs", None, Some(Fit::Body)),
-            ("Leak", "See pool.rs.", "src/pool.rs", None, Some(Fit::Body)),
+            (
+                "src/db/pool.rs leaks",
+                "x",
+                "src/db/pool.rs",
+                Some(SubjectMatch::Head),
+                Some(SubjectMatch::Head),
+            ),
+            ("Leak", "See `db/pool.rs:12`.", "src/db/pool.rs", None, Some(SubjectMatch::Body)),
+            ("Leak", "See pool.rs.", "src/pool.rs", None, Some(SubjectMatch::Body)),
             ("Leak", "See main.rs and Cargo.toml.", "src/main.rs", None, None),
             ("Leak", "See a/pool.rs.", "src/db/pool.rs", None, None),
             ("Leak", &format!("{long} src/a.rs"), "src/a.rs", None, None),
-            ("Leak", "x", "db/1.sql", Some(Fit::Paths), Some(Fit::Paths)),
+            ("Leak", "x", "db/1.sql", Some(SubjectMatch::Paths), Some(SubjectMatch::Paths)),
         ] {
             let note = note(title, body);
             for (is_read, fit) in [(true, read), (false, written)] {
                 let act = file(path, is_read);
                 assert_eq!(note.fit(&act), fit, "{title} {body}: {path} {is_read}");
                 let is_known = act.keys().intersection(&note.keys()).next().is_some();
-                assert!(fit.is_none_or(|fit| fit == Fit::Paths) || is_known, "{title} {body}: {path}");
+                assert!(
+                    fit.is_none_or(|fit| fit == SubjectMatch::Paths) || is_known,
+                    "{title} {body}: {path}"
+                );
             }
         }
     }

@@ -6,7 +6,7 @@
 use crate::base::text::{border, one_line};
 use crate::memory::search::document::{BODY, Document, SUMMARY};
 use crate::memory::search::language::Nearness;
-use crate::memory::search::lexicon::Target;
+use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::{Query, TERMS};
 use crate::memory::search::rank::{Closeness, Worth, bits};
 use crate::memory::search::words;
@@ -41,8 +41,8 @@ impl Query {
     pub fn matches(&self, document: &Document<'_>) -> Matches {
         let mut matches = Vec::new();
         document.each_word(|field, position, word| {
-            self.lexicon.look_up(word.text, |target| {
-                if let Target::Term { index, nearness } = target {
+            self.lexicon.look_up(word.text, |part| {
+                if let QueryPart::Term { index, nearness } = part {
                     let (start, end) = (word.start, word.end);
                     matches.push(Match { field, start, end, position, term: index, nearness });
                 }
@@ -55,10 +55,9 @@ impl Query {
     pub fn places(&self, text: &str) -> Vec<Range<usize>> {
         let mut places = Vec::new();
         words::each(text, |word| {
-            self.lexicon.look_up(word.text, |target| {
-                if matches!(target, Target::Term { .. }) {
-                    places.push(word.start..word.end);
-                }
+            self.lexicon.look_up(word.text, |part| {
+                let is_term = matches!(part, QueryPart::Term { .. });
+                places.extend(is_term.then_some(word.start..word.end));
             });
         });
         places
@@ -90,13 +89,9 @@ impl Matches {
             if window.len() > TERMS {
                 window.pop_front();
             }
-            for (earlier, before) in window.iter().rev() {
-                if position - earlier > 2 {
-                    break;
-                }
-                if *before + 1 == term && *earlier < position {
-                    in_order |= 1 << before;
-                }
+            let last = window.iter().rev().take_while(|(earlier, _)| position - earlier <= 2);
+            for (_, before) in last.filter(|(earlier, before)| before + 1 == term && *earlier < position) {
+                in_order |= 1 << before;
             }
             window.push_back((position, term));
             let together = window.iter().fold(0u64, |bits, (_, term)| bits | 1 << term);
@@ -206,11 +201,9 @@ fn score_line(matches: &[Match], from: usize, worth: &Worth) -> (f64, usize) {
 fn line_around(text: &str, at: usize) -> (usize, usize) {
     let bytes = text.as_bytes();
     let from = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
-    match memchr::memchr(b'\n', &bytes[at..]) {
-        Some(length) if bytes[..at + length].ends_with(b"\r") => (from, at + length - 1),
-        Some(length) => (from, at + length),
-        None => (from, bytes.len()),
-    }
+    let to = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
+    let is_crlf = to.is_some_and(|to| bytes[..to].ends_with(b"\r"));
+    (from, to.map_or(bytes.len(), |to| to - usize::from(is_crlf)))
 }
 
 /// `line` without its list marker, cut between words around `start`.

@@ -5,7 +5,7 @@
 
 use crate::memory::search::document::{Document, Extent, FIELDS};
 use crate::memory::search::language::Nearness;
-use crate::memory::search::lexicon::Target;
+use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::WordKind;
 
@@ -53,13 +53,13 @@ impl Query {
         let mut phrases = vec![PhraseMatch::default(); self.phrases.len()];
         counts.extent = document.each_word(|field, position, word| {
             let mut hits = [0u64; 8];
-            self.lexicon.look_up(word.text, |target| match target {
-                Target::Term { index, nearness } => {
+            self.lexicon.look_up(word.text, |part| match part {
+                QueryPart::Term { index, nearness } => {
                     let mut times = [0; FIELDS];
                     times[field] = 1;
                     counts.add(index, nearness, times);
                 }
-                Target::Phrase { number, bit } => {
+                QueryPart::Phrase { number, bit } => {
                     if let Some(bits) = hits.get_mut(usize::from(number)) {
                         *bits |= bit;
                     }

@@ -15,6 +15,7 @@ use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, deman
 use crate::store::entry::{EntryId, Meta};
 use crate::store::index::{KnownNote, NoteView};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// A note that matches.
@@ -69,6 +70,7 @@ pub struct Findings {
 /// A note whose words are counted.
 struct Counted<'a> {
     from: CountedFrom<'a>,
+    counts: Cow<'a, Counts>,
     /// A bit for each phrase of the query that it has.
     phrases: u8,
     /// Does it match, and is it wanted? `None`: its metadata has not been looked at. Only that of the first notes is.
@@ -77,28 +79,19 @@ struct Counted<'a> {
 
 enum CountedFrom<'a> {
     /// The cache knows the words of a phrase and not their order.
-    Cache(KnownNote<'a>, &'a Counts),
-    Read(Box<(NoteView, Counts)>),
+    Cache(KnownNote<'a>),
+    Read(Box<NoteView>),
 }
 
 impl<'a> Counted<'a> {
-    fn known(known: KnownNote<'a>, all: &'a [Counts]) -> Option<(EntryId, Counted<'a>)> {
-        let counts = all.get(known.index)?;
-        let from = CountedFrom::Cache(known, counts);
-        Some((known.id()?, Counted { from, phrases: counts.phrases, is_candidate: None }))
+    fn of(id: EntryId, from: CountedFrom<'a>, counts: Cow<'a, Counts>) -> (EntryId, Counted<'a>) {
+        (id, Counted { phrases: counts.phrases, is_candidate: None, from, counts })
     }
 
     fn is_own(&self) -> bool {
         match &self.from {
-            CountedFrom::Cache(known, _) => known.view().is_some_and(|view| is_own(&view)),
-            CountedFrom::Read(read) => is_own(&read.0),
-        }
-    }
-
-    fn counts(&self) -> &Counts {
-        match &self.from {
-            CountedFrom::Cache(_, counts) => counts,
-            CountedFrom::Read(read) => &read.1,
+            CountedFrom::Cache(known) => known.view().is_some_and(|view| is_own(&view)),
+            CountedFrom::Read(view) => is_own(view),
         }
     }
 }
@@ -118,7 +111,7 @@ impl<P: Persistence + Sync> Search<'_, P> {
     fn is_candidate(&self, note: &mut Counted) -> bool {
         let look = || {
             let is_any = self.query.tags.is_empty() && self.wanted.is_none();
-            self.query.may_match(note.counts()) && (is_any || self.has_wanted_meta(note))
+            self.query.may_match(&note.counts) && (is_any || self.has_wanted_meta(note))
         };
         let is_candidate = note.is_candidate.unwrap_or_else(look);
         note.is_candidate = Some(is_candidate);
@@ -130,19 +123,19 @@ impl<P: Persistence + Sync> Search<'_, P> {
             self.query.has_tags(&meta.tags) && self.wanted.is_none_or(|is_wanted| is_wanted(meta))
         };
         match &note.from {
-            CountedFrom::Read(read) => is_wanted(&read.0.meta),
-            CountedFrom::Cache(known, _) => known.meta().is_some_and(|meta| is_wanted(&meta)),
+            CountedFrom::Read(view) => is_wanted(&view.meta),
+            CountedFrom::Cache(known) => known.meta().is_some_and(|meta| is_wanted(&meta)),
         }
     }
 
     /// The note with its text. It may have another name since.
     fn again(&self, note: &Counted) -> Option<Note> {
         let (note, id) = match &note.from {
-            CountedFrom::Cache(known, _) => {
+            CountedFrom::Cache(known) => {
                 let id = known.id()?;
                 (own(&id, self.place, &known.path()?), id)
             }
-            CountedFrom::Read(read) => (read.0.note().cloned(), read.0.meta.id.clone()),
+            CountedFrom::Read(view) => (view.note().cloned(), view.meta.id.clone()),
         };
         let renamed = || self.index.store().named(&id).ok().flatten();
         note.or_else(renamed).filter(|note| note.place == self.place)
@@ -150,12 +143,8 @@ impl<P: Persistence + Sync> Search<'_, P> {
 
     /// The phrases that a note must have, a bit each. Those that the cache is not sure of are looked up in the files.
     fn demanded(&self, all: &mut [Counted]) -> u8 {
-        let mut with_phrases = Vec::new();
-        for (index, note) in all.iter_mut().enumerate() {
-            if note.phrases != 0 && self.is_candidate(note) {
-                with_phrases.push(index);
-            }
-        }
+        let has_phrases = |note: &mut Counted| note.phrases != 0 && self.is_candidate(note);
+        let with_phrases: Vec<usize> = (0..all.len()).filter(|index| has_phrases(&mut all[*index])).collect();
         let is_unsure = |index: &&usize| matches!(all[**index].from, CountedFrom::Cache(..));
         let unsure: Vec<usize> = with_phrases.iter().filter(is_unsure).copied().collect();
         let sure = parallel::map_files(&unsure, |_, index| {
@@ -175,8 +164,8 @@ impl<P: Persistence + Sync> Search<'_, P> {
         let matches = self.query.matches(&document);
         let closeness = matches.closeness(self.query, worth, &document.body);
         let names = self.query.names.in_note(&document);
-        let score = worth.score(self.query, counted.counts(), &closeness);
-        let strength = worth.strength(counted.counts(), &closeness);
+        let score = worth.score(self.query, &counted.counts, &closeness);
+        let strength = worth.strength(&counted.counts, &closeness);
         drop(document);
         let found = Found { score, strength, ..Found::listed(NoteView::of(note)) };
         Some((Hit { score, ..*hit }, found, names, matches))
@@ -189,6 +178,32 @@ impl<P: Persistence + Sync> Search<'_, P> {
         let line = self.query.matches(&document).line(&document, worth);
         drop(document);
         Some(Found { line, score: hit.score, ..Found::listed(self.index.view(note)) })
+    }
+
+    /// What is found of these hits, `most` at most, and what of the person's own comes after that.
+    fn best(&self, hits: &[Hit], all: &[Counted], worth: &Worth, most: usize) -> (Vec<Found>, Vec<Found>) {
+        let (close, rest) = hits.split_at(hits.len().min(CLOSE));
+        let look_closely = |hit: &Hit| self.look_closely(hit, &all[hit.index], worth);
+        // One that is gone is none.
+        let close = parallel::map_files(close, |_, hit| look_closely(hit));
+        let mut close: Vec<Close> = close.into_iter().flatten().collect();
+        let names: Vec<String> = close.iter().flat_map(|(_, _, names, _)| names.clone()).collect();
+        let is_rare = |name: &String| names.iter().filter(|other| *other == name).count() <= NOTES;
+        close.iter_mut().for_each(|(_, _, names, _)| names.retain(is_rare));
+        close
+            .sort_by(|(a, _, its, _), (b, _, others, _)| others.len().cmp(&its.len()).then(best_first(a, b)));
+        let beyond = close.split_off(close.len().min(most));
+        let (rest, further) = rest.split_at(rest.len().min(most - close.len()));
+        let further: Vec<&Hit> = further.iter().filter(|hit| all[hit.index].is_own()).take(OWN).collect();
+        let further = parallel::map_files(&further, |_, hit| look_closely(hit));
+        let own = beyond.into_iter().chain(further.into_iter().flatten());
+        let own = own.filter(|(_, found, ..)| found.is_own()).take(OWN);
+        let rest = parallel::map_files(rest, |_, hit| self.briefly(hit, &all[hit.index], worth));
+        let shown = |(_, found, names, matches): Close| {
+            let line = found.view.note().and_then(|note| matches.line(&Document::of(note), worth));
+            Found { line, is_named: !names.is_empty(), ..found }
+        };
+        (close.into_iter().map(shown).chain(rest.into_iter().flatten()).collect(), own.map(shown).collect())
     }
 }
 
@@ -216,49 +231,33 @@ impl<P: Persistence + Sync> Index<P> {
             counts.flatten().unwrap_or_default()
         });
         let of_read = |note: Note| {
-            let counts = query.count(&Document::of(&note));
-            let (id, phrases) = (note.entry.meta().id.clone(), counts.phrases);
-            let from = CountedFrom::Read(Box::new((self.view(note), counts)));
-            (id, Counted { from, phrases, is_candidate: None })
+            let counts = Cow::Owned(query.count(&Document::of(&note)));
+            let view = self.view(note);
+            Counted::of(view.meta.id.clone(), CountedFrom::Read(Box::new(view)), counts)
         };
-        let ahead = || {
-            LazyLock::force(&known_counts);
-        };
-        let scan = self.each(place, ahead, |known| Counted::known(known, &known_counts), of_read)?;
+        let ahead = || _ = LazyLock::force(&known_counts);
+        let scan = self.each(
+            place,
+            ahead,
+            |known| {
+                let counts = Cow::Borrowed(known_counts.get(known.index)?);
+                Some(Counted::of(known.id()?, CountedFrom::Cache(known), counts))
+            },
+            of_read,
+        )?;
         let mut all: Vec<Counted> = scan.found;
 
         let demanded = search.demanded(&mut all);
         let loosened = query.phrases.iter().zip(0..).filter(|(_, bit)| demanded >> bit & 1 == 0);
         let loosened = loosened.map(|(phrase, _)| phrase.text.clone()).collect();
 
-        let worth = Worth::of(query, all.iter().map(Counted::counts));
+        let worth = Worth::of(query, all.iter().map(|note| &*note.counts));
         let fits = |note: &&Counted| note.phrases & demanded == demanded && note.is_candidate != Some(false);
-        let hits = worth.rank(query, all.iter().map(|note| Some(note).filter(fits).map(Counted::counts)));
-        let hits = hits.into_iter().filter(|hit| search.is_candidate(&mut all[hit.index]));
+        let counts = all.iter().map(|note| Some(note).filter(fits).map(|note| &*note.counts));
+        let hits = worth.rank(query, counts).into_iter();
+        let hits = hits.filter(|hit| search.is_candidate(&mut all[hit.index]));
         let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE).saturating_add(FURTHER)).collect();
-        let (close, rest) = hits.split_at(hits.len().min(CLOSE));
-        let close = parallel::map_files(close, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
-        // One that is gone is none.
-        let mut close: Vec<Close> = close.into_iter().flatten().collect();
-        let names: Vec<String> = close.iter().flat_map(|(_, _, names, _)| names.clone()).collect();
-        let is_rare = |name: &String| names.iter().filter(|other| *other == name).count() <= NOTES;
-        close.iter_mut().for_each(|(_, _, names, _)| names.retain(is_rare));
-        close
-            .sort_by(|(a, _, its, _), (b, _, others, _)| others.len().cmp(&its.len()).then(best_first(a, b)));
-        let beyond = close.split_off(close.len().min(most));
-        let (rest, further) = rest.split_at(rest.len().min(most - close.len()));
-        let further: Vec<&Hit> = further.iter().filter(|hit| all[hit.index].is_own()).take(OWN).collect();
-        let further =
-            parallel::map_files(&further, |_, hit| search.look_closely(hit, &all[hit.index], &worth));
-        let own = beyond.into_iter().chain(further.into_iter().flatten());
-        let own = own.filter(|(_, found, ..)| found.is_own()).take(OWN);
-        let rest = parallel::map_files(rest, |_, hit| search.briefly(hit, &all[hit.index], &worth));
-        let shown = |(_, found, names, matches): Close| {
-            let line = found.view.note().and_then(|note| matches.line(&Document::of(note), &worth));
-            Found { line, is_named: !names.is_empty(), ..found }
-        };
-        let own = own.map(shown).collect();
-        let found = close.into_iter().map(shown).chain(rest.into_iter().flatten()).collect();
+        let (found, own) = search.best(&hits, &all, &worth, most);
         Ok(Findings { found, own, loosened, broken: scan.broken })
     }
 }

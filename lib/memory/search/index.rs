@@ -111,8 +111,7 @@ impl Index<Topics> {
         if notes.values().any(Option::is_none) {
             let files = self.notes.files(&[Place::Topics, Place::Archive])?;
             for file in (0..files.len()).map(|number| files.get(number)) {
-                let id = file.name.to_str().and_then(EntryId::at_end_of);
-                if let Some(id) = id
+                if let Some(id) = file.name.to_str().and_then(EntryId::at_end_of)
                     && let Some(note @ None) = notes.get_mut(&id)
                 {
                     *note = own(&id, file.place, &file.path());

@@ -1,5 +1,6 @@
 //! What search knows about English: the stemmer, and the word lists of `english.txt`.
 
+use crate::memory::lists::sections;
 use frostem::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -60,7 +61,7 @@ pub(super) fn prompt_weight(word: &str) -> f64 {
     static WEIGHTS: LazyLock<HashMap<String, f64>> = LazyLock::new(|| {
         let mut weights = HashMap::new();
         for (section, line) in sections(include_str!("prompts.txt")) {
-            let weight = if section == "[work]" { 0.4 } else { 0.1 };
+            let weight = if section == "work" { 0.4 } else { 0.1 };
             weights.extend(line.split(' ').map(|word| (stem(word).into_owned(), weight)));
         }
         weights
@@ -86,18 +87,6 @@ pub(super) fn synonyms(word: &str, stemmed: &str) -> Vec<(&'static str, Nearness
     found
 }
 
-/// The lines of a word list, each with the heading that it stands under.
-fn sections(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut section = "";
-    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).filter_map(move |line| {
-        if line.starts_with('[') {
-            section = line;
-            return None;
-        }
-        Some((section, line))
-    })
-}
-
 /// The word lists, parsed on first use.
 static WORDS: LazyLock<WordLists> = LazyLock::new(|| WordLists::parse(include_str!("english.txt")));
 
@@ -120,10 +109,10 @@ impl WordLists {
         };
         for (section, line) in sections(text) {
             match section {
-                "[stop words]" => words.stop_words.extend(line.split(' ')),
-                "[framing]" => words.framing.extend(line.split(' ')),
-                "[forms]" => words.add(line, Nearness::Exact),
-                "[same]" => words.add(line, Nearness::Same),
+                "stop words" => words.stop_words.extend(line.split(' ')),
+                "framing" => words.framing.extend(line.split(' ')),
+                "forms" => words.add(line, Nearness::Exact),
+                "same" => words.add(line, Nearness::Same),
                 _ => words.add(line, Nearness::Related),
             }
         }

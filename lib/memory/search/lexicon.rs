@@ -7,10 +7,12 @@ use crate::memory::search::language::{Nearness, stem};
 use std::borrow::Cow;
 
 const BUCKETS: usize = 1024;
+/// Shorter words match without typing errors only. In bytes.
+const TYPO_LENGTH: usize = 5;
 
 /// What a variant matches.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target {
+pub(super) enum QueryPart {
     /// The query's term of that index.
     Term { index: u8, nearness: Nearness },
     /// The word of a phrase that has this bit.
@@ -22,17 +24,17 @@ pub(super) enum Target {
 pub(super) struct Variant {
     text: String,
     stemmed: String,
-    target: Target,
+    part: QueryPart,
     has_digit: bool,
 }
 
 impl Variant {
-    pub(super) fn new(text: &str, target: Target) -> Variant {
+    pub(super) fn new(text: &str, part: QueryPart) -> Variant {
         Variant {
             stemmed: stem(text).into_owned(),
             has_digit: text.bytes().any(|b| b.is_ascii_digit()),
             text: text.to_owned(),
-            target,
+            part,
         }
     }
 
@@ -48,12 +50,9 @@ impl Variant {
         word.starts_with(&beginning[..beginning.len().min(3)])
     }
 
-    fn may_have_typo(&self, typo_length: usize) -> bool {
-        self.text.len() >= typo_length && !self.has_digit
-    }
-
-    fn is_exact(&self) -> bool {
-        matches!(self.target, Target::Term { nearness: Nearness::Exact, .. })
+    fn may_have_typo(&self) -> bool {
+        let is_exact = matches!(self.part, QueryPart::Term { nearness: Nearness::Exact, .. });
+        is_exact && self.text.len() >= TYPO_LENGTH && !self.has_digit
     }
 }
 
@@ -63,38 +62,16 @@ pub(super) struct Lexicon {
     by_start: Buckets,
     /// The terms themselves, by their ends: for typing errors in their first letters.
     by_end: Buckets,
-    alike: bool,
-    typo_length: usize,
+    is_typed: bool,
 }
 
-/// Variants by two of their bytes.
-#[derive(Debug)]
-struct Buckets {
-    /// A bit for each bucket that is not empty.
-    filled: [u64; BUCKETS / 64],
-    /// The bucket and the index of each variant, in this order.
-    postings: Vec<(usize, usize)>,
-}
+/// The indices of variants by two of their bytes.
+type Buckets = Vec<Vec<usize>>;
 
-impl Buckets {
-    fn new(postings: impl Iterator<Item = (usize, usize)>) -> Buckets {
-        let mut postings: Vec<(usize, usize)> = postings.collect();
-        postings.sort_unstable();
-        let mut filled = [0; BUCKETS / 64];
-        postings.iter().for_each(|(bucket, _)| filled[bucket / 64] |= 1 << (bucket % 64));
-        Buckets { filled, postings }
-    }
-
-    #[inline(always)]
-    fn is_empty(&self, bucket: usize) -> bool {
-        self.filled[bucket / 64 % (BUCKETS / 64)] >> (bucket % 64) & 1 == 0
-    }
-
-    fn get<'a>(&'a self, bucket: usize, all: &'a [Variant]) -> impl Iterator<Item = &'a Variant> {
-        let first = self.postings.partition_point(|(other, _)| *other < bucket);
-        let its = self.postings[first..].iter().take_while(move |(other, _)| *other == bucket);
-        its.filter_map(|(_, variant)| all.get(*variant))
-    }
+fn buckets(of_variants: impl Iterator<Item = (usize, usize)>) -> Buckets {
+    let mut buckets = vec![Vec::new(); BUCKETS];
+    of_variants.for_each(|(bucket, variant)| buckets[bucket].push(variant));
+    buckets
 }
 
 /// Each pair of letters has its own bucket; other bytes share them.
@@ -121,83 +98,62 @@ fn end_bucket(word: &[u8]) -> usize {
 }
 
 impl Lexicon {
-    /// With `alike`, words that have the same beginning as a term match too. Terms of at least `typo_length` bytes
-    /// also match with one typing error.
-    pub(super) fn new(mut variants: Vec<Variant>, alike: bool, typo_length: usize) -> Lexicon {
+    /// Of a typed query, words that have the same beginning as a term match too, and those with one typing error.
+    pub(super) fn new(mut variants: Vec<Variant>, is_typed: bool) -> Lexicon {
         // The nearest first, so that a word gets its nearest match.
-        variants.sort_by_key(|variant| match variant.target {
-            Target::Phrase { .. } => Nearness::Exact,
-            Target::Term { nearness, .. } => nearness,
+        variants.sort_by_key(|variant| match variant.part {
+            QueryPart::Phrase { .. } => Nearness::Exact,
+            QueryPart::Term { nearness, .. } => nearness,
         });
         let numbered = || variants.iter().zip(0..);
         let by_start = numbered().map(|(variant, number)| (start_bucket(variant.text.as_bytes()), number));
-        let may_have_typo = |variant: &Variant| variant.is_exact() && variant.may_have_typo(typo_length);
-        let by_end = numbered().filter(|(variant, _)| may_have_typo(variant));
+        let by_end = numbered().filter(|(variant, _)| is_typed && variant.may_have_typo());
         let by_end = by_end.map(|(variant, number)| (end_bucket(variant.text.as_bytes()), number));
-        let (by_start, by_end) = (Buckets::new(by_start), Buckets::new(by_end));
-        Lexicon { by_start, by_end, variants, alike, typo_length }
+        Lexicon { by_start: buckets(by_start), by_end: buckets(by_end), variants, is_typed }
     }
 
     /// Calls `found` with everything that `word` matches: each term at most once, at its nearest.
     #[inline(always)]
-    pub(super) fn look_up(&self, word: &str, found: impl FnMut(Target)) {
+    pub(super) fn look_up(&self, word: &str, found: impl FnMut(QueryPart)) {
         let bytes = word.as_bytes();
-        if !self.by_start.is_empty(start_bucket(bytes)) || !self.by_end.is_empty(end_bucket(bytes)) {
+        if !self.by_start[start_bucket(bytes)].is_empty() || !self.by_end[end_bucket(bytes)].is_empty() {
             self.look_inside(word, found);
         }
     }
 
-    fn look_inside(&self, word: &str, mut found: impl FnMut(Target)) {
+    fn look_inside(&self, word: &str, mut found: impl FnMut(QueryPart)) {
         let bytes = word.as_bytes();
         let mut stemmed: Option<Cow<'_, str>> = None;
         let mut seen = 0u64;
-        let mut report = |target: Target| match target {
-            Target::Term { index, .. } => {
-                if seen & (1 << index) == 0 {
-                    seen |= 1 << index;
-                    found(target);
-                }
+        let mut report = |part: QueryPart| {
+            let bit = if let QueryPart::Term { index, .. } = part { 1 << index } else { 0 };
+            if seen & bit == 0 {
+                seen |= bit;
+                found(part);
             }
-            Target::Phrase { .. } => found(target),
         };
-        let begun = || {
-            let bucket = self.by_start.get(start_bucket(bytes), &self.variants);
-            bucket.filter(|variant| variant.begins(bytes))
-        };
+        let variant = |index: &usize| &self.variants[*index];
+        let begun = || self.by_start[start_bucket(bytes)].iter().map(variant).filter(|it| it.begins(bytes));
         for variant in begun() {
             if variant.text == word
                 || (bytes.starts_with(variant.beginning())
                     && **stemmed.get_or_insert_with(|| stem(word)) == *variant.stemmed)
             {
-                report(variant.target);
+                report(variant.part);
             }
         }
-        if !self.alike || bytes.len() < 4 {
+        if !self.is_typed || bytes.len() < 4 {
             return;
         }
-        for variant in begun().filter(|variant| variant.is_exact()) {
-            if alike(word, variant, &mut stemmed) {
-                report(with(variant.target, Nearness::Alike));
-            } else if self.is_typo(bytes, variant) {
-                report(with(variant.target, Nearness::Typo));
+        // All of these are terms.
+        for variant in begun().chain(self.by_end[end_bucket(bytes)].iter().map(variant)) {
+            let QueryPart::Term { index, nearness: Nearness::Exact } = variant.part else { continue };
+            if variant.begins(bytes) && alike(word, variant, &mut stemmed) {
+                report(QueryPart::Term { index, nearness: Nearness::Alike });
+            } else if variant.may_have_typo() && is_one_typo(bytes, variant.text.as_bytes()) {
+                report(QueryPart::Term { index, nearness: Nearness::Typo });
             }
         }
-        for variant in self.by_end.get(end_bucket(bytes), &self.variants) {
-            if self.is_typo(bytes, variant) {
-                report(with(variant.target, Nearness::Typo));
-            }
-        }
-    }
-
-    fn is_typo(&self, word: &[u8], variant: &Variant) -> bool {
-        variant.may_have_typo(self.typo_length) && is_one_typo(word, variant.text.as_bytes())
-    }
-}
-
-fn with(target: Target, nearness: Nearness) -> Target {
-    match target {
-        Target::Term { index, .. } => Target::Term { index, nearness },
-        phrase @ Target::Phrase { .. } => phrase,
     }
 }
 
@@ -235,11 +191,11 @@ mod tests {
     use super::*;
 
     fn nearness(asked: &str, word: &str) -> Option<Nearness> {
-        let target = Target::Term { index: 0, nearness: Nearness::Exact };
-        let lexicon = Lexicon::new(vec![Variant::new(asked, target)], true, 5);
+        let part = QueryPart::Term { index: 0, nearness: Nearness::Exact };
+        let lexicon = Lexicon::new(vec![Variant::new(asked, part)], true);
         let mut found = None;
-        lexicon.look_up(word, |target| {
-            if let Target::Term { nearness, .. } = target {
+        lexicon.look_up(word, |part| {
+            if let QueryPart::Term { nearness, .. } = part {
                 found = Some(nearness);
             }
         });

@@ -1,6 +1,7 @@
 //! Names in a prompt that can only mean one thing: identifiers, paths, flags, and the commands of a note. A note that has
 //! one answers the prompt, however little else of it matches.
 
+use crate::base::text::is_word;
 use crate::memory::search::document::Document;
 use crate::memory::search::language::is_stop_word;
 use std::collections::BTreeSet;
@@ -27,7 +28,7 @@ const COMMON_COMMANDS: &str = "|cargo build|cargo check|cargo run|cargo test|doc
     pnpm test|uv run|yarn install|yarn run|yarn test|";
 
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct PromptNames {
     names: Vec<Name>,
     /// The prompt's words, each after a space, for commands of two or three words.
     words: String,
@@ -40,8 +41,8 @@ struct Name {
     is_weak: bool,
 }
 
-impl Names {
-    pub(super) fn of(prompt: &str) -> Names {
+impl PromptNames {
+    pub(super) fn of(prompt: &str) -> PromptNames {
         let mut names: Vec<Name> = Vec::new();
         for token in prompt.split(|c: char| !is_in_name(c)) {
             if let Some(name) = name(token)
@@ -55,7 +56,7 @@ impl Names {
             .split(|c: char| c.is_whitespace() || matches!(c, '`' | '"' | '\'' | ',' | '?' | '!' | ';'));
         let words = words.map(|word| word.trim_end_matches(['.', ':'])).filter(|word| !word.is_empty());
         let words = words.flat_map(|word| [" ", word]).collect::<String>().to_lowercase() + " ";
-        Names { names, words }
+        PromptNames { names, words }
     }
 
     /// Those that a note has.
@@ -109,26 +110,17 @@ fn name(token: &str) -> Option<Name> {
     if is_common(&text) || text.contains("://") {
         return None;
     }
-    let is_weak = match shape(token)? {
-        Shape::Name => false,
-        Shape::Maybe => true,
-    };
-    Some(Name { text, is_weak })
+    is_weak(token).map(|is_weak| Name { text, is_weak })
 }
 
-enum Shape {
-    Name,
-    /// As plain language may be: `read-only`, `and/or`, `GitHub`.
-    Maybe,
-}
-
-fn shape(token: &str) -> Option<Shape> {
+/// Is it a name that plain language may have, too: `read-only`, `and/or`, `GitHub`? `None`: it is no name.
+fn is_weak(token: &str) -> Option<bool> {
     let letters = token.chars().filter(|c| c.is_alphabetic()).count();
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     if letters == 0 {
         // A port or a ticket; a year and a status are no name.
         let is_name = digits == token.len() && digits > 3 && !(digits == 4 && token.starts_with(['1', '2']));
-        return is_name.then_some(Shape::Name);
+        return is_name.then_some(false);
     }
     if letters + digits < 3 {
         return None;
@@ -145,29 +137,26 @@ fn shape(token: &str) -> Option<Shape> {
     let is_number = token.starts_with(|c: char| c.is_ascii_digit());
     let has_hump =
         token.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    Some(if token.starts_with("--") || token.starts_with(['/', '~']) && parts.len() > 1 {
-        Shape::Name
+    if token.starts_with("--") || token.starts_with(['/', '~']) && parts.len() > 1 {
+        Some(false)
     } else if token.starts_with(['-', '.']) {
         // `-Oz`, `.envrc`, `.NET`
-        Shape::Maybe
-    } else if inner('_') || inner('@') || inner(':') || inner('\\') || inner('.') && !is_number {
-        Shape::Name
+        Some(true)
+    } else if ['_', '@', ':', '\\'].into_iter().any(inner) || inner('.') && !is_number {
+        Some(false)
     } else if inner('/') {
-        if parts.len() > 2 || digits > 0 { Shape::Name } else { Shape::Maybe }
+        Some(parts.len() <= 2 && digits == 0)
     } else if inner('-') {
-        if digits > 0 && starts_with_letter { Shape::Name } else { Shape::Maybe }
+        Some(digits == 0 || !starts_with_letter)
     } else if has_hump {
-        if token.starts_with(|c: char| c.is_lowercase()) { Shape::Name } else { Shape::Maybe }
-    } else if digits > 0 && starts_with_letter {
-        Shape::Name
+        Some(!token.starts_with(|c: char| c.is_lowercase()))
     } else {
-        return None;
-    })
+        (digits > 0 && starts_with_letter).then_some(false)
+    }
 }
 
 /// Is `name` there, not as a part of a longer word?
 pub fn has_word(text: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
         let after = &text[at + name.len()..];
         let mut next = after.chars();
@@ -210,10 +199,7 @@ fn command(code: &str) -> Option<String> {
         return None;
     }
     let two = format!("{program} {verb}");
-    match is_common_command(&two) {
-        true => Some(format!("{two} {}", words.next()?)),
-        false => Some(two),
-    }
+    if is_common_command(&two) { Some(format!("{two} {}", words.next()?)) } else { Some(two) }
 }
 
 #[cfg(test)]
@@ -221,7 +207,12 @@ mod tests {
     use super::*;
 
     fn found(prompt: &str, body: &str) -> Vec<String> {
-        Names::of(prompt).in_note(&Document { title: "Title", tags: &[], summary: "", body: body.into() })
+        PromptNames::of(prompt).in_note(&Document {
+            title: "Title",
+            tags: &[],
+            summary: "",
+            body: body.into(),
+        })
     }
 
     #[test]
@@ -244,12 +235,12 @@ mod tests {
             assert!(
                 found(prompt, body).contains(&name.to_owned()),
                 "{prompt}: {:?}",
-                Names::of(prompt).names
+                PromptNames::of(prompt).names
             );
         }
         let tags = ["topic__window-p95".to_owned()];
         let document = Document { title: "T", tags: &tags, summary: "", body: "".into() };
-        assert_eq!(Names::of("window_p95").in_note(&document), ["window_p95"]);
+        assert_eq!(PromptNames::of("window_p95").in_note(&document), ["window_p95"]);
     }
 
     #[test]

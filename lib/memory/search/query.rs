@@ -7,8 +7,8 @@
 
 use crate::base::text::border;
 use crate::memory::search::language::{Nearness, is_framing, is_stop_word, prompt_weight, stem, synonyms};
-use crate::memory::search::lexicon::{Lexicon, Target, Variant};
-use crate::memory::search::names::Names;
+use crate::memory::search::lexicon::{Lexicon, QueryPart, Variant};
+use crate::memory::search::names::PromptNames;
 use crate::memory::search::words::{WordKind, each};
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -25,8 +25,6 @@ const PHRASES: usize = 8;
 const PHRASE_WORDS: usize = 64;
 /// What a word weighs that is only a step of a path: a note that has the path has its name, and another file is another.
 const STEP: f64 = 0.4;
-/// Shorter words match without typing errors only. In bytes.
-const TYPO_LENGTH: usize = 5;
 
 /// A parsed query. Cheap to share between threads.
 #[derive(Debug)]
@@ -38,7 +36,7 @@ pub struct Query {
     /// In lower case. A note must have all of them.
     pub(super) tags: Vec<String>,
     /// Of a prompt.
-    pub(super) names: Names,
+    pub(super) names: PromptNames,
 }
 
 /// Words in quotes, which follow each other in a note that has the phrase.
@@ -75,16 +73,10 @@ impl Query {
         for word in rest.split_whitespace() {
             match tag(word) {
                 Some(tag) => tags.push(tag),
-                None => {
-                    words.push_str(word);
-                    words.push(' ');
-                }
+                None => words += &format!("{word} "),
             }
         }
-        for phrase in &phrases {
-            words.push_str(phrase);
-            words.push_str(" . ");
-        }
+        words.extend(phrases.iter().flat_map(|phrase| [phrase.as_str(), " . "]));
         Query::of_words(&words, phrases, tags, weight)
     }
 
@@ -100,7 +92,7 @@ impl Query {
         let share = |word: &str| if steps.contains(word) { STEP } else { 1.0 };
         let weigh = |word: &str| weight(word) * prompt_weight(word) * share(word);
         let words = Query::of_words(text, Vec::new(), Vec::new(), weigh);
-        Query { names: Names::of(text), ..words }
+        Query { names: PromptNames::of(text), ..words }
     }
 
     /// The query has no words, phrases or tags.
@@ -110,25 +102,22 @@ impl Query {
 
     fn of_words(text: &str, quoted: Vec<String>, tags: Vec<String>, weigh: impl Fn(&str) -> f64) -> Query {
         let terms = terms(text, weigh);
-        let typed = terms.len() <= TYPED;
+        let is_typed = terms.len() <= TYPED;
         let mut variants = Vec::new();
-        for (index, term) in terms.iter().enumerate() {
-            let index = index as u8;
-            let stemmed = stem(&term.text).into_owned();
-            let mut add = |text: &str, nearness| {
-                variants.push(Variant::new(text, Target::Term { index, nearness }));
+        for (term, index) in terms.iter().zip(0..) {
+            let mut add = |text: &str, index, nearness| {
+                variants.push(Variant::new(text, QueryPart::Term { index, nearness }));
             };
-            add(&term.text, Nearness::Exact);
-            for (other, nearness) in synonyms(&term.text, &stemmed) {
-                if typed || nearness < Nearness::Related {
-                    add(other, nearness);
-                }
+            add(&term.text, index, Nearness::Exact);
+            let others = synonyms(&term.text, &stem(&term.text)).into_iter();
+            for (other, nearness) in others.filter(|(_, nearness)| is_typed || *nearness < Nearness::Related)
+            {
+                add(other, index, nearness);
             }
-            if let Some(before) = term.joined.as_ref().filter(|_| typed && index > 0) {
+            if let Some(before) = term.joined.as_ref().filter(|_| is_typed && index > 0) {
                 let joined = format!("{before}{}", term.text);
-                add(&joined, Nearness::Same);
-                variants
-                    .push(Variant::new(&joined, Target::Term { index: index - 1, nearness: Nearness::Same }));
+                add(&joined, index, Nearness::Same);
+                add(&joined, index - 1, Nearness::Same);
             }
         }
         let mut phrases = Vec::new();
@@ -137,7 +126,7 @@ impl Query {
             each(&text, |word| {
                 if word.kind == WordKind::Part && length < PHRASE_WORDS {
                     let bit = 1 << length;
-                    variants.push(Variant::new(word.text, Target::Phrase { number: number as u8, bit }));
+                    variants.push(Variant::new(word.text, QueryPart::Phrase { number: number as u8, bit }));
                     length += 1;
                 }
             });
@@ -146,14 +135,8 @@ impl Query {
             }
         }
         let weights = terms.iter().map(|term| term.weight).collect();
-        let typo_length = if typed { TYPO_LENGTH } else { usize::MAX };
-        Query {
-            weights,
-            lexicon: Lexicon::new(variants, typed, typo_length),
-            phrases,
-            tags,
-            names: Names::default(),
-        }
+        let lexicon = Lexicon::new(variants, is_typed);
+        Query { weights, lexicon, phrases, tags, names: PromptNames::default() }
     }
 }
 
@@ -163,9 +146,7 @@ fn only_in_paths(text: &str) -> HashSet<String> {
     let mut others = HashSet::new();
     for token in text.split_whitespace() {
         let words = if token.contains('/') { &mut steps } else { &mut others };
-        each(token, |word| {
-            words.insert(word.text.to_owned());
-        });
+        each(token, |word| _ = words.insert(word.text.to_owned()));
     }
     steps.retain(|word| !others.contains(word));
     steps
@@ -196,13 +177,8 @@ fn terms(text: &str, weigh: impl Fn(&str) -> f64) -> Vec<QueryWord> {
             None => {
                 let is_next = text.get(end..word.start) == Some(" ") && word.kind == WordKind::Part;
                 let joined = is_next && before.len() > 2 && !is_stop_word(&before);
-                all.push(QueryWord {
-                    text: word.text.to_owned(),
-                    weight: weigh(word.text),
-                    times: 1.0,
-                    place,
-                    joined: joined.then(|| before.clone()),
-                });
+                let (weight, joined) = (weigh(word.text), joined.then(|| before.clone()));
+                all.push(QueryWord { text: word.text.to_owned(), weight, times: 1.0, place, joined });
             }
         }
         if word.kind == WordKind::Compound {
@@ -223,11 +199,15 @@ fn terms(text: &str, weigh: impl Fn(&str) -> f64) -> Vec<QueryWord> {
         before.clear();
         before.push_str(word.text);
     });
+    most_significant(all)
+}
+
+fn most_significant(mut all: Vec<QueryWord>) -> Vec<QueryWord> {
     if all.iter().any(|word| !is_stop_word(&word.text)) {
         all.retain(|word| !is_stop_word(&word.text));
     }
     if all.len() > TERMS {
-        all.sort_by(|a, b| significance(b).total_cmp(&significance(a)).then(a.place.cmp(&b.place)));
+        all.sort_by(|a, b| significance(b).total_cmp(&significance(a)));
         all.truncate(TERMS);
         all.sort_by_key(|word| word.place);
     }

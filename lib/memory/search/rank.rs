@@ -74,8 +74,6 @@ pub struct Worth {
     /// The highest of each term, and the sum of these.
     best: Vec<f64>,
     all: f64,
-    /// The highest score that can be thought of.
-    ideal: f64,
     /// What all terms would be worth if each matched.
     most: f64,
     /// What a word is worth that occurs once.
@@ -109,17 +107,13 @@ impl Worth {
         let worth: Vec<[f64; Nearness::ALL.len()]> = (found.iter().zip(&query.weights))
             .map(|(found, weight)| {
                 let exact = found[Nearness::Exact as usize];
-                let mut worth = [0.0; Nearness::ALL.len()];
-                for (nearness, worth) in Nearness::ALL.into_iter().zip(&mut worth) {
-                    let own = found[nearness as usize];
+                Nearness::ALL.map(|nearness| match found[nearness as usize] {
+                    0 => 0.0,
                     // A word that some note has was not misspelt in the query.
-                    if own == 0 || (nearness == Nearness::Typo && exact > 0) {
-                        continue;
-                    }
+                    _ if nearness == Nearness::Typo && exact > 0 => 0.0,
                     // A variant must not weigh more than the word itself because it is rarer.
-                    *worth = weight * nearness.weight() * rarity(own.max(exact));
-                }
-                worth
+                    own => weight * nearness.weight() * rarity(own.max(exact)),
+                })
             })
             .collect();
         let best: Vec<f64> = worth.iter().map(|worth| worth.iter().copied().fold(0.0, f64::max)).collect();
@@ -130,7 +124,6 @@ impl Worth {
         Worth {
             mean_lengths: lengths.map(|sum| (sum as f64 / notes.max(1) as f64).max(1.0)),
             all: best.iter().sum(),
-            ideal: most * ((SATURATION + 1.0) * (1.0 + TOGETHER + IN_ORDER) + LINE),
             best,
             worth,
             most,
@@ -197,7 +190,9 @@ impl Worth {
         let share = |set: u64| bits(set).filter_map(|term| self.best.get(term)).sum::<f64>() / self.all;
         let together = if close.together.count_ones() > 1 { share(close.together) } else { 0.0 };
         let lift = 1.0 + TOGETHER * together + IN_ORDER * share(close.in_order);
-        let score = (sum * lift + LINE * close.line) / self.ideal;
+        // The highest score that can be thought of.
+        let ideal = self.most * ((SATURATION + 1.0) * (1.0 + TOGETHER + IN_ORDER) + LINE);
+        let score = (sum * lift + LINE * close.line) / ideal;
         if score.is_finite() { score } else { 0.0 }
     }
 }

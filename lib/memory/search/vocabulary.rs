@@ -8,14 +8,15 @@ use crate::base::file::Stamp;
 use crate::base::packed::{Unpack, checksum, put_bytes, put_number};
 use crate::memory::search::count::Counts;
 use crate::memory::search::document::{Document, Extent, FIELDS};
-use crate::memory::search::lexicon::Target;
+use crate::memory::search::lexicon::QueryPart;
 use crate::memory::search::query::Query;
 use crate::memory::search::words::TOKENIZER;
-use crate::store::index::{CacheFormat, NoteCache, record};
+use crate::store::index::{CacheFormat, KnownNote, NoteCache, record};
 use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// Another number for each other form of what is added.
@@ -114,21 +115,21 @@ impl Query {
         let notes = cache.len();
         let mut counts = vec![Counts::default(); notes];
         let mut phrases = vec![[0; 8]; if self.phrases.is_empty() { 0 } else { notes }];
-        let mut targets = Vec::new();
+        let mut parts = Vec::new();
         for word in &vocabulary.words {
-            targets.clear();
-            self.lexicon.look_up(vocabulary.text(word), |target| targets.push(target));
+            parts.clear();
+            self.lexicon.look_up(vocabulary.text(word), |part| parts.push(part));
             // Nearly all words mean nothing.
-            if targets.is_empty() {
+            if parts.is_empty() {
                 continue;
             }
             each_note(word, cache, |note, times| {
-                for target in &targets {
-                    match target {
-                        Target::Term { index, nearness } => {
+                for part in &parts {
+                    match part {
+                        QueryPart::Term { index, nearness } => {
                             counts.get_mut(note)?.add(*index, *nearness, times);
                         }
-                        Target::Phrase { number, bit } => {
+                        QueryPart::Phrase { number, bit } => {
                             *phrases.get_mut(note)?.get_mut(usize::from(*number))? |= bit;
                         }
                     }
@@ -169,11 +170,8 @@ impl Extent {
 /// How often a note has each of its words.
 type Times = HashMap<String, [u16; FIELDS]>;
 
-/// A note of the next cache: its record, and where the old one does not know it, its words.
-enum NextRecord<'a> {
-    Known(usize, &'a [u8]),
-    Fresh(Vec<u8>, Times),
-}
+/// A note of the next cache: its record, its index in the old one, and where that does not know it, its words.
+type NextRecord<'a> = (Cow<'a, [u8]>, Option<usize>, Times);
 
 /// Makes a cache of all notes in use, with what the old one knows. A spoilt one is removed, so that the next query makes a new
 /// one.
@@ -186,17 +184,11 @@ pub(super) fn write(root: &Root) -> Result<()> {
     let (mut count, mut records) = (0, Vec::new());
     for first in (0..files.len()).step_by(PORTION) {
         let portion = first..files.len().min(first + PORTION);
-        for entry in files.map(portion, |file| next_record(file, &old)).into_iter().flatten() {
-            match entry {
-                NextRecord::Known(index, record) => {
-                    records.extend_from_slice(record);
-                    moved[index] = Some(count);
-                }
-                NextRecord::Fresh(record, times) => {
-                    records.extend(record);
-                    lists.add(count, &times);
-                }
-            }
+        let next = files.map(portion, |file| next_record(file, &old));
+        for (record, known, times) in next.into_iter().flatten() {
+            records.extend_from_slice(&record);
+            known.into_iter().for_each(|index| moved[index] = Some(count));
+            lists.add(count, &times);
             count += 1;
         }
     }
@@ -213,35 +205,33 @@ fn next_record<'a>(file: NoteFile, old: &'a NoteCache) -> Option<NextRecord<'a>>
     let of_read = |note, stamp: Option<Stamp>| {
         let (times, extent) = times_in(&note);
         let record = record(file, stamp?, note.entry.meta(), note.entry.body_facts(), &extent.pack())?;
-        Some(NextRecord::Fresh(record, times))
+        Some((Cow::Owned(record), None, times))
     };
-    old.look(file, |known| Some(Some(NextRecord::Known(known.index, known.bytes()))), of_read).ok()?
+    let of_known = |known: KnownNote<'a>| (Cow::Borrowed(known.bytes()), Some(known.index), Times::new());
+    old.look(file, |known| Some(Some(of_known(known))), of_read).ok()?
 }
 
 fn times_in(note: &Note) -> (Times, Extent) {
     let mut times = Times::new();
-    let extent = Document::of(note).each_word(|field, _, word| {
-        let times = match times.get_mut(word.text) {
-            Some(times) => times,
-            None => times.entry(word.text.to_owned()).or_default(),
-        };
-        times[field] = times[field].saturating_add(1);
+    let extent = Document::of(note).each_word(|field, _, word| match times.get_mut(word.text) {
+        Some(times) => times[field] = times[field].saturating_add(1),
+        None => times.entry(word.text.to_owned()).or_default()[field] = 1,
     });
     (times, extent)
 }
 
 /// For each word the notes that have it, packed, since together they are nearly as long as the notes.
 #[derive(Default)]
-struct Lists(HashMap<Box<str>, List>);
+struct Lists(HashMap<Box<str>, NotesOfWord>);
 
 #[derive(Default)]
-struct List {
+struct NotesOfWord {
     bytes: Vec<u8>,
     /// The note that was put last.
     last: usize,
 }
 
-impl List {
+impl NotesOfWord {
     /// The notes are to come in their order.
     fn put(&mut self, note: usize, times: [u16; FIELDS]) {
         let step = (note - self.last) as u64;
@@ -282,7 +272,7 @@ impl Lists {
                 Some(())
             })?;
             all.sort_unstable_by_key(|(note, _)| *note);
-            *list = List::default();
+            *list = NotesOfWord::default();
             all.iter().for_each(|(note, times)| list.put(*note, *times));
         }
         Some(())
@@ -290,8 +280,7 @@ impl Lists {
 
     /// The vocabulary and the lists, in the order of the words.
     fn packed(self) -> (Vec<u8>, Vec<u8>) {
-        let mut all: Vec<(Box<str>, List)> = self.0.into_iter().collect();
-        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let all = BTreeMap::from_iter(self.0);
         let (mut words, mut lists) = (Vec::new(), Vec::new());
         put_number(&mut words, all.len() as u64);
         for (word, list) in all {

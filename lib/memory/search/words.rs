@@ -31,7 +31,7 @@ pub struct Word<'a> {
 }
 
 /// What follows a part.
-enum Next {
+enum Following {
     /// Another part begins at `at`. `keep`: the separator that stays in the compound.
     Part { at: usize, keep: Option<char> },
     /// No more parts; the text goes on at `at`.
@@ -147,20 +147,17 @@ fn compound(
             found(Word { text: part, kind: WordKind::Part, start: at, end });
             parts += 1;
         }
+        if whole.len() < LONGEST {
+            whole.push_str(part);
+        }
         match following {
-            Next::Part { at: next, keep } => {
-                push(whole, part);
-                if let Some(keep) = keep {
-                    whole.push(keep);
-                }
+            Following::Part { at: next, keep } => {
+                whole.extend(keep);
                 at = next;
             }
-            Next::End { at: next } => {
-                if parts > 1 {
-                    push(whole, part);
-                    if whole.len() < LONGEST {
-                        found(Word { text: whole, kind: WordKind::Compound, start, end });
-                    }
+            Following::End { at: next } => {
+                if parts > 1 && whole.len() < LONGEST {
+                    found(Word { text: whole, kind: WordKind::Compound, start, end });
                 }
                 return next.max(start + 1);
             }
@@ -168,14 +165,8 @@ fn compound(
     }
 }
 
-fn push(whole: &mut String, part: &str) {
-    if whole.len() < LONGEST {
-        whole.push_str(part);
-    }
-}
-
 /// Reads one part into `part`, and returns where it ends and what follows.
-fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Next) {
+fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Following) {
     let bytes = text.as_bytes();
     let byte = |at: usize| bytes.get(at).copied().unwrap_or(b' ');
     let mut at = start;
@@ -189,7 +180,7 @@ fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Next) {
             at += run;
         } else if b.is_ascii_uppercase() {
             if at > start && is_hump(byte(at - 1), byte(at + 1), byte(at + 2)) {
-                return (at, Next::Part { at, keep: None });
+                return (at, Following::Part { at, keep: None });
             }
             if part.len() < LONGEST {
                 part.push(char::from(b.to_ascii_lowercase()));
@@ -197,20 +188,25 @@ fn read_part(text: &str, start: usize, part: &mut String) -> (usize, Next) {
             at += 1;
         } else if b == b'\'' || (!b.is_ascii() && text[at..].starts_with('’')) {
             let next = at + if b == b'\'' { 1 } else { '’'.len_utf8() };
-            match apostrophe(text, next, part) {
-                Apostrophe::Letter => {
-                    part.push('t');
-                    at = next + 1;
-                }
-                Apostrophe::Ending(length) => return (at, next_part(text, at, next + length)),
-                Apostrophe::Separator => return (at, Next::Part { at: next, keep: None }),
-                Apostrophe::Quote => return (at, Next::End { at: next }),
+            let rest = &bytes[next..];
+            let ending = &rest[..rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count()];
+            let is = |word: &str| ending.eq_ignore_ascii_case(word.as_bytes());
+            // The letter of `don't` belongs to the word, the ending of `Ann's` and `we're` does not; then `l'eau`, and a quote.
+            if is("t") && !part.is_empty() {
+                part.push('t');
+                at = next + 1;
+            } else if ["s", "d", "m", "re", "ve", "ll"].into_iter().any(is) {
+                return (at, next_part(text, at, next + ending.len()));
+            } else if char_at(text, next).is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c)) {
+                return (at, Following::Part { at: next, keep: None });
+            } else {
+                return (at, Following::End { at: next });
             }
         } else if b.is_ascii() {
             return (at, next_part(text, at, at));
         } else {
             let Some(c) = char_at(text, at).filter(|c| !is_unspaced(*c) && is_in_word(*c)) else {
-                return (at, Next::End { at });
+                return (at, Following::End { at });
             };
             if part.len() < LONGEST {
                 fold(c, part);
@@ -230,53 +226,25 @@ fn is_hump(before: u8, after: u8, second: u8) -> bool {
     before.is_ascii_lowercase() || (before.is_ascii_uppercase() && after.is_ascii_lowercase() && !plural)
 }
 
-enum Apostrophe {
-    /// `don't`: the letter belongs to the word.
-    Letter,
-    /// `Ann's`, `we're`: an ending of this many bytes, which is skipped.
-    Ending(usize),
-    /// `l'eau`, `O'Brien`.
-    Separator,
-    /// A closing quote.
-    Quote,
-}
-
-fn apostrophe(text: &str, at: usize, part: &str) -> Apostrophe {
-    let rest = &text.as_bytes()[at.min(text.len())..];
-    let letters = rest.iter().take(3).take_while(|b| b.is_ascii_alphabetic()).count();
-    let ending = &rest[..letters];
-    let is = |word: &str| ending.eq_ignore_ascii_case(word.as_bytes());
-    if is("t") && !part.is_empty() {
-        return Apostrophe::Letter;
-    }
-    if ["s", "d", "m", "re", "ve", "ll"].iter().any(|word| is(word)) {
-        return Apostrophe::Ending(letters);
-    }
-    match char_at(text, at) {
-        Some(c) if c.is_alphanumeric() && !is_unspaced(c) => Apostrophe::Separator,
-        _ => Apostrophe::Quote,
-    }
-}
-
 /// What follows a part that ended at `end`, looking from `at` on.
-fn next_part(text: &str, end: usize, at: usize) -> Next {
+fn next_part(text: &str, end: usize, at: usize) -> Following {
     let bytes = text.as_bytes();
-    let Some(&b) = bytes.get(at) else { return Next::End { at } };
+    let Some(&b) = bytes.get(at) else { return Following::End { at } };
     let next = match b {
         b'_' => at + bytes[at..].iter().take(8).take_while(|b| **b == b'_').count(),
         b':' if bytes.get(at + 1) == Some(&b':') => at + 2,
         b'-' | b'.' | b'/' | b'@' | b':' | b',' => at + 1,
-        _ => return Next::End { at },
+        _ => return Following::End { at },
     };
     let Some(c) = char_at(text, next).filter(|c| c.is_alphanumeric() && !is_unspaced(*c)) else {
-        return Next::End { at };
+        return Following::End { at };
     };
     let numbers = c.is_ascii_digit() && end.checked_sub(1).is_some_and(|last| bytes[last].is_ascii_digit());
     match b {
-        b',' | b':' if next == at + 1 && !numbers => Next::End { at },
+        b',' | b':' if next == at + 1 && !numbers => Following::End { at },
         // 3,000 becomes 3000, but 1.89 stays 1.89, and 8:15 stays 8:15.
-        b'.' | b':' | b'/' if numbers => Next::Part { at: next, keep: Some(char::from(b)) },
-        _ => Next::Part { at: next, keep: None },
+        b'.' | b':' | b'/' if numbers => Following::Part { at: next, keep: Some(char::from(b)) },
+        _ => Following::Part { at: next, keep: None },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::base::error::Result;
 use crate::base::repository::Repository;
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::config::memory::AgentsMd;
 use crate::memory::code::{CodeState, states};
 use crate::memory::search::Index;
@@ -18,9 +19,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The estimate of tokens is this many bytes per token.
-pub(super) const BYTES_A_TOKEN: u64 = 4;
-
 /// The least that the heading of a note takes, in bytes.
 const MARGIN: u64 = 20;
 
@@ -35,7 +33,7 @@ pub struct NoteCounts {
 
 /// How much of the notes a section shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct SectionLimits {
     /// Of whole notes, in bytes.
     pub hot_bytes: u64,
     /// Of all lines of the list, in bytes.
@@ -44,19 +42,19 @@ pub struct Room {
     pub warm_notes: u64,
 }
 
-impl Room {
-    pub fn of(config: &AgentsMd) -> Room {
-        Room {
-            hot_bytes: config.max_hot_tokens.saturating_mul(BYTES_A_TOKEN),
-            warm_bytes: config.max_warm_tokens.saturating_mul(BYTES_A_TOKEN),
+impl SectionLimits {
+    pub fn of(config: &AgentsMd) -> SectionLimits {
+        SectionLimits {
+            hot_bytes: config.max_hot_tokens.saturating_mul(BYTES_PER_TOKEN),
+            warm_bytes: config.max_warm_tokens.saturating_mul(BYTES_PER_TOKEN),
             warm_notes: config.max_warm.unwrap_or(u64::MAX),
         }
     }
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room { hot_bytes: 10_000, warm_bytes: 6_000, warm_notes: u64::MAX }
+impl Default for SectionLimits {
+    fn default() -> SectionLimits {
+        SectionLimits { hot_bytes: 10_000, warm_bytes: 6_000, warm_notes: u64::MAX }
     }
 }
 
@@ -89,11 +87,7 @@ pub struct Section {
 
 impl Section {
     pub fn counts(&self) -> NoteCounts {
-        NoteCounts {
-            hot: self.own.len() + self.found.len(),
-            warm: self.lines.len() + self.shared.len(),
-            cold: self.cold,
-        }
+        NoteCounts { hot: self.whole().count(), warm: self.listed().count(), cold: self.cold }
     }
 
     /// The notes that it has whole.
@@ -174,6 +168,7 @@ impl Candidate {
 }
 
 /// The notes that several audiences may see, and what else decides how much of each is shown.
+#[derive(Default)]
 pub struct Pool {
     /// A repository, or for `None` everybody.
     pub(super) audiences: Vec<Option<String>>,
@@ -202,16 +197,7 @@ impl Pool {
         // It decides about an order alone, and the next defrag writes it anew: a damaged one is none.
         let uses = root.and_then(|root| Uses::load(root).ok()).unwrap_or_default();
         let with_changes = concerned(&waiting);
-        Pool {
-            audiences,
-            today,
-            waiting,
-            with_changes,
-            uses,
-            candidates: Vec::new(),
-            broken: Vec::new(),
-            shared: Vec::new(),
-        }
+        Pool { audiences, today, waiting, with_changes, uses, ..Pool::default() }
     }
 
     /// With all notes of a store.
@@ -235,9 +221,12 @@ impl Pool {
         if meta.is_expired(self.today) {
             return None;
         }
-        let audiences = self.audiences.iter().zip(0..);
-        let audiences: Vec<usize> =
-            audiences.filter(|(audience, _)| is_for(meta, audience.as_deref())).map(|(_, at)| at).collect();
+        let is_for = |audience: &Option<String>| match audience {
+            Some(repo) => belongs_to(meta, repo),
+            None => meta.scope == Scope::Global,
+        };
+        let audiences = (0..self.audiences.len()).filter(|at| is_for(&self.audiences[*at]));
+        let audiences: Vec<usize> = audiences.collect();
         let is_cold = is_cold(meta);
         (!audiences.is_empty()).then(|| Candidate { is_cold, ..self.weighed(view, audiences) })
     }
@@ -271,9 +260,9 @@ impl Pool {
     /// Lists those that have paths and are not pinned, if their text has at most so many bytes: they come whole with the call of
     /// a tool that they are about.
     pub fn list_those_with_paths(&mut self, bytes: u64) {
+        let with = Marks { waits: true, ..Marks::default() };
         for Candidate { view, is_listed, .. } in &mut self.candidates {
-            let text = note::heading(&view.meta, Marks { waits: true, ..Marks::default() }).len() as u64
-                + view.body.bytes;
+            let text = note::heading(&view.meta, with).len() as u64 + view.body.bytes;
             *is_listed = !view.meta.paths.is_empty() && !view.meta.pinned && text < bytes;
         }
     }
@@ -327,12 +316,12 @@ impl Pool {
 
     /// What the audience of this index sees. Of a thousand notes only those are read that may be whole, and those that are
     /// listed with a sentence of their text.
-    pub fn select(&self, index: usize, room: Room) -> Section {
+    pub fn select(&self, index: usize, room: SectionLimits) -> Section {
         self.select_from(Group::Other, index, room)
     }
 
     /// The same of the notes that matter at least so much.
-    pub(super) fn select_from(&self, least: Group, index: usize, room: Room) -> Section {
+    pub(super) fn select_from(&self, least: Group, index: usize, room: SectionLimits) -> Section {
         let its = self.candidates.iter().filter(|candidate| candidate.audiences.contains(&index));
         let its = its.filter(|candidate| candidate.weight.group >= least);
         let (cold, notes): (Vec<&Candidate>, Vec<&Candidate>) = its.partition(|candidate| candidate.is_cold);
@@ -340,7 +329,7 @@ impl Pool {
         let mut section = Section { cold: cold.len(), waiting, ..Section::default() };
         let mut by_weight: Vec<usize> = (0..notes.len()).collect();
         by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
-        let mut shares = vec![Share::Not; notes.len()];
+        let (mut blocks, mut lines) = (vec![None; notes.len()], vec![None; notes.len()]);
         let mut left = room.hot_bytes;
         for at in &by_weight {
             let note = notes[*at];
@@ -353,42 +342,30 @@ impl Pool {
                 _ => 0,
             };
             section.hot_bytes = section.hot_bytes.saturating_add(counted);
-            if let Some(block) = block {
-                shares[*at] = Share::Whole(block);
-            }
+            blocks[*at] = block;
         }
-        let (mut left, mut lines) = (room.warm_bytes, 0);
-        for at in by_weight {
-            if shares[at] != Share::Not {
-                continue;
-            }
-            if lines == room.warm_notes {
-                break;
-            }
+        let mut left = room.warm_bytes;
+        let most = usize::try_from(room.warm_notes).unwrap_or(usize::MAX);
+        for at in by_weight.into_iter().filter(|at| blocks[*at].is_none()).take(most) {
             let line = note::line(&notes[at].view, notes[at].marks);
-            let bytes = line.len() as u64 + 1;
             // The list ends with the first that has no room: what follows matters less, whatever its length.
-            if bytes > left {
-                break;
-            }
-            left -= bytes;
-            lines += 1;
-            shares[at] = Share::Line(line);
+            let Some(rest) = left.checked_sub(line.len() as u64 + 1) else { break };
+            left = rest;
+            lines[at] = Some(line);
         }
-        for (note, share) in notes.into_iter().zip(shares) {
-            let Candidate { view, weight, .. } = note;
-            if weight.is_hot && !matches!(share, Share::Whole(_)) {
+        for ((Candidate { view, weight, .. }, block), line) in notes.into_iter().zip(blocks).zip(lines) {
+            if weight.is_hot && block.is_none() {
                 section.crowded_out.push(note::title(&view.meta));
             }
             let id = view.meta.id.clone();
-            match share {
-                Share::Whole(block) if weight.group >= Group::Global => section.own.push((id, block)),
-                Share::Whole(block) => section.found.push((id, block)),
-                Share::Line(line) => {
+            match (block, line) {
+                (Some(block), _) if weight.group >= Group::Global => section.own.push((id, block)),
+                (Some(block), _) => section.found.push((id, block)),
+                (None, Some(line)) => {
                     section.dir.get_or_insert_with(|| note::dir(view));
                     section.lines.push((id, line));
                 }
-                Share::Not => {
+                (None, None) => {
                     section.cold += 1;
                     section.beyond += 1;
                 }
@@ -401,19 +378,4 @@ impl Pool {
 /// A pinned one is hot, whatever its tier.
 fn is_cold(meta: &Meta) -> bool {
     meta.tier == Tier::Cold && !meta.pinned
-}
-
-fn is_for(meta: &Meta, audience: Option<&str>) -> bool {
-    match audience {
-        Some(repo) => belongs_to(meta, repo),
-        None => meta.scope == Scope::Global,
-    }
-}
-
-/// How much of a note there is room for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Share {
-    Whole(String),
-    Line(String),
-    Not,
 }

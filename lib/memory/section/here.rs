@@ -3,8 +3,9 @@
 //! A file's section has one audience; that of a session has two, and may have to fit into so many bytes: then the
 //! repository's notes come first, as they are the nearer ones, except before what a person wrote or accepted.
 
+use crate::base::text::BYTES_PER_TOKEN;
 use crate::memory::redact::Redactor;
-use crate::memory::section::gather::{Group, Pool, Room, Section};
+use crate::memory::section::gather::{Group, Pool, Section, SectionLimits};
 use crate::memory::section::note::{self, Marks};
 use crate::memory::shared::fault;
 use crate::store::entry::{EntryId, Meta};
@@ -16,8 +17,8 @@ use std::collections::BTreeSet;
 /// The repository's notes take up so much of the room, in percent, and hot ones so much of what is theirs.
 const REPOSITORY: usize = 65;
 const HOT: usize = 70;
-/// Room is taken in whole tokens, of so many bytes.
-const TOKEN: usize = 4;
+/// Room is taken in whole tokens.
+const TOKEN: usize = BYTES_PER_TOKEN as usize;
 /// What the section has besides notes: heading, introduction, numbers.
 const FRAME: usize = 700;
 /// The repository's own files get what the person's notes leave, at most so much, heading included.
@@ -45,7 +46,7 @@ impl Pool {
     /// What is known of the text of a note that stands in a section, see [`Entry::told`](crate::store::entry::Entry::told). Empty
     /// if it is not for this place.
     pub fn told(&self, id: &EntryId) -> String {
-        self.note(id).map(|note| note.entry.told()).unwrap_or_default()
+        self.note(id).map_or_else(String::new, |note| note.entry.told())
     }
 
     pub fn note(&self, id: &EntryId) -> Option<&Note> {
@@ -59,7 +60,7 @@ impl Pool {
 
     /// One section for all audiences without what the reader has already, in at most `bytes` of text. The first audience's
     /// notes come first, except that those of the others have what is left of their share.
-    pub fn section(&self, room: Room, had: &Had, bytes: Option<usize>) -> Section {
+    pub fn section(&self, room: SectionLimits, had: &Had, bytes: Option<usize>) -> Section {
         self.section_of(&Vec::from_iter(0..self.audiences.len()), room, had, bytes)
     }
 
@@ -67,7 +68,7 @@ impl Pool {
     pub(super) fn section_of(
         &self,
         audiences: &[usize],
-        room: Room,
+        room: SectionLimits,
         had: &Had,
         bytes: Option<usize>,
     ) -> Section {
@@ -120,20 +121,20 @@ impl Pool {
     }
 
     /// How many of so many bytes an audience needs.
-    fn need(&self, least: Group, audience: usize, room: Room, bytes: usize) -> usize {
+    fn need(&self, least: Group, audience: usize, room: SectionLimits, bytes: usize) -> usize {
         let need = size(&self.fitting(least, audience, room, Some(bytes)));
         need.next_multiple_of(TOKEN).min(bytes)
     }
 
     /// What an audience sees in so many bytes. First whole notes and lines have a share each; then whole notes get
     /// what lines do not need, and lines what whole notes leave.
-    fn fitting(&self, least: Group, audience: usize, room: Room, bytes: Option<usize>) -> Section {
+    fn fitting(&self, least: Group, audience: usize, room: SectionLimits, bytes: Option<usize>) -> Section {
         let Some(all) = bytes else { return self.select_from(least, audience, room) };
         // Whole tokens.
         let within = |most: u64, bytes: usize| most.min((bytes / TOKEN * TOKEN) as u64);
         let select_from = |least: Group, hot: usize, warm: usize| {
             let (hot_bytes, warm_bytes) = (within(room.hot_bytes, hot), within(room.warm_bytes, warm));
-            self.select_from(least, audience, Room { hot_bytes, warm_bytes, ..room })
+            self.select_from(least, audience, SectionLimits { hot_bytes, warm_bytes, ..room })
         };
         let select = |hot: usize, warm: usize| select_from(least, hot, warm);
         // A person's own have what they need, as far as there is so much.

@@ -13,18 +13,18 @@ mod sanitize;
 pub mod splice;
 mod target;
 
-pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, Room, Section};
+pub use crate::memory::section::gather::{Candidate, NoteCounts, Pool, Section, SectionLimits};
 pub use crate::memory::section::here::Had;
 pub use crate::memory::section::target::Standing;
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, Result};
 use crate::base::repository::{self, Repository};
+use crate::base::text::{BYTES_PER_TOKEN, first_few};
 use crate::base::{file, reach};
 use crate::config::memory::{MemoryConfig, Target};
 use crate::memory::checkouts::NewCheckout;
 use crate::memory::search::Index;
-use crate::memory::section::gather::BYTES_A_TOKEN;
 use crate::memory::section::projects::Due;
 use crate::memory::section::target::File;
 use crate::memory::service::NoteService;
@@ -68,16 +68,14 @@ impl Crowd {
         let most = config.agents_md.max_hot_tokens;
         let crowded_out = section.crowded_out.clone();
         let whose = repo.map_or(String::new(), |repo| format!(" of {repo}"));
-        let tokens = section.hot_bytes.div_ceil(BYTES_A_TOKEN);
+        let tokens = section.hot_bytes.div_ceil(BYTES_PER_TOKEN);
         // A limit of 0 is deliberate: no note is to be whole.
         (!crowded_out.is_empty() && most > 0).then_some(Crowd { whose, tokens, most, crowded_out })
     }
 
     /// The first few titles.
     pub fn titles(&self, most: usize) -> String {
-        let titles = self.crowded_out.iter().take(most).map(|title| format!("\"{title}\""));
-        let more = self.crowded_out.len().checked_sub(most).filter(|more| *more > 0);
-        titles.chain(more.map(|more| format!("{more} more"))).collect::<Vec<_>>().join(", ")
+        first_few(self.crowded_out.iter().map(|title| format!("\"{title}\"")), most)
     }
 
     fn warn(&self, reporter: &Reporter) {
@@ -131,15 +129,12 @@ pub fn refresh(
     };
     reporter.iter().for_each(|reporter| due.warnings.iter().for_each(|warning| reporter.warn(warning)));
     let aims = if let Which::These(these) = which { named(these) } else { aims(config, &due) };
+    let mut pool = Pool::default();
     // Without targets, the notes are not even read.
-    let pool = match aims.is_empty() {
-        true => Pool::of(None, Vec::new(), today, Vec::new()),
-        false => {
-            let mut pool = Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?;
-            look_at_code(&mut pool, &aims, root);
-            pool
-        }
-    };
+    if !aims.is_empty() {
+        pool = Pool::read(&Index::of(Topics::at(root)), audiences(&aims), today)?;
+        look_at_code(&mut pool, &aims, root);
+    }
     let (outcomes, crowds) = place(&aims, &pool, config, reporter.is_some());
     let Some(reporter) = reporter else { return Ok(outcomes) };
     crowds.iter().for_each(|crowd| crowd.warn(reporter));
@@ -196,10 +191,7 @@ pub fn has_targets(config: &MemoryConfig, root: &Root) -> bool {
 /// change. `None` where it cannot be had: a store that cannot be written to has targets, too, and none is made for them.
 fn lock(root: &Root) -> Option<fs_err::File> {
     let state = root.state();
-    if !state.is_dir() {
-        return None;
-    }
-    file::lock_for_change(&state.join("targets.lock"), true).ok().flatten()
+    state.is_dir().then(|| file::lock_for_change(&state.join("targets.lock"), true).ok()).flatten().flatten()
 }
 
 /// A target that is to be refreshed.
@@ -238,7 +230,12 @@ impl<P: Persistence + Sync> NoteService<P> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn section(&self, audiences: &[Option<&str>], room: Room, bytes: Option<usize>) -> Result<Section> {
+    pub fn section(
+        &self,
+        audiences: &[Option<&str>],
+        room: SectionLimits,
+        bytes: Option<usize>,
+    ) -> Result<Section> {
         self.section_with(audiences, room, bytes, Vec::new())
     }
 
@@ -246,12 +243,12 @@ impl<P: Persistence + Sync> NoteService<P> {
     pub(crate) fn section_with(
         &self,
         audiences: &[Option<&str>],
-        room: Room,
+        room: SectionLimits,
         bytes: Option<usize>,
         shared: Vec<Note>,
     ) -> Result<Section> {
         let audiences = audiences.iter().map(|repo| repo.map(str::to_owned)).collect();
-        let mut pool = Pool::read(self.index(), audiences, self.today())?;
+        let mut pool = Pool::read(&self.index, audiences, self.today)?;
         pool.share(shared);
         pool.look_at_code(self.notes().root(), &self.here());
         Ok(pool.section(room, &Had::default(), bytes))
@@ -261,11 +258,11 @@ impl<P: Persistence + Sync> NoteService<P> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn sections(&self, repos: &[Option<&str>], room: Room) -> Result<Vec<Section>> {
+    pub fn sections(&self, repos: &[Option<&str>], room: SectionLimits) -> Result<Vec<Section>> {
         let named = repos.iter().flatten().map(|repo| Some((*repo).to_owned()));
         let audiences: Vec<Option<String>> = named.chain([None]).collect();
         let everybody = audiences.len() - 1;
-        let pool = Pool::read(self.index(), audiences, self.today())?;
+        let pool = Pool::read(&self.index, audiences, self.today)?;
         let mut named = 0..everybody;
         let of = |repo: &Option<&str>| {
             let its: Vec<usize> = repo.and_then(|_| named.next()).into_iter().chain([everybody]).collect();
@@ -285,26 +282,22 @@ pub fn refresh_shared(
 ) -> Result<Outcome> {
     let path = projects::agents_md(&here.top)?;
     let pool = Pool::read(&Index::of(shared), vec![Some(here.name.clone())], today)?;
-    let mut section = Section { is_for_all: true, ..pool.select(0, Room::default()) };
+    let mut section = Section { is_for_all: true, ..pool.select(0, SectionLimits::default()) };
     section.dir = section.dir.map(|_| DIR.into());
     let (file, shown) = (File::of(&path)?, section.counts());
     let may_add = shown != NoteCounts::default();
-    let standing = match is_to_write {
-        true => file.refresh(&section.text(), may_add),
-        false => file.check(&section.text(), may_add),
-    };
+    let standing = file.refresh(&section.text(), may_add, is_to_write);
     Ok(Outcome { path, repo: Some(here.name.clone()), shown, standing })
 }
 
 /// Does this file have such a section?
 pub fn is_for_all(path: &Path) -> bool {
-    let text = reach::within(path, |path| file::read(path, target::CAP)).ok().and_then(std::io::Result::ok);
     let head = format!("{}\n\n{}\n", splice::HEADING, render::FOR_ALL);
-    text.is_some_and(|text: Vec<u8>| String::from_utf8_lossy(&text).contains(&head))
+    reach::read(path, target::CAP).is_ok_and(|text| String::from_utf8_lossy(&text).contains(&head))
 }
 
 /// The section of just these notes.
-pub fn of_notes(notes: &[Note], room: Room) -> Section {
+pub fn of_notes(notes: &[Note], room: SectionLimits) -> Section {
     // Those who ask for a note by its id get it, expired or not.
     let mut pool = Pool::of(None, vec![None], Date::MIN, Vec::new());
     let chosen: Vec<Candidate> = notes.iter().map(|note| pool.chosen(note.clone())).collect();
@@ -340,7 +333,7 @@ fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
 /// # Errors
 /// It cannot be read, or its markers are broken.
 pub fn look_at(path: &Path) -> Result<Standing> {
-    File::of(path)?.check("", false)
+    File::of(path)?.refresh("", false, false)
 }
 
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
@@ -352,7 +345,7 @@ pub fn place(
 ) -> (Vec<Outcome>, Vec<Crowd>) {
     let (mut sections, mut crowds) = (BTreeMap::new(), Vec::new());
     for (audience, repo) in pool.audiences.iter().enumerate() {
-        let section = pool.select(audience, Room::of(&config.agents_md));
+        let section = pool.select(audience, SectionLimits::of(&config.agents_md));
         sections.insert(repo, (section.text(), section.counts()));
         crowds.extend(Crowd::of(repo.as_deref(), &section, config));
     }
@@ -366,7 +359,7 @@ pub fn place(
             only_one_section(target, other)?;
             // Without notes, no file and no section is made.
             let may_add = *may_add && shown != NoteCounts::default();
-            if is_to_write { file.refresh(text, may_add) } else { file.check(text, may_add) }
+            file.refresh(text, may_add, is_to_write)
         });
         outcomes.push(Outcome { path: target.path.clone(), repo: target.repo.clone(), shown, standing });
     }

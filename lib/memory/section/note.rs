@@ -1,7 +1,8 @@
 //! Renders one note in the section: whole, or as a link. Notes are untrusted data, so all their text is sanitized.
 
+use crate::base::ago::utc_day;
 use crate::base::text::fences::fence;
-use crate::base::text::{cut, is_hidden};
+use crate::base::text::{alphanumerics, cut, is_hidden};
 use crate::memory::code::{CodeState, NoteState};
 use crate::memory::hash::hash;
 use crate::memory::search::language::is_stop_word;
@@ -12,7 +13,6 @@ use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -76,8 +76,7 @@ pub(super) fn heading(meta: &Meta, with: Marks) -> String {
 
 /// The day on which it changed last, the same in every time zone. `None` where a person wrote the file and no time.
 fn day(meta: &Meta) -> Option<Date> {
-    let time = Timestamp::from_millisecond(meta.updated_at).ok().filter(|_| meta.updated_at > 0)?;
-    Some(time.to_zoned(TimeZone::UTC).date())
+    Timestamp::from_millisecond(meta.updated_at).ok().filter(|_| meta.updated_at > 0).map(utc_day)
 }
 
 fn marks(meta: &Meta, with: Marks) -> String {
@@ -146,10 +145,8 @@ pub fn told_line(view: &NoteView) -> String {
 /// The directory of the notes in use.
 pub(super) fn dir(view: &NoteView) -> PathBuf {
     let dir = view.path.parent().unwrap_or(&view.path);
-    match (view.place, dir.parent()) {
-        (Place::Archive, Some(root)) => Root::at(root).topics(),
-        _ => dir.to_path_buf(),
-    }
+    let root = dir.parent().filter(|_| view.place == Place::Archive);
+    root.map_or_else(|| dir.to_path_buf(), |root| Root::at(root).topics())
 }
 
 /// The title on one line, or the id of a note without a title.
@@ -175,8 +172,7 @@ fn description(view: &NoteView) -> Option<String> {
 
 /// The words of a text, without case and punctuation.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+    alphanumerics(text).map(str::to_lowercase)
 }
 
 fn says_more(text: &str, title: &str) -> bool {
@@ -196,12 +192,9 @@ fn sentences(text: &str) -> impl Iterator<Item = String> {
             (None, None) => {
                 let bare = line.trim_start_matches(|c: char| c.is_whitespace() || "\u{feff}#>-*".contains(c));
                 // A line with a mark begins anew, as an empty one does.
-                if bare.is_empty() || bare.len() < line.trim_start().len() {
-                    paragraphs.push(String::new());
-                }
-                if let Some(last) = paragraphs.last_mut() {
-                    *last += &format!("{} ", bare.trim_end());
-                }
+                let begins = bare.is_empty() || bare.len() < line.trim_start().len();
+                paragraphs.extend(begins.then(String::new));
+                paragraphs.last_mut().into_iter().for_each(|last| *last += &format!("{} ", bare.trim_end()));
             }
         }
     }
@@ -250,10 +243,7 @@ fn plain(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for c in path.chars() {
         if c.is_control() || is_hidden(c) || matches!(c, '`' | '<') {
-            let mut utf8 = [0; 4];
-            for byte in c.encode_utf8(&mut utf8).bytes() {
-                let _ = write!(text, "%{byte:02X}");
-            }
+            c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| text += &format!("%{byte:02X}"));
         } else {
             text.push(c);
         }

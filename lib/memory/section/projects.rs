@@ -19,7 +19,7 @@ pub const FORGOTTEN_AFTER_DAYS: i32 = 30;
 
 /// What has become of a checkout.
 #[derive(Debug)]
-pub enum State {
+pub enum ProjectState {
     /// It is refreshed.
     Here(PathBuf),
     /// Its file is no longer inside it.
@@ -34,28 +34,30 @@ pub enum State {
     Removed,
 }
 
-pub fn state(project: &Project) -> State {
+pub fn state(project: &Project) -> ProjectState {
     let this = project.clone();
     // Once for all that is asked there.
-    reach::within(&project.top, move |top| state_at(top, &this)).unwrap_or(State::Missing)
+    reach::within(&project.top, move |top| state_at(top, &this)).unwrap_or(ProjectState::Missing)
 }
 
-fn state_at(top: &Path, project: &Project) -> State {
+fn state_at(top: &Path, project: &Project) -> ProjectState {
     // In a directory that is not a checkout any more, the repository around it is another.
-    let Some(here) = repository::place_of(top).filter(|here| here.top == top) else { return State::Missing };
+    let Some(here) = repository::place_of(top).filter(|here| here.top == top) else {
+        return ProjectState::Missing;
+    };
     if here.name != project.repo {
-        return State::Other(here.name);
+        return ProjectState::Other(here.name);
     }
     let path = match agents_md(top) {
         Ok(path) => path,
-        Err(error) => return State::Refused(error),
+        Err(error) => return ProjectState::Refused(error),
     };
     // A file that cannot be read, or with broken markers, is reported when it is refreshed.
     let is_without = File::of(&path).and_then(|file| file.has_section()).is_ok_and(|has| !has);
     match project.has_section && is_without {
-        false => State::Here(path),
-        true if head(top) == project.head => State::Removed,
-        true => State::OnOtherBranch,
+        false => ProjectState::Here(path),
+        true if repository::head(top).unwrap_or_default() == project.head => ProjectState::Removed,
+        true => ProjectState::OnOtherBranch,
     }
 }
 
@@ -69,28 +71,17 @@ pub fn agents_md(top: &Path) -> Result<PathBuf> {
     }
 }
 
-/// What git has checked out; empty if that cannot be read.
-fn head(top: &Path) -> String {
-    repository::head(top).unwrap_or_default()
-}
-
 /// From now on this checkout is refreshed with the others.
 pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
     let mut projects = Projects::load(root)?;
-    let top = &repository.top;
-    let mut project = Project {
-        top: top.clone(),
-        repo: repository.name.clone(),
-        head: String::new(),
-        has_section: false,
-        missing_since: None,
-    };
+    let (top, repo, head) = (repository.top.clone(), repository.name.clone(), String::new());
+    let mut project = Project { top, repo, head, has_section: false, missing_since: None };
     refreshed(&mut project)?;
     if projects.projects.contains(&project) {
         return Ok(());
     }
     root.make()?;
-    projects.projects.retain(|other| other.top != *top);
+    projects.projects.retain(|other| other.top != project.top);
     projects.projects.push(project);
     projects.projects.sort_by(|a, b| a.top.cmp(&b.top));
     projects.save(root)
@@ -100,7 +91,8 @@ pub(super) fn record(root: &Root, repository: &Repository) -> Result<()> {
 fn refreshed(project: &mut Project) -> Result<()> {
     // Where that cannot be seen, a file that the person removes later would be made anew.
     project.has_section = File::of(&agents_md(&project.top)?)?.has_section()?;
-    project.head = head(&project.top);
+    // Empty if it cannot be read.
+    project.head = repository::head(&project.top).unwrap_or_default();
     project.missing_since = None;
     Ok(())
 }
@@ -128,10 +120,10 @@ impl Due {
             let top = project.top.display().to_string();
             let mut target = None;
             match state(&project) {
-                State::Here(path) => target = Some(Target { path, repo: Some(project.repo.clone()) }),
-                State::Refused(error) => due.warnings.push(format!("not refreshed: {}", error.line())),
-                State::Other(_) | State::OnOtherBranch => project.missing_since = None,
-                State::Missing => {
+                ProjectState::Here(path) => target = Some(Target { path, repo: Some(project.repo.clone()) }),
+                ProjectState::Refused(error) => due.warnings.push(format!("not refreshed: {}", error.line())),
+                ProjectState::Other(_) | ProjectState::OnOtherBranch => project.missing_since = None,
+                ProjectState::Missing => {
                     let since = *project.missing_since.get_or_insert(today);
                     let days = since.until(today).map_or(0, |span| span.get_days());
                     if days >= FORGOTTEN_AFTER_DAYS {
@@ -141,7 +133,7 @@ impl Due {
                         continue;
                     }
                 }
-                State::Removed => {
+                ProjectState::Removed => {
                     due.warnings.push(format!(
                         "\"{top}/AGENTS.md\" has no section any more, so it is no longer refreshed; to have it back, \
                          run there: memory-agents-md --project"

@@ -1,5 +1,6 @@
 //! The text of a section.
 
+use crate::base::text::counted;
 use crate::harness::recalled::{END, START};
 use crate::memory::section::gather::{NoteCounts, Section};
 use crate::memory::section::note::code_of;
@@ -55,10 +56,7 @@ impl Section {
         }
         let mut last = Vec::new();
         if self.cold > 0 {
-            let notes = match self.cold {
-                1 => "1 note is".to_owned(),
-                cold => format!("{cold} notes are"),
-            };
+            let notes = counted(self.cold, "note is", "notes are");
             let beyond = match self.beyond {
                 0 => String::new(),
                 beyond => format!(" ({beyond} over the limit)"),
@@ -66,10 +64,9 @@ impl Section {
             let all = if self.is_for_all { "" } else { "; all: `memory list`" };
             last.push(format!("{notes} not shown{beyond}{all}."));
         }
-        match self.waiting {
-            0 => {}
-            1 => last.push("1 change waits for a person: `memory review`.".to_owned()),
-            waiting => last.push(format!("{waiting} changes wait for a person: `memory review`.")),
+        if self.waiting > 0 {
+            let changes = counted(self.waiting, "change waits", "changes wait");
+            last.push(format!("{changes} for a person: `memory review`."));
         }
         if !last.is_empty() {
             let _ = writeln!(text, "\n{}", last.join(" "));

@@ -72,19 +72,13 @@ pub fn find(bytes: &[u8]) -> Result<Option<Range<usize>>> {
                 // Searched only if it exists, so that a file full of fences takes linear time.
                 let is_closed = longest[at + 1][open.index()] >= open.length;
                 let rest = if is_closed { &lines[at + 1..] } else { &[] };
-                match rest.iter().position(closes) {
-                    Some(length) => {
-                        let inside = &lines[at + 1..at + 1 + length];
-                        if let Some(last) =
-                            inside.iter().rfind(|line| !matches!(line.kind, SpecialKind::Fence(_)))
-                        {
-                            let is_ours = last.kind == SpecialKind::Start && is_headed(bytes, last);
-                            fenced = is_ours.then_some(last);
-                        }
-                        at + length + 2
-                    }
-                    None => at + 1,
+                let length = rest.iter().position(closes);
+                let mut inside = rest[..length.unwrap_or_default()].iter();
+                if let Some(last) = inside.rfind(|line| !matches!(line.kind, SpecialKind::Fence(_))) {
+                    let is_ours = last.kind == SpecialKind::Start && is_headed(bytes, last);
+                    fenced = is_ours.then_some(last);
                 }
+                length.map_or(at + 1, |length| at + length + 2)
             }
         };
     }
@@ -102,10 +96,9 @@ pub fn find(bytes: &[u8]) -> Result<Option<Range<usize>>> {
 
 /// The faults in one line, the first few of them.
 fn listed(faults: &[String]) -> String {
-    match faults.len().checked_sub(NAMED) {
-        None | Some(0) => faults.join("; "),
-        Some(more) => format!("{}; and {more} more", faults[..NAMED].join("; ")),
-    }
+    let more = faults.len().checked_sub(NAMED).filter(|more| *more > 0);
+    let more = more.map(|more| format!("; and {more} more")).unwrap_or_default();
+    faults[..faults.len().min(NAMED)].join("; ") + &more
 }
 
 /// Whether the line after this start marker is our heading.
@@ -135,17 +128,16 @@ fn lines(bytes: &[u8]) -> Vec<SpecialLine> {
     for (n, line) in bytes[offset..].split_inclusive(|byte| *byte == b'\n').enumerate() {
         let start = offset + line.iter().take_while(|byte| **byte == b' ').count();
         let text = line.trim_ascii();
+        // A tab makes it code, as four spaces do.
+        let is_code = start - offset > 3 || bytes.get(start).is_none_or(|byte| byte.is_ascii_whitespace());
         let kind = match text {
-            _ if start - offset > 3 => None,
+            _ if is_code => None,
             _ if text == START.as_bytes() => Some(SpecialKind::Start),
             _ if text == END.as_bytes() => Some(SpecialKind::End),
-            _ => fence(line.trim_ascii_end()).map(SpecialKind::Fence),
+            _ => fence(text).map(SpecialKind::Fence),
         };
-        // A tab makes it code, as four spaces do.
-        if let Some(kind) = kind.filter(|_| bytes.get(start).is_some_and(|byte| !byte.is_ascii_whitespace()))
-        {
-            found.push(SpecialLine { number: n + 1, range: start..start + text.len(), kind });
-        }
+        let line_of = |kind| SpecialLine { number: n + 1, range: start..start + text.len(), kind };
+        found.extend(kind.map(line_of));
         offset += line.len();
     }
     found

@@ -53,7 +53,7 @@ pub(super) struct File {
 }
 
 /// What a refresh has to do. A file that is not there is made.
-struct Change {
+struct Rewrite {
     old: Option<Vec<u8>>,
     new: Vec<u8>,
 }
@@ -64,29 +64,26 @@ impl File {
     }
 
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        file::if_exists(reach::within(&self.real, |real| file::read(real, CAP))?)
+        file::if_exists(reach::read(&self.real, CAP))
     }
 
     /// Has the file a section, whatever its text?
     pub(super) fn has_section(&self) -> Result<bool> {
-        Ok(match self.read()? {
-            Some(bytes) => find(&bytes)?.is_some(),
-            None => false,
-        })
+        self.read()?.map_or(Ok(false), |bytes| find(&bytes).map(|at| at.is_some()))
     }
 
-    /// Unless `may_add`, a file without a section stays as it is, and none is made.
-    pub(super) fn check(&self, section: &str, may_add: bool) -> Result<Standing> {
+    /// Writes the section, or looks whether it is up to date. Unless `may_add`, a file without a section stays as it is, and none
+    /// is made.
+    pub(super) fn refresh(&self, section: &str, may_add: bool, is_to_write: bool) -> Result<Standing> {
+        if is_to_write {
+            let (file, section) = (self.clone(), section.to_owned());
+            return reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?;
+        }
         let Some(change) = self.change(section, may_add)? else { return Ok(self.at_rest()) };
         if change.old.is_none() {
             self.missing_dir()?;
         }
         Ok(Standing::Stale)
-    }
-
-    pub(super) fn refresh(&self, section: &str, may_add: bool) -> Result<Standing> {
-        let (file, section) = (self.clone(), section.to_owned());
-        reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?
     }
 
     fn refresh_now(&self, section: &str, may_add: bool) -> Result<Standing> {
@@ -96,7 +93,7 @@ impl File {
         for _ in 0..TRIES {
             let (standing, done) = match self.change(section, may_add)? {
                 None => return Ok(self.at_rest()),
-                Some(Change { old: None, new }) => (Standing::Made, self.make(&new)?),
+                Some(Rewrite { old: None, new }) => (Standing::Made, self.make(&new)?),
                 Some(_) => (Standing::Written, self.replace(section, may_add)?),
             };
             if done {
@@ -112,9 +109,9 @@ impl File {
         if exists { Standing::Unchanged } else { Standing::Missing }
     }
 
-    fn change(&self, section: &str, may_add: bool) -> Result<Option<Change>> {
+    fn change(&self, section: &str, may_add: bool) -> Result<Option<Rewrite>> {
         let Some(old) = self.read()? else {
-            return Ok(may_add.then(|| Change { old: None, new: spliced(b"", None, section) }));
+            return Ok(may_add.then(|| Rewrite { old: None, new: spliced(b"", None, section) }));
         };
         if old.starts_with(b"\xff\xfe") || old.starts_with(b"\xfe\xff") {
             return Err(self.error("it is UTF-16").hint("save it as UTF-8"));
@@ -127,7 +124,7 @@ impl File {
             return Ok(None);
         }
         let new = spliced(&old, at.as_ref(), section);
-        Ok((new != old).then_some(Change { old: Some(old), new }))
+        Ok((new != old).then_some(Rewrite { old: Some(old), new }))
     }
 
     /// `false` if another program has created it meanwhile.
@@ -136,11 +133,7 @@ impl File {
         let is_missing = |beside: &AtomicWriteFile| {
             // The sync is slow enough for another program to create the file.
             beside.sync_all()?;
-            match self.real.symlink_metadata() {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
-                Err(e) => Err(e),
-                Ok(_) => Ok(false),
-            }
+            file::if_exists(self.real.symlink_metadata()).map(|found| found.is_none())
         };
         file::install_if(&self.real, bytes, MODE, is_missing).map_err(Error::from)
     }
@@ -161,19 +154,17 @@ impl File {
     fn replace(&self, section: &str, may_add: bool) -> Result<bool> {
         let metadata = fs::metadata(&self.real)?;
         if metadata.permissions().readonly() {
-            let error = self.error("it is read-only");
-            return Err(if self.real.starts_with("/nix/store") {
-                error
-                    .hint("Nix manages it: write to a file of your own, or let Nix have the text of --stdout")
-            } else {
-                error.hint("make it writable, or name another file")
-            });
+            let hint = match self.real.starts_with("/nix/store") {
+                true => "Nix manages it: write to a file of your own, or let Nix have the text of --stdout",
+                false => "make it writable, or name another file",
+            };
+            return Err(self.error("it is read-only").hint(hint));
         }
         let Some(_lock) = file::lock_for_change(&self.real, false)? else {
             return Ok(false);
         };
         // Read again under the lock.
-        let Some(Change { old: Some(old), new }) = self.change(section, may_add)? else { return Ok(false) };
+        let Some(Rewrite { old: Some(old), new }) = self.change(section, may_add)? else { return Ok(false) };
         let mut has_changed = false;
         let replaced = file::replace(&self.real, |beside| {
             beside.write_all(&new)?;
@@ -207,10 +198,8 @@ fn real(path: &Path) -> Result<PathBuf> {
         },
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
-            Ok(match (dir, path.file_name()) {
-                (Some(dir), Some(name)) => dir.join(name),
-                _ => path.to_path_buf(),
-            })
+            let real = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));
+            Ok(real.unwrap_or_else(|| path.to_path_buf()))
         }
         Err(e) => Err(failed(e.to_string())),
     }

@@ -1,7 +1,7 @@
 //! Numbers over time, as bars.
 
+use crate::base::ago::utc_day;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::Serialize;
 
@@ -26,11 +26,10 @@ impl Plot {
         now: Timestamp,
         values: impl Iterator<Item = (Timestamp, f64)>,
     ) -> Plot {
-        let day = |time: Timestamp| time.to_zoned(TimeZone::UTC).date();
-        let today = day(now);
+        let today = utc_day(now);
         let mut sums = [0.0; BARS];
         for (time, value) in values {
-            let age = day(time).until(today).map_or(-1, |span| span.get_days());
+            let age = utc_day(time).until(today).map_or(-1, |span| span.get_days());
             if let Some(sum) =
                 usize::try_from(age / days).ok().filter(|_| age >= 0).and_then(|at| sums.get_mut(at))
             {

@@ -1,7 +1,7 @@
 //! A note's id: `id__` and six characters of base58. It is made once, from the note's first title and time of
 //! creation, and never changes: links, file names and aliases refer to it.
 
-use crate::base::text::{base58, written_as_text};
+use crate::base::text::{base58, is_word, written_as_text};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -110,7 +110,6 @@ pub fn links(body: &str) -> Vec<EntryId> {
 
 /// Every id in a text, linked or not, repeated ones too. A part of a longer word is none.
 pub fn mentioned(text: &str) -> impl Iterator<Item = EntryId> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     memmem::find_iter(text.as_bytes(), ID_PREFIX.as_bytes()).filter_map(move |at| {
         let end = at + ID_PREFIX.len() + DIGITS;
         let id = EntryId::parse(text.get(at..end)?)?;
