@@ -10,7 +10,7 @@ use crate::memory::defrag::show::{Summary, counts, numbers};
 use crate::memory::defrag::undo::{self, Undone};
 use crate::memory::defrag::work::Defrag;
 use crate::memory::pipeline::runner::{Previewed, Runner};
-use crate::memory::pipeline::{Ending, Failure};
+use crate::memory::pipeline::{Failure, WalkEnd};
 use crate::memory::section::Outcome;
 use crate::program::memory_agents_md::as_json;
 use crate::program::notes::CONFIG;
@@ -95,12 +95,12 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
         None => runner.run()?,
         Some(reply) => {
             tell_parts_left(runner.apply(reply)?, is_quiet, cx);
-            Ending::Completed
+            WalkEnd::Completed
         }
     };
     let done = &runner.host.summary;
     // Where nothing could be asked there is nothing to sum up.
-    let is_unable = ending == Ending::Failed(Failure::NoCommand);
+    let is_unable = ending == WalkEnd::Failed(Failure::NoCommand);
     if cx.json {
         let stopped = ending.failure().filter(|_| !is_unable).map(Failure::to_string);
         cx.stdout.json(&result(done, stopped.as_deref()))?;

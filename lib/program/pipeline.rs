@@ -13,7 +13,7 @@ use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
 use crate::memory::pipeline::reply::batch_of;
-use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::runner::PipelineRun;
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::copies::{self, TakenIn};
@@ -141,14 +141,14 @@ pub(super) fn open(
 
 impl Opened {
     /// A run that asks within the caps.
-    pub(super) fn run(&self) -> Run<'_> {
+    pub(super) fn run(&self) -> PipelineRun<'_> {
         self.run_as(self.mode)
     }
 
     /// The same in another mode than the store was opened for.
-    pub(super) fn run_as(&self, mode: Mode) -> Run<'_> {
+    pub(super) fn run_as(&self, mode: Mode) -> PipelineRun<'_> {
         let llm = &self.config.llm;
-        Run {
+        PipelineRun {
             program: self.program,
             config: &self.config,
             root: &self.root,

@@ -5,7 +5,7 @@ use crate::config::skill;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told_as, parts, text};
 use crate::harness::turn::Role;
-use crate::memory::consolidate::ask::{self, Material, RelatedNote, Session};
+use crate::memory::consolidate::ask::{self, Material, RelatedNote, ShownSession};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::work::Slice;
 use crate::prompt::files::{ContextFile, collect};
@@ -67,7 +67,7 @@ fn stays_between_its_marks(short: &str, long: &str) {
         output: None,
         ..Passage::default()
     };
-    let session = Session {
+    let session = ShownSession {
         slice: Slice { queue_id: "q1".to_owned(), from: 0, to: 1, number: 1, of: 1 },
         entry: ask::session_of(None),
         cut: 0,

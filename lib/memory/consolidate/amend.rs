@@ -1,10 +1,10 @@
 //! What a reply does to the changes that wait: another text for one, or an end to it; and which of them a new one joins.
 
 use crate::base::text::whole_lines;
-use crate::memory::consolidate::land::{Decision, Judge};
+use crate::memory::consolidate::land::{EntryDecision, Judge};
 use crate::memory::consolidate::pending::is_of;
 use crate::memory::consolidate::plan::{PlannedChange, Waiting};
-use crate::memory::consolidate::reply::{Proposed, Retired, Target};
+use crate::memory::consolidate::reply::{Proposed, ReplyTarget, Retired};
 use crate::memory::waiting::settled;
 use crate::store::entry::{add_missing, one_line};
 use crate::store::proposal::{Draft, Proposal, ProposalId};
@@ -18,15 +18,15 @@ impl Judge<'_> {
 
     /// Another text for a change that waits. It waits on, with its old reasons, whatever the text is: only a person clears
     /// them. `None`: the entry names none that may be changed.
-    pub(super) fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<Decision> {
-        let Some(Target::Change(id)) = entry.target() else { return None };
+    pub(super) fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<EntryDecision> {
+        let Some(ReplyTarget::Change(id)) = entry.target() else { return None };
         let there = self.changeable(&id, shown)?;
         let update = there.note.as_ref().map(ToString::to_string);
         // What would come of the text alone.
         let decision = self.decide(&Proposed { update, ..entry.clone() });
         // It brings no text: the entry is one for its note, and no rival beside it.
         let Some(old) = there.entry.as_ref() else { return Some(decision) };
-        let Decision { changes, faults } = decision;
+        let EntryDecision { changes, faults } = decision;
         let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
             PlannedChange::Note(note) => {
                 let known = there.note.as_ref().and_then(|id| self.known.notes.get(id));
@@ -53,7 +53,7 @@ impl Judge<'_> {
         };
         add_missing(&mut new.reasons, reasons);
         add_missing(&mut new.evidence, self.evidence(&entry.evidence, &one_line(&entry.text.title)));
-        Some(Decision { changes: vec![PlannedChange::Propose(Box::new(new))], faults })
+        Some(EntryDecision { changes: vec![PlannedChange::Propose(Box::new(new))], faults })
     }
 
     /// A change that waits no longer.
@@ -93,7 +93,7 @@ pub(super) fn settle<'a>(
     for (entry, change) in changes {
         match change {
             PlannedChange::Propose(proposal) => {
-                if entry.and_then(Proposed::target) != Some(Target::Change(proposal.id.clone())) {
+                if entry.and_then(Proposed::target) != Some(ReplyTarget::Change(proposal.id.clone())) {
                     **proposal = settled((**proposal).clone(), waiting);
                 }
                 waiting.retain(|there| there.id != proposal.id);

@@ -21,7 +21,7 @@ use std::fmt::Write;
 pub struct Material {
     /// Today.
     pub now: Timestamp,
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<ShownSession>,
     pub related: Vec<RelatedNote>,
     /// What waits for the person, newest first.
     pub waiting: Vec<PendingChange>,
@@ -31,7 +31,7 @@ pub struct Material {
 
 /// One session, or a part of it, or a note that waits to be filed.
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct ShownSession {
     pub slice: Slice,
     pub entry: QueueEntry,
     /// How many bytes of tool output and the like were left out, each place marked.
@@ -66,7 +66,7 @@ pub struct RelatedNote {
     pub fingerprint: String,
 }
 
-impl Session {
+impl ShownSession {
     pub(super) fn repo(&self) -> Option<&str> {
         self.entry.context.repo.as_deref()
     }
@@ -211,7 +211,7 @@ fn push_note(text: &mut String, note: &RelatedNote, mark: &str) {
     let _ = writeln!(text, ">>> {mark}");
 }
 
-fn push_session(text: &mut String, session: &Session, mark: &str) {
+fn push_session(text: &mut String, session: &ShownSession, mark: &str) {
     let _ = writeln!(text, "\n<<< session {} {mark}", session.slice.queue_id);
     let queued = session.entry.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ");
     let _ = write!(text, "harness: {}\nqueued: {queued}\n", line(session.entry.harness.name()));
@@ -243,7 +243,7 @@ fn push_session(text: &mut String, session: &Session, mark: &str) {
 }
 
 /// What is left of the turns that were read before.
-fn push_earlier(text: &mut String, session: &Session, mark: &str) {
+fn push_earlier(text: &mut String, session: &ShownSession, mark: &str) {
     if session.earlier.is_empty() {
         return;
     }
@@ -278,7 +278,7 @@ mod tests {
     fn material(role: Role, text: &str) -> Material {
         let passage =
             Passage { number: 1, role, at: None, text: text.to_owned(), output: None, ..Passage::default() };
-        let session = Session {
+        let session = ShownSession {
             slice: Slice { queue_id: "q1".to_owned(), from: 0, to: 1, number: 2, of: 3 },
             entry: session_of(Some("h/o/r")),
             cut: 17,

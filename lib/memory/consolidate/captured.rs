@@ -4,7 +4,7 @@ use crate::base::text::visible;
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::land::{Judge, text_of};
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, source_of};
-use crate::memory::consolidate::reply::{Proposed, Reply};
+use crate::memory::consolidate::reply::{ConsolidateReply, Proposed};
 use crate::memory::links::new_id;
 use crate::memory::record::unproven;
 use crate::memory::search::words;
@@ -61,7 +61,7 @@ impl Judge<'_> {
     }
 
     /// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
-    pub(super) fn filed_for(&mut self, id: &str, reply: &Reply) -> Vec<PlannedChange> {
+    pub(super) fn filed_for(&mut self, id: &str, reply: &ConsolidateReply) -> Vec<PlannedChange> {
         let Some(entry) = self.known.entries.get(id).cloned() else { return Vec::new() };
         let mut changes = self.as_it_is(&entry);
         let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
@@ -94,7 +94,7 @@ impl Judge<'_> {
 }
 
 /// Has the model neither added a word to a person's note, nor left one out? Then title, summary and body are the person's.
-pub(super) fn is_in_own_words(id: &str, reply: &Reply, captured: &QueueEntry) -> bool {
+pub(super) fn is_in_own_words(id: &str, reply: &ConsolidateReply, captured: &QueueEntry) -> bool {
     let Retrieval::Inline { title, body, tags, .. } = &captured.retrieval else { return false };
     let words_of = |texts: &[&str]| {
         let mut words = BTreeSet::new();

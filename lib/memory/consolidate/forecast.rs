@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::host::room;
 use crate::memory::consolidate::queue::CLAIMED;
-use crate::memory::consolidate::work::Room;
+use crate::memory::consolidate::work::PromptRoom;
 use std::collections::BTreeMap;
 
 /// About how many calls these sessions take: of each its repository, and how many bytes a model is shown of it.
@@ -12,7 +12,7 @@ pub fn calls<'a>(
     sessions: impl Iterator<Item = (Option<&'a str>, usize)>,
     max_prompt_bytes: usize,
 ) -> Result<usize> {
-    let Room { sessions: room, earlier, .. } = room(max_prompt_bytes)?;
+    let PromptRoom { sessions: room, earlier, .. } = room(max_prompt_bytes)?;
     // Sessions of one repository share calls while they fit: in each, the bytes and the sessions of the last call.
     let mut open: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
     let mut calls = 0_usize;

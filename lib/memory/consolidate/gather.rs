@@ -17,10 +17,10 @@ use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
 use crate::memory::consolidate::output::{Facts, Outputs};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::ran::Ran;
-use crate::memory::consolidate::work::{Room, Verdict};
+use crate::memory::consolidate::work::{PromptRoom, Verdict};
 use crate::memory::hash::hash;
 use crate::memory::outside::{Places, Provenance, Tracker};
-use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::runner::PipelineRun;
 use crate::store::batch::bears_an_id;
 use crate::store::journal::Journal;
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
@@ -49,9 +49,9 @@ pub(super) enum Gathered {
 }
 
 pub(super) struct Gatherer<'a> {
-    pub(super) run: &'a Run<'a>,
+    pub(super) run: &'a PipelineRun<'a>,
     pub(super) sessions: &'a Sessions,
-    pub(super) room: Room,
+    pub(super) room: PromptRoom,
     /// The facts of the notes that may be known in these sessions.
     pub(super) facts: &'a dyn Fn() -> Rc<Facts>,
 }

@@ -2,9 +2,9 @@
 
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
+use crate::memory::consolidate::ask::{Material, OWN_WORDS, ShownSession};
 use crate::memory::consolidate::grounds::{self, Grounds, checkouts};
-use crate::memory::consolidate::land::Known;
+use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
 use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
@@ -12,9 +12,9 @@ use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, spli
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
-use crate::memory::consolidate::work::{Room, Verdict, Work};
+use crate::memory::consolidate::work::{PromptRoom, Verdict, Work};
 use crate::memory::consolidate::write::{Made, write};
-use crate::memory::pipeline::runner::{Host, Rank, Run};
+use crate::memory::pipeline::runner::{Host, PipelineRun, Rank};
 use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::redact::Redactor;
@@ -57,14 +57,14 @@ pub struct ConsolidateHost<'a, P> {
 }
 
 /// How a prompt of at most `max` bytes is shared out.
-pub(super) fn room(max: usize) -> Result<Room> {
+pub(super) fn room(max: usize) -> Result<PromptRoom> {
     let free = max.saturating_sub(OWN_WORDS);
     let (sessions, related) = (free - free / 4, free / 4);
     if sessions < LEAST_ROOM {
         return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for a session"))
             .hint(format!("set it to {} or more", OWN_WORDS + 2 * LEAST_ROOM)));
     }
-    Ok(Room { sessions, earlier: sessions / 4, related })
+    Ok(PromptRoom { sessions, earlier: sessions / 4, related })
 }
 
 impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
@@ -79,7 +79,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// The budget is asked before anything is claimed, so that nothing is read that cannot be asked about.
-    fn begin(&mut self, run: &mut Run) -> Result<Begun<Work>> {
+    fn begin(&mut self, run: &mut PipelineRun) -> Result<Begun<Work>> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
@@ -93,7 +93,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
     }
 
-    fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
+    fn divide(&mut self, work: Work, run: &mut PipelineRun) -> Result<Work> {
         let all = entries(&work.own.queue_ids, run.batch()?, run)?;
         if let Err(why) = grounds::follow(&self.notes, &checkouts(all.values()), run.env) {
             run.reporter.warn(&format!("what notes rest on is not followed: {}", why.message()));
@@ -104,10 +104,10 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         self.queue.fetch(work, room(self.pipeline.max_prompt_bytes)?, &facts, run)
     }
 
-    fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
+    fn gather(&mut self, work: &Work, run: &PipelineRun) -> Result<Material> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
-        let used: usize = sessions.iter().map(Session::bytes).sum();
+        let used: usize = sessions.iter().map(ShownSession::bytes).sum();
         // What the sessions leave of their room is for notes and for what waits.
         let room = room(self.pipeline.max_prompt_bytes)?;
         let (proposals, _) = self.notes.proposals()?;
@@ -125,7 +125,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
-    fn look_up(&mut self, work: &Work, run: &Run) -> Result<Known> {
+    fn look_up(&mut self, work: &Work, run: &PipelineRun) -> Result<Knowledge> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
@@ -154,11 +154,11 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let runs = self.readings.runs(run.batch()?, work.slices(), &entries)?;
         let failed = notes.iter().filter(|(_, note)| !runs.against(&note.entry).is_empty());
         grounds.changed.extend(failed.map(|(id, _)| id.clone()));
-        Ok(Known { at: run.env.now(), ids, notes, made, tags, entries, record, proposals, grounds })
+        Ok(Knowledge { at: run.env.now(), ids, notes, made, tags, entries, record, proposals, grounds })
     }
 
     /// One change, or, after the last, that what was shown has been seen.
-    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &Run) -> Result<Made> {
+    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &PipelineRun) -> Result<Made> {
         let mut made = Made::default();
         if step == 0 {
             made.warnings.append(&mut plan.warnings);
@@ -194,7 +194,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(made)
     }
 
-    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &Run) -> Result<()> {
+    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &PipelineRun) -> Result<()> {
         if run.is_dry() {
             let said = work.own.verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Processed(None));
             said.for_each(|(id, verdict)| run.reporter.warn(&format!("{id}: {verdict}")));
@@ -205,7 +205,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// All targets once in a run; after that, those of the notes that the batch changed.
-    fn refresh(&mut self, work: &Work, run: &Run) -> Result<()> {
+    fn refresh(&mut self, work: &Work, run: &PipelineRun) -> Result<()> {
         let changed = self.written(&work.own.made);
         let repos = repos(changed.iter().flat_map(|note| &note.entry.meta().sources));
         // Where a change waits is shown wherever its note is.
@@ -214,7 +214,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(())
     }
 
-    fn commit(&mut self, work: &Work, run: &Run) -> Result<()> {
+    fn commit(&mut self, work: &Work, run: &PipelineRun) -> Result<()> {
         let storage = &run.config.storage;
         // The store is not listed for a commit that is switched off.
         if run.is_dry() || !storage.auto_commit {
@@ -248,7 +248,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// Each is one session in parts: what shares a call has no second part.
-    fn rank(&self, batch: &Batch, work: &Work, run: &Run) -> Result<Option<Rank>> {
+    fn rank(&self, batch: &Batch, work: &Work, run: &PipelineRun) -> Result<Option<Rank>> {
         let claimed = entries(&work.own.queue_ids, batch, run)?;
         let is_meant = |id: &String| self.queue.only.as_ref().is_none_or(|only| only.contains(id));
         let first = claimed.iter().find(|(id, _)| is_meant(id)).map(|(_, entry)| entry);
@@ -261,16 +261,16 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// A session of which nothing has been shown has had the fewest turns.
-    fn queue_goes_first(&mut self, rank: &Rank, run: &Run) -> Result<bool> {
+    fn queue_goes_first(&mut self, rank: &Rank, run: &PipelineRun) -> Result<bool> {
         Ok(self.queue.is_next_past(run)?.is_some_and(|is_past| is_past <= rank.is_past))
     }
 
-    fn claim(&self, batch: &Batch, work: &Work, run: &Run) -> Result<()> {
+    fn claim(&self, batch: &Batch, work: &Work, run: &PipelineRun) -> Result<()> {
         claim_for(batch, &work.own.queue_ids, run.root)
     }
 
     /// One alone has had its try; of several it is not known which is to blame.
-    fn split(&self, batch: &Batch, run: &Run) -> Result<()> {
+    fn split(&self, batch: &Batch, run: &PipelineRun) -> Result<()> {
         split(batch, run)
     }
 }
@@ -282,7 +282,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// What a session shows of the use of notes. One that is gone is nobody's fault.
-    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &Run) -> Result<()> {
+    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &PipelineRun) -> Result<()> {
         if cited.is_empty() {
             return Ok(());
         }
@@ -296,7 +296,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// Notes that say to run a command hold as long as it works.
-    fn renew(&self, runs: &Runs, run: &Run) -> Result<()> {
+    fn renew(&self, runs: &Runs, run: &PipelineRun) -> Result<()> {
         if !runs.has_worked() {
             return Ok(());
         }
@@ -349,7 +349,7 @@ fn facts_of<P: Persistence>(notes: &P, repos: &BTreeSet<String>) -> Facts {
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-pub fn refresh(which: Which, run: &Run) {
+pub fn refresh(which: Which, run: &PipelineRun) {
     if !run.is_dry() {
         section::refresh_after_change(which, run.config, run.root, run.env.today(), run.reporter);
     }

@@ -3,9 +3,9 @@
 use crate::base::text::one_line;
 use crate::memory::consolidate::amend::settle;
 use crate::memory::consolidate::captured::is_in_own_words;
-use crate::memory::consolidate::land::{Judge, Known, is_note_of};
+use crate::memory::consolidate::land::{Judge, Knowledge, is_note_of};
 use crate::memory::consolidate::plan::{Plan, PlannedChange};
-use crate::memory::consolidate::reply::{Proposed, Reply, Target, parse};
+use crate::memory::consolidate::reply::{ConsolidateReply, Proposed, ReplyTarget, parse};
 use crate::memory::consolidate::work::{Claimed, Verdict, Work};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::memory::pipeline::{Judgement, MayAsk};
@@ -23,7 +23,7 @@ type Planned<'r> = Vec<(Option<&'r Proposed>, PlannedChange)>;
 pub fn judged(
     work: &mut Work,
     reply: &str,
-    known: Known,
+    known: Knowledge,
     may: MayAsk,
     redactor: &Redactor,
 ) -> Judgement<Plan> {
@@ -50,12 +50,12 @@ pub fn judged(
         planned.extend(judge.confirmed(id, &reply).map(|change| (None, change)));
     }
     for retired in &reply.retire {
-        if let Target::Note(id) = &retired.target {
+        if let ReplyTarget::Note(id) = &retired.target {
             planned.extend(judge.retire(retired, id).map(|change| (None, change)));
         }
     }
     for retired in &reply.retire {
-        if let Target::Change(id) = &retired.target {
+        if let ReplyTarget::Change(id) = &retired.target {
             planned.extend(judge.withdraw(retired, id, &shown).map(|change| (None, change)));
         }
     }
@@ -82,7 +82,7 @@ pub fn judged(
 }
 
 /// Without an LLM: the captured notes, as they are.
-pub(super) fn as_they_are(work: &mut Work, known: Known, redactor: &Redactor) -> Plan {
+pub(super) fn as_they_are(work: &mut Work, known: Knowledge, redactor: &Redactor) -> Plan {
     let mut judge = judge(known, &[], &work.shown, redactor);
     let mut changes = Vec::new();
     let Claimed { queue_ids, verdicts, .. } = &mut work.own;
@@ -101,7 +101,7 @@ pub(super) fn as_they_are(work: &mut Work, known: Known, redactor: &Redactor) ->
 
 /// `shown` waits, and is from outside, whoever proposed it: it must not land because the prompt showed it.
 fn judge<'a>(
-    mut known: Known,
+    mut known: Knowledge,
     shown: &[Proposal],
     seen: &'a BTreeMap<EntryId, String>,
     redactor: &'a Redactor,
@@ -115,7 +115,11 @@ fn judge<'a>(
 }
 
 /// What the entries of a reply come to, and what the model can mend of them.
-fn entries<'r>(judge: &mut Judge, reply: &'r Reply, shown: &[Proposal]) -> (Planned<'r>, Vec<String>) {
+fn entries<'r>(
+    judge: &mut Judge,
+    reply: &'r ConsolidateReply,
+    shown: &[Proposal],
+) -> (Planned<'r>, Vec<String>) {
     let mut planned: Planned = Vec::new();
     let mut faults = Vec::new();
     for (index, entry) in reply.entries.iter().enumerate() {
@@ -144,7 +148,7 @@ fn has_landed(id: &str, planned: &Planned) -> bool {
     })
 }
 
-fn verdict(id: &str, reply: &Reply) -> Verdict {
+fn verdict(id: &str, reply: &ConsolidateReply) -> Verdict {
     let entries = reply.entries.iter().map(|entry| &entry.sources);
     let mut used = entries.chain(reply.retire.iter().map(|retired| &retired.sources)).flatten();
     match (used.any(|source| source == id), reply.skipped.iter().find(|(source, _)| source == id)) {
@@ -155,12 +159,12 @@ fn verdict(id: &str, reply: &Reply) -> Verdict {
 }
 
 /// The notes that the reply would see or change, and whose text the model was not shown.
-fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
+fn unseen(work: &Work, reply: &ConsolidateReply, known: &Knowledge) -> Vec<EntryId> {
     let updated = reply.entries.iter().filter_map(Proposed::target);
     let retired = reply.retire.iter().map(|retired| retired.target.clone());
     let changed = updated.chain(retired).filter_map(|target| match target {
-        Target::Note(id) => Some(id),
-        Target::Change(_) => None,
+        ReplyTarget::Note(id) => Some(id),
+        ReplyTarget::Change(_) => None,
     });
     let mut ids: Vec<EntryId> = reply.want.iter().cloned().chain(changed).collect();
     ids.retain(|id| known.ids.contains(id) && !work.shown.contains_key(id));
@@ -189,7 +193,7 @@ fn said(change: &mut PlannedChange) -> Option<Said<'_>> {
 }
 
 /// Links within the reply become ids, of notes and of what waits; those that lead nowhere go.
-fn link(planned: &mut Planned, known: &Known, warnings: &mut Vec<String>) {
+fn link(planned: &mut Planned, known: &Knowledge, warnings: &mut Vec<String>) {
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     for (entry, change) in planned.iter_mut() {
         let Some((id, title, ..)) = said(change) else { continue };

@@ -18,7 +18,7 @@ use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::grounds::Grounds;
 use crate::memory::consolidate::pending::is_in_one_of;
 use crate::memory::consolidate::plan::{Confirmation, PlannedChange, PlannedNote, Retirement, source_of};
-use crate::memory::consolidate::reply::{Proposed, Quoted, Reply, Retired, Target};
+use crate::memory::consolidate::reply::{ConsolidateReply, Proposed, Quoted, ReplyTarget, Retired};
 use crate::memory::facts;
 use crate::memory::links::new_id;
 use crate::memory::pipeline::reply::Text;
@@ -38,7 +38,7 @@ use std::rc::Rc;
 
 /// What is known when a reply is judged.
 #[derive(Debug)]
-pub struct Known {
+pub struct Knowledge {
     pub at: Timestamp,
     /// Every id in use, aliases too.
     pub ids: BTreeSet<EntryId>,
@@ -60,7 +60,7 @@ pub struct Known {
 
 /// Holds what a reply wants written against what is known.
 pub(super) struct Judge<'a> {
-    pub(super) known: Known,
+    pub(super) known: Knowledge,
     /// The notes that the model saw whole, and their fingerprints then.
     pub(super) seen: &'a BTreeMap<EntryId, String>,
     pub(super) redactor: &'a Redactor,
@@ -68,7 +68,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// What becomes of one entry.
-pub(super) struct Decision {
+pub(super) struct EntryDecision {
     pub(super) changes: Vec<PlannedChange>,
     /// What the model can mend so that nothing of it waits.
     pub(super) faults: Vec<String>,
@@ -99,12 +99,12 @@ const NO_REPO: &str = "It comes from a session in no directory, so it is shown n
 
 impl Judge<'_> {
     /// What becomes of an entry of a reply.
-    pub(super) fn decide(&mut self, proposed: &Proposed) -> Decision {
+    pub(super) fn decide(&mut self, proposed: &Proposed) -> EntryDecision {
         let text = proposed.text.cleaned(|text| self.redactor.cleaned(text));
         let Some(name) = &proposed.update else { return self.new_note(proposed, text) };
-        let Some(Target::Note(id)) = proposed
+        let Some(ReplyTarget::Note(id)) = proposed
             .target()
-            .filter(|target| matches!(target, Target::Note(id) if self.known.ids.contains(id)))
+            .filter(|target| matches!(target, ReplyTarget::Note(id) if self.known.ids.contains(id)))
         else {
             self.warnings.push(format!(
                 "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
@@ -125,7 +125,7 @@ impl Judge<'_> {
     }
 
     /// 1: a new note lands in the session's repository, unless 2 or 5 says that it waits; everywhere, only as 6 says.
-    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Decision {
+    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> EntryDecision {
         let until = proposed.until.flatten();
         let reasons = self.risks(proposed, &text, None);
         if !reasons.is_empty() {
@@ -167,7 +167,7 @@ impl Judge<'_> {
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
-    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &Note) -> Decision {
+    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &Note) -> EntryDecision {
         let meta = known.entry.meta();
         let old = Text::of(&known.entry);
         let until = proposed.until.unwrap_or(meta.until);
@@ -241,7 +241,7 @@ impl Judge<'_> {
 
     /// The model has seen a note beside what its code is now, and it still holds. Nothing of what it says changes, so that may
     /// be a person's own.
-    pub(super) fn confirmed(&mut self, id: &EntryId, reply: &Reply) -> Option<PlannedChange> {
+    pub(super) fn confirmed(&mut self, id: &EntryId, reply: &ConsolidateReply) -> Option<PlannedChange> {
         let known = self.known.notes.get(id).filter(|known| known.place == Place::Topics)?;
         let meta = known.entry.meta();
         if self.seen.get(id) != Some(&known.entry.fingerprint()) || !self.is_here(meta) {
@@ -439,11 +439,11 @@ impl Judge<'_> {
     }
 
     /// The note lands; that it holds everywhere waits, for a reason.
-    fn lands(&mut self, note: PlannedNote, widens: Option<Reason>, proposed: &Proposed) -> Decision {
+    fn lands(&mut self, note: PlannedNote, widens: Option<Reason>, proposed: &Proposed) -> EntryDecision {
         let id = note.update.as_ref().unwrap_or(&note.id).clone();
         let mut decision = match widens {
             Some(reason) => self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]),
-            None => Decision { changes: Vec::new(), faults: Vec::new() },
+            None => EntryDecision { changes: Vec::new(), faults: Vec::new() },
         };
         decision.changes.insert(0, PlannedChange::Note(Box::new(note)));
         decision
@@ -457,7 +457,7 @@ impl Judge<'_> {
         draft: Option<Draft>,
         proposed: &Proposed,
         reasons: Vec<Reason>,
-    ) -> Decision {
+    ) -> EntryDecision {
         let title = draft.as_ref().map_or(proposed.text.title.as_str(), |draft| &draft.title);
         let evidence = self.evidence(&proposed.evidence, &one_line(title));
         let session = self.sources(&proposed.sources).into_iter().next();
@@ -468,7 +468,7 @@ impl Judge<'_> {
             |draft: &Draft| self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[]);
         let anchors = draft.as_ref().map(rests).unwrap_or_default();
         let proposal = Proposal { evidence, session, reasons, anchors, ..self.proposal(op, note, draft) };
-        Decision {
+        EntryDecision {
             changes: vec![PlannedChange::Propose(Box::new(proposal))],
             faults: faults.unwrap_or_default(),
         }

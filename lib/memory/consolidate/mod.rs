@@ -25,11 +25,11 @@ pub mod write;
 
 use crate::memory::consolidate::ask::{Material, REPLY};
 use crate::memory::consolidate::judge::{as_they_are, judged};
-use crate::memory::consolidate::land::Known;
+use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::work::{Claimed, Slice, Work};
 use crate::memory::consolidate::write::Made;
-use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};
+use crate::memory::pipeline::{self, Failure, Judgement, MayAsk, Pipeline, Then, WalkEnd};
 use crate::memory::redact::Redactor;
 
 /// The settings are the same for every step of a run.
@@ -47,7 +47,7 @@ impl Pipeline for Consolidate<'_> {
     type Own = Claimed;
     type Plan = Plan;
     type Material = Material;
-    type Known = Known;
+    type Known = Knowledge;
     type Outcome = Made;
 
     const TAKES_TURNS: bool = true;
@@ -66,7 +66,7 @@ impl Pipeline for Consolidate<'_> {
             State::Close { .. } => "markProcessed",
             State::Refresh { .. } | State::Commit { .. } => "commitChanges",
             State::Paused { .. } => "paused",
-            State::Ended { ending: Ending::Failed(_) } => "failed",
+            State::Ended { ending: WalkEnd::Failed(_) } => "failed",
             State::Ended { .. } => "completed",
         }
     }
@@ -85,7 +85,7 @@ impl Pipeline for Consolidate<'_> {
         REPLY.to_owned()
     }
 
-    fn judged(&self, work: &mut Work, reply: Option<&str>, known: Known, may: MayAsk) -> Judgement<Plan> {
+    fn judged(&self, work: &mut Work, reply: Option<&str>, known: Knowledge, may: MayAsk) -> Judgement<Plan> {
         match reply {
             Some(reply) => judged(work, reply, known, may, self.redactor),
             None => {
@@ -122,8 +122,8 @@ impl Pipeline for Consolidate<'_> {
         }
     }
 
-    fn ending(_: &Work, failure: Option<Failure>) -> Ending {
-        failure.map_or(Ending::Completed, Ending::Failed)
+    fn ending(_: &Work, failure: Option<Failure>) -> WalkEnd {
+        failure.map_or(WalkEnd::Completed, WalkEnd::Failed)
     }
 
     fn is_to_show(work: &Work, _: &Then) -> bool {

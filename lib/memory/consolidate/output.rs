@@ -75,7 +75,7 @@ impl Outputs {
         output: &str,
         known: impl FnOnce() -> Rc<Facts>,
     ) -> Option<(String, usize)> {
-        let mut lines: Vec<Line> = output.split('\n').map(Line::of).collect();
+        let mut lines: Vec<OutputLine> = output.split('\n').map(OutputLine::of).collect();
         let before = self.remember(hash(command), lines.iter().map(|line| line.hash).collect());
         if output.len() <= BUDGET {
             lines.iter_mut().for_each(|line| line.is_kept = true);
@@ -102,7 +102,7 @@ impl Outputs {
     }
 }
 
-struct Line<'a> {
+struct OutputLine<'a> {
     text: &'a str,
     hash: u64,
     /// The same for lines that differ in numbers and white space only.
@@ -111,11 +111,11 @@ struct Line<'a> {
     is_kept: bool,
 }
 
-impl Line<'_> {
-    fn of(text: &str) -> Line<'_> {
+impl OutputLine<'_> {
+    fn of(text: &str) -> OutputLine<'_> {
         let hash = hash(text);
         let is_routine = is_routine(text.trim());
-        Line { text, hash, shape: shape(text), is_routine, is_kept: false }
+        OutputLine { text, hash, shape: shape(text), is_routine, is_kept: false }
     }
 
     fn bytes(&self) -> usize {
@@ -187,16 +187,17 @@ fn is_error(line: &str) -> bool {
 }
 
 /// Of every run of lines that say the same, or of routine ones, nothing is kept but a count.
-fn drop_runs(lines: &mut [Line]) {
-    let goes_on = |a: &Line, b: &Line| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
+fn drop_runs(lines: &mut [OutputLine]) {
+    let goes_on =
+        |a: &OutputLine, b: &OutputLine| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
     for run in lines.chunk_by_mut(goes_on).filter(|run| run.len() >= RUN) {
         run.iter_mut().for_each(|line| line.is_kept = false);
     }
 }
 
 /// Which lines are kept while there is room.
-fn choose(lines: &mut [Line], before: Option<&HashSet<u64>>, known: &Facts) {
-    let mut room = Room { lines, used: 0 };
+fn choose(lines: &mut [OutputLine], before: Option<&HashSet<u64>>, known: &Facts) {
+    let mut room = LineSelection { lines, used: 0 };
     room.keep(room.ends(), BUDGET);
     room.keep(room.changed(before), BUDGET);
     room.keep(room.with_facts(known), BUDGET);
@@ -205,12 +206,12 @@ fn choose(lines: &mut [Line], before: Option<&HashSet<u64>>, known: &Facts) {
     room.keep(room.telling(), BUDGET);
 }
 
-struct Room<'a, 'b> {
-    lines: &'a mut [Line<'b>],
+struct LineSelection<'a, 'b> {
+    lines: &'a mut [OutputLine<'b>],
     used: usize,
 }
 
-impl Room<'_, '_> {
+impl LineSelection<'_, '_> {
     fn keep(&mut self, which: Vec<usize>, budget: usize) {
         for index in which {
             let Some(line) = self.lines.get_mut(index).filter(|line| !line.is_kept) else { continue };
@@ -246,8 +247,9 @@ impl Room<'_, '_> {
     /// Is it no routine, and not the second of several that differ in numbers only?
     fn says_something(&self, index: usize) -> bool {
         let Some(line) = self.lines.get(index) else { return false };
-        let is_like =
-            |other: Option<&Line>| other.is_some_and(|other| other.shape == line.shape && !line.is_blank());
+        let is_like = |other: Option<&OutputLine>| {
+            other.is_some_and(|other| other.shape == line.shape && !line.is_blank())
+        };
         let before = index.checked_sub(1).and_then(|before| self.lines.get(before));
         let is_repeated =
             is_like(before) && index.checked_sub(2).is_some_and(|at| is_like(self.lines.get(at)));
@@ -257,7 +259,7 @@ impl Room<'_, '_> {
     /// The lines that the same command did not print the last time, if most are as they were.
     fn changed(&self, before: Option<&HashSet<u64>>) -> Vec<usize> {
         let Some(before) = before else { return Vec::new() };
-        let is_new = |line: &Line| !line.is_blank() && !before.contains(&line.hash);
+        let is_new = |line: &OutputLine| !line.is_blank() && !before.contains(&line.hash);
         let new: Vec<usize> =
             self.lines.iter().enumerate().filter(|(_, line)| is_new(line)).map(|(index, _)| index).collect();
         if new.len() * 2 > self.lines.len() { Vec::new() } else { new }
@@ -306,9 +308,9 @@ impl Room<'_, '_> {
 }
 
 /// A gap that is no longer than its mark is none.
-fn keep_short_gaps(lines: &mut [Line]) {
+fn keep_short_gaps(lines: &mut [OutputLine]) {
     for run in lines.chunk_by_mut(|a, b| a.is_kept == b.is_kept) {
-        let bytes: usize = run.iter().map(Line::bytes).sum();
+        let bytes: usize = run.iter().map(OutputLine::bytes).sum();
         if !run[0].is_kept && bytes <= 32 && !run[0].is_routine {
             run.iter_mut().for_each(|line| line.is_kept = true);
         }
@@ -316,7 +318,7 @@ fn keep_short_gaps(lines: &mut [Line]) {
 }
 
 /// The kept lines, with marks for what is left out, and how many bytes that is; `None`: everything is kept.
-fn rendered(lines: &[Line]) -> Option<(String, usize)> {
+fn rendered(lines: &[OutputLine]) -> Option<(String, usize)> {
     let mut parts: Vec<String> = Vec::new();
     let mut left_out = 0;
     for run in lines.chunk_by(|a, b| a.is_kept == b.is_kept) {
@@ -338,7 +340,7 @@ fn rendered(lines: &[Line]) -> Option<(String, usize)> {
 }
 
 /// `[… 212 lines like "test a::b ... ok"]`, or how many lines and bytes there were.
-fn gap_mark(gap: &[Line]) -> String {
+fn gap_mark(gap: &[OutputLine]) -> String {
     let bytes = gap.iter().map(|line| line.text.len() + 1).sum();
     let alike = gap.iter().filter(|line| line.is_routine).count();
     let first = gap.iter().find(|line| line.is_routine).or(gap.first());

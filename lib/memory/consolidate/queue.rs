@@ -12,8 +12,8 @@ use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::work::{Claimed, Room, Verdict, Work, share_out, whole};
-use crate::memory::pipeline::runner::Run;
+use crate::memory::consolidate::work::{Claimed, PromptRoom, Verdict, Work, share_out, whole};
+use crate::memory::pipeline::runner::PipelineRun;
 use crate::memory::pipeline::saved::Kind;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
@@ -61,7 +61,7 @@ impl Queue {
     }
 
     /// Looks at what has come into the queue since the last time.
-    fn update(&mut self, tries: &Tries, run: &Run) -> Result<()> {
+    fn update(&mut self, tries: &Tries, run: &PipelineRun) -> Result<()> {
         let (now, has_llm) = (run.env.now(), has_llm(run));
         let (only, sessions, pause) = (&self.only, &mut self.sessions, &mut self.pause);
         let (is_at_once, is_import, asked) = (self.is_at_once, self.is_import, run.asked());
@@ -89,13 +89,13 @@ impl Queue {
     }
 
     /// Is the next entry to be taken one of the past? `None`: there is none.
-    pub(super) fn is_next_past(&mut self, run: &Run) -> Result<Option<bool>> {
+    pub(super) fn is_next_past(&mut self, run: &PipelineRun) -> Result<Option<bool>> {
         self.update(&Tries::load(run.root)?, run)?;
         Ok(self.order.is_next_past())
     }
 
     /// How many sessions wait for an LLM, of the entries that are asked for.
-    pub fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
+    pub fn sessions_without_llm(&mut self, run: &PipelineRun) -> Result<usize> {
         // What this run has put back counts, too.
         self.order.look_again();
         self.update(&Tries::load(run.root)?, run)?;
@@ -103,7 +103,7 @@ impl Queue {
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
-    pub(super) fn claim(&mut self, run: &mut Run) -> Result<Option<Work>> {
+    pub(super) fn claim(&mut self, run: &mut PipelineRun) -> Result<Option<Work>> {
         let tries = Tries::load(run.root)?;
         self.update(&tries, run)?;
         if self.limit == 0 {
@@ -130,9 +130,9 @@ impl Queue {
     pub(super) fn fetch(
         &mut self,
         mut work: Work,
-        room: Room,
+        room: PromptRoom,
         facts: &dyn Fn() -> Rc<Facts>,
-        run: &Run,
+        run: &PipelineRun,
     ) -> Result<Work> {
         let batch = run.batch()?;
         let claimed = std::mem::take(&mut work.own.queue_ids);
@@ -202,7 +202,11 @@ impl Queue {
     }
 
     /// Gives each entry its place by its verdict. Doing it twice for one batch is doing it once.
-    pub(super) fn mark(&mut self, Claimed { queue_ids, verdicts, .. }: &Claimed, run: &Run) -> Result<()> {
+    pub(super) fn mark(
+        &mut self,
+        Claimed { queue_ids, verdicts, .. }: &Claimed,
+        run: &PipelineRun,
+    ) -> Result<()> {
         // What this run claimed has been counted.
         let of_others = queue_ids.iter().filter(|id| !self.order.has_taken(id)).count();
         self.limit = self.limit.saturating_sub(of_others);
@@ -254,7 +258,11 @@ impl Queue {
 
 /// Remembers that the part under way has been seen. Returns the notes that the agents cite in it and had not cited
 /// earlier in the same session, and the commands that they ran; the second time, none.
-pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result<(BTreeSet<EntryId>, Runs)> {
+pub(super) fn consume(
+    work: &Work,
+    readings: &mut Readings,
+    run: &PipelineRun,
+) -> Result<(BTreeSet<EntryId>, Runs)> {
     let mut cited = BTreeSet::new();
     if run.is_dry() || work.seen().next().is_none() {
         return Ok((cited, Runs::default()));
@@ -286,7 +294,7 @@ pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result
 }
 
 /// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.
-pub(super) fn split(batch: &Batch, run: &Run) -> Result<()> {
+pub(super) fn split(batch: &Batch, run: &PipelineRun) -> Result<()> {
     let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
     let mut tries = Tries::load(run.root)?;
     if let [id] = &ids[..] {
@@ -300,7 +308,7 @@ pub(super) fn split(batch: &Batch, run: &Run) -> Result<()> {
 }
 
 /// A failed try: back to the queue, or out of it after the last.
-fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<()> {
+fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &PipelineRun) -> Result<()> {
     match next {
         NextTry::Again(time) => {
             batch.put_back(id)?;
@@ -318,7 +326,7 @@ fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<
 }
 
 /// Without a command, a run files notes as they are. A prompt by hand needs none.
-fn has_llm(run: &Run) -> bool {
+fn has_llm(run: &PipelineRun) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
@@ -326,7 +334,7 @@ fn has_llm(run: &Run) -> bool {
 pub(super) fn entries(
     queue_ids: &[String],
     batch: &Batch,
-    run: &Run,
+    run: &PipelineRun,
 ) -> Result<BTreeMap<String, QueueEntry>> {
     let claimed = batch.claimed()?;
     let mut all: BTreeMap<_, _> = claimed.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect();

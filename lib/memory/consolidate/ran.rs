@@ -38,11 +38,11 @@ pub struct Ran {
     words: Vec<String>,
     /// What there is no such thing as; `None`: the command worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed: Option<Missing>,
+    failed: Option<CommandFailure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Missing {
+struct CommandFailure {
     /// The word of the command that the line names.
     word: String,
     line: String,
@@ -112,7 +112,7 @@ fn is_one_outcome(line: &str) -> bool {
 }
 
 /// The line that says that there is no such thing as one of the command's words; of these lines, each also in small letters.
-fn missing(words: &[String], lines: &[(&str, String)]) -> Option<Missing> {
+fn missing(words: &[String], lines: &[(&str, String)]) -> Option<CommandFailure> {
     lines.iter().find_map(|(line, lower)| {
         let is_mark = |c: char| c.is_whitespace() || "\"'`‘’“”,()".contains(c);
         let is_edge = |c: char| is_mark(c) || c == ':';
@@ -128,7 +128,7 @@ fn missing(words: &[String], lines: &[(&str, String)]) -> Option<Missing> {
             let name = name.trim_end_matches(['.', ':', ';']);
             words.iter().enumerate().find(|(at, word)| is_name(name, word, *at == 0)).map(|(_, word)| word)
         })?;
-        Some(Missing { word: word.clone(), line: one_line(line, SHOWN) })
+        Some(CommandFailure { word: word.clone(), line: one_line(line, SHOWN) })
     })
 }
 

@@ -2,7 +2,7 @@
 //! the next, so that a run reads each passage once and not once more for every part behind it.
 
 use crate::base::error::{Error, Result};
-use crate::memory::consolidate::ask::Session;
+use crate::memory::consolidate::ask::ShownSession;
 use crate::memory::consolidate::history::{History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::ran::{Ran, Runs};
@@ -60,7 +60,7 @@ impl Readings {
         batch: &Batch,
         slices: &[Slice],
         entries: &BTreeMap<String, QueueEntry>,
-    ) -> Result<Vec<Session>> {
+    ) -> Result<Vec<ShownSession>> {
         let reading = self.reading(batch, slices)?;
         let digests = reading.digests(slices);
         let mut numbers = Numbers::default();
@@ -81,7 +81,7 @@ impl Readings {
                 }
             })?;
             let (slice, cut) = (slice.clone(), history.cut);
-            all.push(Session { slice, entry, cut, earlier, left_out, passages });
+            all.push(ShownSession { slice, entry, cut, earlier, left_out, passages });
         }
         Ok(all)
     }

@@ -13,7 +13,7 @@ use crate::base::repository::Repository;
 use crate::base::text::border;
 use crate::harness::turn::Role;
 use crate::memory::code::states;
-use crate::memory::consolidate::ask::{RelatedNote, Session};
+use crate::memory::consolidate::ask::{RelatedNote, ShownSession};
 use crate::memory::consolidate::grounds::drift;
 use crate::memory::consolidate::plan::source_of;
 use crate::memory::consolidate::ran::Runs;
@@ -74,7 +74,7 @@ struct Stretches {
 }
 
 impl Stretches {
-    fn of(sessions: &[Session]) -> Stretches {
+    fn of(sessions: &[ShownSession]) -> Stretches {
         let mut all = Stretches { terms: HashMap::new(), voices: Vec::new() };
         let mut texts: [Vec<&str>; 3] = Default::default();
         for passage in sessions.iter().flat_map(|session| &session.passages) {
@@ -211,7 +211,7 @@ fn stem_of(word: &words::Word) -> Option<String> {
 }
 
 /// The names that stand in what the person and the agent said, to find the repositories that they speak of.
-fn names(sessions: &[Session]) -> HashSet<String> {
+fn names(sessions: &[ShownSession]) -> HashSet<String> {
     let passages = sessions.iter().flat_map(|session| &session.passages);
     let said = passages.filter(|passage| matches!(passage.role, Role::User | Role::Assistant));
     let is_between = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
@@ -228,7 +228,7 @@ fn is_named(repo: &str, names: &HashSet<String>) -> bool {
 }
 
 /// A note that may be shown.
-struct Candidate {
+struct RelatedCandidate {
     meta: Meta,
     /// How long its text is, in bytes.
     length: usize,
@@ -260,18 +260,18 @@ pub(super) fn is_of_session(meta: &Meta, session: &Source) -> bool {
 /// The store cannot be read.
 pub fn related<P: Persistence>(
     notes: &P,
-    sessions: &[Session],
+    sessions: &[ShownSession],
     wanted: &[EntryId],
     here: &[Repository],
     asked: &Asked,
     limits: RelatedLimits,
     redactor: &Redactor,
 ) -> Result<(Vec<RelatedNote>, Vec<String>)> {
-    let repos: BTreeSet<&str> = sessions.iter().filter_map(Session::repo).collect();
+    let repos: BTreeSet<&str> = sessions.iter().filter_map(ShownSession::repo).collect();
     let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos, redactor)?;
     let states = states(None, here, near.iter().map(|note| &note.meta));
     let is_changed =
-        |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
+        |note: &&mut RelatedCandidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
     // One about which the model has said nothing is not shown again as long as the code stays as it was then.
     let news = |meta: &Meta| {
         let read = notes.own(&meta.id).ok().flatten()?;
@@ -288,7 +288,7 @@ pub fn related<P: Persistence>(
         .skip(CHANGED)
         .for_each(|note| note.failures.clear());
     near.sort_by(|a, b| {
-        let first = |note: &Candidate| {
+        let first = |note: &RelatedCandidate| {
             (note.is_wanted, note.is_own, note.drift.is_some() || !note.failures.is_empty())
         };
         first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
@@ -302,7 +302,7 @@ pub fn related<P: Persistence>(
     let mut whole = limits.whole;
     let mut listed = 0;
     let mut shown = Vec::new();
-    for Candidate { meta, length, is_wanted, is_own, drift, failures, .. } in near {
+    for RelatedCandidate { meta, length, is_wanted, is_own, drift, failures, .. } in near {
         let is_due = is_wanted || is_own || drift.is_some() || !failures.is_empty();
         if !is_due && listed >= BRIEF {
             break;
@@ -352,11 +352,11 @@ pub fn related<P: Persistence>(
 /// The notes that may be shown, from reading all of them once, and the tags in use.
 fn candidates<P: Persistence>(
     notes: &P,
-    sessions: &[Session],
+    sessions: &[ShownSession],
     wanted: &[EntryId],
     repos: &BTreeSet<&str>,
     redactor: &Redactor,
-) -> Result<(Vec<Candidate>, Vec<String>)> {
+) -> Result<(Vec<RelatedCandidate>, Vec<String>)> {
     let stretches = Stretches::of(sessions);
     let names = names(sessions);
     let is_outside = sessions.iter().any(|session| session.repo().is_none());
@@ -384,16 +384,16 @@ fn candidates<P: Persistence>(
             let counts = stretches.count(meta, &String::from_utf8_lossy(body));
             let (length, is_own, failures) = (body.len(), is_own(meta), runs.against(&note.entry));
             let (meta, drift, score) = (meta.clone(), None, 0.0);
-            (counts, Candidate { meta, length, is_wanted, is_own, drift, failures, score })
+            (counts, RelatedCandidate { meta, length, is_wanted, is_own, drift, failures, score })
         })
     })?;
     let mut found: Vec<_> = scan.found.into_iter().flatten().collect();
     // Where two are equally near, the newer comes first. The ids come last, as those of a dry run are not those of the run.
-    found.sort_by(|(_, Candidate { meta: a, .. }), (_, Candidate { meta: b, .. })| {
+    found.sort_by(|(_, RelatedCandidate { meta: a, .. }), (_, RelatedCandidate { meta: b, .. })| {
         let later = b.updated_at.cmp(&a.updated_at);
         later.then_with(|| (&a.title, &a.id).cmp(&(&b.title, &b.id)))
     });
-    let (counts, mut all): (Vec<_>, Vec<Candidate>) = found.into_iter().unzip();
+    let (counts, mut all): (Vec<_>, Vec<RelatedCandidate>) = found.into_iter().unzip();
     for (note, score) in all.iter_mut().zip(stretches.scores(&counts)) {
         note.score = score;
     }

@@ -22,7 +22,7 @@ const QUOTES_CAP: usize = 20;
 const QUOTE_CAP: usize = 1000;
 
 #[derive(Debug, Default, PartialEq)]
-pub struct Reply {
+pub struct ConsolidateReply {
     pub(super) entries: Vec<Proposed>,
     pub(super) retire: Vec<Retired>,
     /// The notes that the model wants to see whole.
@@ -58,7 +58,7 @@ pub(super) struct Proposed {
 
 /// What is replaced or retired.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
+pub(super) enum ReplyTarget {
     Note(EntryId),
     /// A change that waits.
     Change(ProposalId),
@@ -67,7 +67,7 @@ pub(super) enum Target {
 /// A note, or a change that waits, that no longer holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Retired {
-    pub(super) target: Target,
+    pub(super) target: ReplyTarget,
     pub(super) reason: String,
     pub(super) evidence: Vec<Quoted>,
     pub(super) sources: Vec<String>,
@@ -83,31 +83,31 @@ pub(super) struct Quoted {
 
 impl Proposed {
     /// What it replaces, if what the model named can be that.
-    pub(super) fn target(&self) -> Option<Target> {
-        self.update.as_deref().and_then(Target::parse)
+    pub(super) fn target(&self) -> Option<ReplyTarget> {
+        self.update.as_deref().and_then(ReplyTarget::parse)
     }
 }
 
-impl Target {
-    fn parse(name: &str) -> Option<Target> {
-        let change = ProposalId::whole(name.trim()).map(Target::Change);
-        change.or_else(|| EntryId::parse(name).map(Target::Note))
+impl ReplyTarget {
+    fn parse(name: &str) -> Option<ReplyTarget> {
+        let change = ProposalId::whole(name.trim()).map(ReplyTarget::Change);
+        change.or_else(|| EntryId::parse(name).map(ReplyTarget::Note))
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for ReplyTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Target::Note(id) => id.fmt(f),
-            Target::Change(id) => id.fmt(f),
+            ReplyTarget::Note(id) => id.fmt(f),
+            ReplyTarget::Change(id) => id.fmt(f),
         }
     }
 }
 
 /// The reply in `text`, or all that is wrong with it. It may name the queue ids in `shown`.
-pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, Vec<String>> {
+pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<ConsolidateReply, Vec<String>> {
     let mut top = opened(text, batch)?;
-    let mut reply = Reply::default();
+    let mut reply = ConsolidateReply::default();
     let values = array(&mut top, "entries");
     reply.retire = elements(&mut top, "retire", |fields| retired(fields, shown, &mut reply.warnings));
     let count = values.len() + reply.retire.len();
@@ -135,7 +135,7 @@ pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, V
     }
     reply.want = ids(&mut top, "want", &mut reply.warnings);
     reply.confirmed = ids(&mut top, "confirmed", &mut reply.warnings);
-    reply.confirmed.retain(|id| changed.insert(Target::Note(id.clone())));
+    reply.confirmed.retain(|id| changed.insert(ReplyTarget::Note(id.clone())));
     reply.skipped = elements(&mut top, "skipped", |fields| {
         let value = Value::String(fields.text("source")?);
         Some((source(fields, "source", &value, shown)?, or_empty(fields, "reason")?))
@@ -172,7 +172,7 @@ fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<Stri
 
 fn retired(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Retired> {
     let name = fields.text("id")?;
-    let target = Target::parse(&name);
+    let target = ReplyTarget::parse(&name);
     if target.is_none() {
         fields.fault("id", &format!("\"{}\" is not the id of a note", brief(&name)));
     }
@@ -290,7 +290,7 @@ mod tests {
     use crate::memory::pipeline::reply::FAULTS_CAP;
     use serde_json::json;
 
-    fn parsed(reply: &Value) -> Result<Reply, Vec<String>> {
+    fn parsed(reply: &Value) -> Result<ConsolidateReply, Vec<String>> {
         let shown = BTreeSet::from(["q1", "q2"]);
         parse(&format!("Here it is:\n```json\n{reply}\n```\nAnything else?"), "batch__x", &shown)
     }
@@ -331,7 +331,7 @@ mod tests {
         let of = |key: &str, value: Value| parsed(&with(key, value)).unwrap();
         assert_eq!(
             of("update", json!("id__a1B2c3")).entries[0].target(),
-            EntryId::parse("id__a1B2c3").map(Target::Note)
+            EntryId::parse("id__a1B2c3").map(ReplyTarget::Note)
         );
         assert_eq!(of("update", json!(" ")).entries[0].update, None);
         assert_eq!(of("gone", json!(["4310", 80, " a "])).entries[0].gone, ["4310", "80", "a"]);

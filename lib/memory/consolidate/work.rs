@@ -104,7 +104,7 @@ impl Work {
 
 /// How many bytes there are in a prompt.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct PromptRoom {
     /// For sessions.
     pub sessions: usize,
     /// Of that for the turns of each that were read before.

@@ -3,9 +3,9 @@
 
 use crate::base::error::{ErrorKind, Result};
 use crate::base::file;
-use crate::memory::defrag::plan::{Plan, Planned};
+use crate::memory::defrag::plan::{DefragPlan, Planned};
 use crate::memory::defrag::reply::Dropped;
-use crate::memory::pipeline::saved::Progress;
+use crate::memory::pipeline::saved::BatchProgress;
 use crate::memory::waiting;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
@@ -46,8 +46,8 @@ pub(super) fn applied(batch: &Batch) -> Result<Vec<Applied>> {
 ///
 /// # Errors
 /// The store cannot be read or written. Trying again goes on where it was.
-pub fn carry_out<P: Persistence>(notes: &P, plan: Plan) -> Result<Plan> {
-    let mut done = Plan { operations: Vec::new(), proposals: Vec::new(), ..plan };
+pub fn carry_out<P: Persistence>(notes: &P, plan: DefragPlan) -> Result<DefragPlan> {
+    let mut done = DefragPlan { operations: Vec::new(), proposals: Vec::new(), ..plan };
     let mut rest = &plan.operations[..];
     while let [planned, others @ ..] = rest {
         let later: Vec<&Revision> = others.iter().flat_map(|planned| &planned.revisions).collect();
@@ -84,7 +84,7 @@ pub fn forget(root: &Root, ids: &[EntryId]) -> Result<Vec<PathBuf>> {
     // With those that are set aside nobody carries on.
     let all = [ours.all()?, theirs.all()?, theirs.set_aside()?, ours.set_aside()?];
     for batch in all.into_iter().flatten() {
-        if matches!(batch.load::<Progress>(), Ok(Some(progress)) if progress.is_over) {
+        if matches!(batch.load::<BatchProgress>(), Ok(Some(progress)) if progress.is_over) {
             forget_in(&batch, ids)?;
         // What cannot be read may name one, unless its run has ended meanwhile.
         } else if names_one(&batch, ids).unwrap_or_else(|_| batch.dir.exists()) {

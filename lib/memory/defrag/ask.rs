@@ -2,7 +2,7 @@
 //! that its own text cannot close.
 
 use crate::memory::defrag::corpus::{Corpus, id, is_hot, reach};
-use crate::memory::defrag::work::{Defrag, Part, Work};
+use crate::memory::defrag::work::{Defrag, DefragWork, Part};
 use crate::memory::pipeline::question::{TODAY, mark_for, push_lines};
 use crate::store::entry::{EntryId, Scope, repos};
 use crate::store::persistence::Note;
@@ -26,7 +26,7 @@ const REPLY_TIERS: &str = include_str!("reply_tiers.md").trim_ascii_end();
 
 /// What a note does not say itself.
 #[derive(Clone, Copy)]
-struct About {
+struct NoteMarks {
     /// How many notes lead to it.
     linked: usize,
     /// No earlier defrag has seen it like this, while it has seen others.
@@ -36,7 +36,7 @@ struct About {
 }
 
 /// The notes that one prompt shows.
-struct Shown {
+struct PromptNotes {
     /// Those that are shown whole.
     whole: Vec<(EntryId, String)>,
     is_any_new: bool,
@@ -57,7 +57,7 @@ pub(super) fn rules(part: Option<&Part>) -> String {
 }
 
 /// The prompt for the part under way. What it shows is noted down in `work`.
-pub(super) fn prompt(settings: &Defrag, work: &mut Work, corpus: &Corpus) -> String {
+pub(super) fn prompt(settings: &Defrag, work: &mut DefragWork, corpus: &Corpus) -> String {
     let Some(part) = work.part().cloned() else { return String::new() };
     // A note that was given another scope since is not for these eyes.
     let here: Vec<&Note> =
@@ -91,18 +91,24 @@ pub(super) fn prompt(settings: &Defrag, work: &mut Work, corpus: &Corpus) -> Str
 }
 
 /// As many of the part's notes as there is room for.
-fn shown(settings: &Defrag, work: &mut Work, corpus: &Corpus, part: &Part, here: &[&Note]) -> Shown {
+fn shown(
+    settings: &Defrag,
+    work: &mut DefragWork,
+    corpus: &Corpus,
+    part: &Part,
+    here: &[&Note],
+) -> PromptNotes {
     let Corpus { structure, today, .. } = corpus;
     let mut room = settings.room().unwrap_or_default();
     (work.shown, work.listed, work.own.expired) = Default::default();
-    let mut shown = Shown { whole: Vec::new(), is_any_new: false, lines: None, left_out: 0 };
+    let mut shown = PromptNotes { whole: Vec::new(), is_any_new: false, lines: None, left_out: 0 };
     let wanted: BTreeMap<&EntryId, usize> =
         part.whole().iter().enumerate().map(|(at, id)| (id, at)).collect();
     let mut whole: Vec<&Note> = here.iter().copied().filter(|note| wanted.contains_key(id(note))).collect();
     whole.sort_by_key(|note| wanted.get(id(note)).copied());
     let linked = if whole.is_empty() { BTreeMap::new() } else { corpus.linked() };
     for note in whole {
-        let about = About {
+        let about = NoteMarks {
             linked: linked.get(id(note)).copied().unwrap_or_default(),
             // Where all are, the word says nothing.
             is_new: !structure.settled.is_empty() && !structure.is_settled(note),
@@ -134,7 +140,7 @@ fn shown(settings: &Defrag, work: &mut Work, corpus: &Corpus, part: &Part, here:
     shown
 }
 
-impl Shown {
+impl PromptNotes {
     /// Everything that stands between marks, and what leads to it.
     fn push(&self, text: &mut String, batch: &str, pairs: &[(EntryId, EntryId, u8)]) {
         let (whole, lines) = (&self.whole, self.lines.as_deref().unwrap_or_default());
@@ -177,7 +183,7 @@ impl Shown {
 }
 
 /// The whole of a note, without secrets.
-fn whole_text(settings: &Defrag, note: &Note, about: About) -> String {
+fn whole_text(settings: &Defrag, note: &Note, about: NoteMarks) -> String {
     let meta = note.entry.meta();
     let body = String::from_utf8_lossy(note.entry.body());
     let new = if about.is_new { "; new" } else { "" };
@@ -199,7 +205,7 @@ fn whole_text(settings: &Defrag, note: &Note, about: About) -> String {
 /// So many bytes a note takes in a prompt. Never fewer than it takes there in the end: one that its group has no room
 /// for would be asked about every night, and never shown.
 pub(super) fn weight(settings: &Defrag, note: &Note) -> usize {
-    whole_text(settings, note, About { linked: usize::MAX, is_new: true, is_expired: true }).len() + FRAME
+    whole_text(settings, note, NoteMarks { linked: usize::MAX, is_new: true, is_expired: true }).len() + FRAME
 }
 
 /// A note in the list that tiers are decided by.
@@ -269,13 +275,13 @@ mod tests {
     }
 
     /// The prompt about the first of the notes whole, and a line of each of the others.
-    fn asked(batch: &str, notes: Vec<Note>, structure: Structure) -> (String, Work) {
+    fn asked(batch: &str, notes: Vec<Note>, structure: Structure) -> (String, DefragWork) {
         let redactor = Redactor::new(true, &["hunter2".to_owned()]).unwrap();
         let (max_prompt_bytes, max_hot_tokens) = (100_000, 2500);
         let settings = Defrag { redactor: &redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
         let whole = notes.iter().take(1).map(|note| id(note).clone()).collect();
         let parts = vec![Part::Whole("global".to_owned(), whole)];
-        let mut work = Work { parts, ..Work::new(batch.to_owned(), Scanned::default()) };
+        let mut work = DefragWork { parts, ..DefragWork::new(batch.to_owned(), Scanned::default()) };
         let corpus = Corpus { notes, structure, today: jiff::civil::date(2026, 2, 28) };
         (prompt(&settings, &mut work, &corpus), work)
     }
@@ -303,7 +309,7 @@ mod tests {
         let redactor = Redactor::default();
         let settings =
             Defrag { redactor: &redactor, max_prompt_bytes: 0, max_hot_tokens: 0, allows_loss: false };
-        let about = About { linked: 0, is_new: true, is_expired: false };
+        let about = NoteMarks { linked: 0, is_new: true, is_expired: false };
         let own = text.len() - lines - whole_text(&settings, &first, about).len() - FRAME;
         assert!((OWN_WORDS - 2000..OWN_WORDS).contains(&own), "{own}");
         assert!(text.starts_with("batch: batch__abcdefghijkl\n"));

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::defrag::ask::{line, weight};
 use crate::memory::defrag::corpus::{Structure, id, linked_from, reach};
-use crate::memory::defrag::group::{Item, groups};
+use crate::memory::defrag::group::{NoteNode, groups};
 use crate::memory::defrag::similar::{Pair, pairs};
 use crate::memory::defrag::work::{Defrag, Part};
 use crate::store::entry::EntryId;
@@ -47,7 +47,7 @@ pub fn divide<'a>(
         notes.iter().enumerate().map(|(at, note)| (id(note), at)).collect();
     let item = |(note, bytes): (&'a Note, usize)| {
         let links = linked_from(note).iter().filter_map(|id| places.get(id).copied()).collect();
-        Item { bytes, tags: &note.entry.meta().tags, links }
+        NoteNode { bytes, tags: &note.entry.meta().tags, links }
     };
     let items = notes.iter().zip(weights).map(item).collect();
     let settled = notes.iter().zip(&is_asked).filter(|(_, is_asked)| !**is_asked);
@@ -86,7 +86,7 @@ struct Division<'a, 's> {
     /// Of one prompt, in bytes.
     room: usize,
     is_asked: Vec<bool>,
-    items: Vec<Item<'a>>,
+    items: Vec<NoteNode<'a>>,
     pairs: Vec<Pair>,
     structure: Structure,
     too_large: Vec<&'a Note>,
@@ -140,7 +140,7 @@ impl Division<'_, '_> {
 pub(super) fn with_neighbours(
     members: &[usize],
     is_news: impl Fn(usize) -> bool,
-    items: &[Item<'_>],
+    items: &[NoteNode<'_>],
     pairs: &[Pair],
 ) -> Vec<usize> {
     let news: Vec<usize> = members.iter().copied().filter(|at| is_news(*at)).collect();
@@ -190,14 +190,14 @@ pub(super) fn with_neighbours(
 mod tests {
     use super::*;
 
-    fn item(tags: &[String], links: Vec<usize>) -> Item<'_> {
-        Item { bytes: 1, tags, links }
+    fn item(tags: &[String], links: Vec<usize>) -> NoteNode<'_> {
+        NoteNode { bytes: 1, tags, links }
     }
 
     #[test]
     fn duplicates_links_in_both_directions_and_rare_tags_come_along() {
         let (common, rare) = (vec!["all".to_owned()], vec!["all".to_owned(), "rare".to_owned()]);
-        let mut items: Vec<Item<'_>> = (0..40).map(|_| item(&common, Vec::new())).collect();
+        let mut items: Vec<NoteNode<'_>> = (0..40).map(|_| item(&common, Vec::new())).collect();
         let pairs = [Pair { a: 3, b: 7, percent: 90 }, Pair { a: 1, b: 2, percent: 80 }];
         items[9].links = vec![7];
         items[7].links = vec![30, 39];
@@ -213,7 +213,7 @@ mod tests {
     fn how_much_comes_along_grows_with_the_news_and_not_with_the_notes() {
         let tags = vec!["all".to_owned()];
         for count in [100, 10_000] {
-            let items: Vec<Item<'_>> = (0..count)
+            let items: Vec<NoteNode<'_>> = (0..count)
                 .map(|n| item(&tags, (0..count).step_by(9).chain([(n + 1) % count]).collect()))
                 .collect();
             let members: Vec<usize> = (0..count).collect();
@@ -221,7 +221,7 @@ mod tests {
             let all = with_neighbours(&members, |at| news.contains(&at), &items, &[]);
             assert!(all.len() <= news.len() * (1 + RELATED), "{}", all.len());
         }
-        let items: Vec<Item<'_>> = (0..5).map(|_| item(&tags, Vec::new())).collect();
+        let items: Vec<NoteNode<'_>> = (0..5).map(|_| item(&tags, Vec::new())).collect();
         assert_eq!(with_neighbours(&[1, 2, 3], |_| true, &items, &[]), [1, 2, 3]);
         assert_eq!(with_neighbours(&[1, 2, 3], |_| false, &items, &[]), [0usize; 0]);
     }

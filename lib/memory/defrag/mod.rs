@@ -20,16 +20,16 @@ pub mod undo;
 pub mod work;
 
 use crate::memory::defrag::corpus::Corpus;
-use crate::memory::defrag::plan::{Inventory, Plan};
-use crate::memory::defrag::work::{Defrag, Part, Scanned, Work};
-use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};
+use crate::memory::defrag::plan::{DefragPlan, Inventory};
+use crate::memory::defrag::work::{Defrag, DefragWork, Part, Scanned};
+use crate::memory::pipeline::{self, Failure, Judgement, MayAsk, Pipeline, Then, WalkEnd};
 
-pub type State = pipeline::State<Work, Plan>;
+pub type State = pipeline::State<DefragWork, DefragPlan>;
 
 impl Pipeline for Defrag<'_> {
     type Part = Part;
     type Own = Scanned;
-    type Plan = Plan;
+    type Plan = DefragPlan;
     type Material = Corpus;
     type Known = Inventory;
     /// How many notes were archived without a successor.
@@ -50,26 +50,26 @@ impl Pipeline for Defrag<'_> {
             State::Close { .. } | State::Paused { .. } => "stopped",
             State::Refresh { .. } => "generateAgentsMd",
             State::Commit { .. } => "commitChanges",
-            State::Ended { ending: Ending::Failed(_) } => "failed",
+            State::Ended { ending: WalkEnd::Failed(_) } => "failed",
             State::Ended { .. } => "completed",
         }
     }
 
-    fn prompt(&self, work: &mut Work, corpus: &Corpus) -> String {
+    fn prompt(&self, work: &mut DefragWork, corpus: &Corpus) -> String {
         ask::prompt(self, work, corpus)
     }
 
-    fn rules(&self, work: &Work) -> String {
+    fn rules(&self, work: &DefragWork) -> String {
         ask::rules(work.part())
     }
 
     fn judged(
         &self,
-        work: &mut Work,
+        work: &mut DefragWork,
         reply: Option<&str>,
         inventory: Inventory,
         may: MayAsk,
-    ) -> Judgement<Plan> {
+    ) -> Judgement<DefragPlan> {
         match reply::parse(reply.unwrap_or_default(), &work.batch) {
             Err(faults) => Judgement::Unusable(faults),
             // One bad operation costs no second call.
@@ -78,7 +78,7 @@ impl Pipeline for Defrag<'_> {
         }
     }
 
-    fn applied(work: &mut Work, archived: usize) {
+    fn applied(work: &mut DefragWork, archived: usize) {
         work.own.archived = work.own.archived.saturating_add(archived);
     }
 
@@ -88,17 +88,17 @@ impl Pipeline for Defrag<'_> {
     }
 
     /// What earlier parts changed is brought to its end all the same.
-    fn ending(work: &Work, failure: Option<Failure>) -> Ending {
+    fn ending(work: &DefragWork, failure: Option<Failure>) -> WalkEnd {
         match failure {
-            Some(failure) if work.next == 0 => Ending::Failed(failure),
-            None | Some(Failure::Expired) => Ending::Completed,
-            Some(failure) => Ending::Stopped(failure),
+            Some(failure) if work.next == 0 => WalkEnd::Failed(failure),
+            None | Some(Failure::Expired) => WalkEnd::Completed,
+            Some(failure) => WalkEnd::Stopped(failure),
         }
     }
 
     /// All parts at once, at the end.
-    fn is_to_show(_: &Work, then: &Then) -> bool {
-        !matches!(then, Then::GoOn | Then::End(Ending::Failed(_)))
+    fn is_to_show(_: &DefragWork, then: &Then) -> bool {
+        !matches!(then, Then::GoOn | Then::End(WalkEnd::Failed(_)))
     }
 }
 

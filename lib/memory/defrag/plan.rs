@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub struct DefragPlan {
     pub at: Timestamp,
     pub operations: Vec<Planned>,
     pub dropped: Vec<Dropped>,

@@ -1,7 +1,7 @@
 //! What a defrag does, in words: for a person who is to judge it, and for the line at the end.
 
 use crate::base::text::{counted, in_line};
-use crate::memory::defrag::plan::{NoteBrief, Plan, Planned};
+use crate::memory::defrag::plan::{DefragPlan, NoteBrief, Planned};
 use crate::memory::defrag::reply::{Dropped, Verb};
 use crate::memory::section::Outcome;
 use crate::store::persistence::Place;
@@ -27,7 +27,7 @@ pub struct Summary {
 
 impl Summary {
     /// Takes in what was made of a plan.
-    pub fn add(&mut self, done: Plan) {
+    pub fn add(&mut self, done: DefragPlan) {
         self.made.extend(done.operations);
         self.dropped.extend(done.dropped);
         self.proposals.extend(done.proposals);

@@ -4,8 +4,8 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::news::{forget_gone, record};
-use crate::memory::pipeline::runner::Run;
-use crate::memory::pipeline::saved::{Kind, Progress};
+use crate::memory::pipeline::runner::PipelineRun;
+use crate::memory::pipeline::saved::{BatchProgress, Kind};
 use crate::memory::section::{self, Outcome, Which};
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::{Change, RevisionState};
@@ -27,10 +27,10 @@ pub struct Undone {
 }
 
 /// Takes back the newest batch that has changed anything. Nothing is changed if one of its notes has been changed since.
-pub fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
+pub fn undo<P: Persistence>(notes: &P, run: &PipelineRun) -> Result<Undone> {
     let mut last = None;
     for batch in Batches::of_defrag(run.root).all()? {
-        let Ok(Some(progress)) = batch.load::<Progress>() else { continue };
+        let Ok(Some(progress)) = batch.load::<BatchProgress>() else { continue };
         let has_changed = applied(&batch)?.iter().any(|applied| !applied.made.is_empty());
         let is_newer = last.as_ref().is_none_or(|(begun, _)| progress.begun > *begun);
         if progress.kind != Kind::DryRun && has_changed && is_newer {
@@ -54,7 +54,7 @@ pub fn undo<P: Persistence>(notes: &P, run: &Run) -> Result<Undone> {
 }
 
 /// Finishes what a crash left of an undoing.
-pub fn finish<P: Persistence>(notes: &P, run: &Run) -> Result<Option<Undone>> {
+pub fn finish<P: Persistence>(notes: &P, run: &PipelineRun) -> Result<Option<Undone>> {
     let mut done = None;
     for batch in Batches::of_defrag(run.root).all()? {
         if batch.file(MARK).exists() {
@@ -94,7 +94,7 @@ fn changed_since<P: Persistence>(change: &Change<P>, revisions: &[Revision]) -> 
 }
 
 /// Takes back what is not taken back yet, and ends the batch.
-fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &Run) -> Result<Undone> {
+fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &PipelineRun) -> Result<Undone> {
     let revisions = backwards(batch)?;
     let change = Change::of(notes)?;
     // What somebody has changed since it was asked for.

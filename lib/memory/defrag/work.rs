@@ -24,7 +24,7 @@ pub struct Defrag<'a> {
     pub allows_loss: bool,
 }
 
-pub type Work = pipeline::Work<Part, Scanned>;
+pub type DefragWork = pipeline::Work<Part, Scanned>;
 
 /// What is known of all notes, and what has become of them so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use crate::base::text::counted;
 use crate::memory::budget::CallBudget;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
-use crate::memory::pipeline::saved::{Kind, Progress};
+use crate::memory::pipeline::saved::{BatchProgress, Kind};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, QueuedEntry};
@@ -211,7 +211,7 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
             to.warning(Check::Batch, &aside.dir, what, mend);
         }
         for batch in batches.all().unwrap_or_default() {
-            match batch.load::<Progress>() {
+            match batch.load::<BatchProgress>() {
                 Err(error) => unreadable(Check::Batch, &batch.dir, &error, to),
                 Ok(progress) => {
                     if let Some(what) = unfinished(&batch, progress, is_running, cx.env.now()) {
@@ -226,7 +226,12 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
 }
 
 /// What is told of a batch that nobody works at.
-fn unfinished(batch: &Batch, progress: Option<Progress>, is_running: bool, now: Timestamp) -> Option<String> {
+fn unfinished(
+    batch: &Batch,
+    progress: Option<BatchProgress>,
+    is_running: bool,
+    now: Timestamp,
+) -> Option<String> {
     let claimed = match batch.claimed().map_or(0, |claimed| claimed.len()) {
         0 => String::new(),
         count => format!(", with {} in it", counted(count, "queue entry", "queue entries")),

@@ -21,7 +21,7 @@ pub enum Kind {
 /// What a runner knows of a batch without looking into its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Progress {
+pub struct BatchProgress {
     pub kind: Kind,
     pub begun: Timestamp,
     /// How many replies it has taken in.
@@ -40,13 +40,21 @@ pub struct Progress {
 #[derive(Serialize, Deserialize)]
 pub struct Saved<S> {
     #[serde(flatten)]
-    pub progress: Progress,
+    pub progress: BatchProgress,
     pub state: S,
 }
 
-impl Progress {
-    pub(super) fn new(kind: Kind, begun: Timestamp) -> Progress {
-        Progress { kind, begun, answers: 0, awaits: None, is_with_person: false, taken_up: 0, is_over: false }
+impl BatchProgress {
+    pub(super) fn new(kind: Kind, begun: Timestamp) -> BatchProgress {
+        BatchProgress {
+            kind,
+            begun,
+            answers: 0,
+            awaits: None,
+            is_with_person: false,
+            taken_up: 0,
+            is_over: false,
+        }
     }
 
     /// Has it been under way for longer than a person is waited for?

@@ -61,7 +61,7 @@ impl Bench {
             kind: Kind::Run,
             batch: Some(batch),
         };
-        let room = Room { sessions: 100_000, earlier: 4000, related: 0 };
+        let room = PromptRoom { sessions: 100_000, earlier: 4000, related: 0 };
         let (sessions, facts) = (&self.sessions, &|| Facts::new().into());
         match (Gatherer { run: &run, sessions, room, facts }).gather(&entry, "q").unwrap() {
             Gathered::History(known) => {

@@ -50,7 +50,7 @@ impl Scene {
             "retrieval": {"method": "transcript", "path": "/t.jsonl", "format": "codex", "sessionId": "s"},
             "context": {"cwd": "/w", "repo": self.repo}});
         let entry = QueueEntry::parse(entry.to_string().as_bytes()).unwrap();
-        let known = Known {
+        let known = Knowledge {
             at: Timestamp::from_millisecond(1_771_000_000_000).unwrap(),
             ids: self.note.iter().map(|_| the_id()).collect(),
             notes: self.note.iter().map(known).collect(),
@@ -209,7 +209,7 @@ fn what_a_person_has_taken_for_their_own_changes_only_by_a_person() {
         assert_eq!(changes, ["wait update"], "{more}");
         assert!(reasons.contains(why), "{reasons}");
         let retired = Retired {
-            target: Target::Note(the_id()),
+            target: ReplyTarget::Note(the_id()),
             reason: "old".to_owned(),
             evidence: Vec::new(),
             sources: vec!["q1".to_owned()],
