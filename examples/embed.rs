@@ -13,8 +13,8 @@
 mod storage;
 
 use axe::consolidate::{
-    self, Claimed, Consolidate, Knowledge, Made, Material, Passage, Record, RelatedLimits, Role,
-    ShownSession, Slice, Speaker,
+    self, Claimed, Consolidate, Knowledge, Made, Material, Passage, Record, RelatedQuery, Role, ShownSession,
+    Slice, Speaker,
 };
 use axe::defrag::{self, Corpus, Defrag, Scanned};
 use axe::notes::{Author, Changed, EntryId, NoteService, Patch, Persistence, Place, Room, Source, Tier};
@@ -91,12 +91,17 @@ fn consolidated(
                 };
                 let sessions: Vec<ShownSession> =
                     work.part().into_iter().flatten().filter_map(session).collect();
-                let limits = RelatedLimits { room: 10_000, whole: 8_000 };
-                let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
-                // This host has no checkouts that notes could rest on.
-                let asked = Default::default();
-                let (related, tags) =
-                    consolidate::related(notes, &sessions, &wanted, &[], &asked, limits, redactor)?;
+                let query = RelatedQuery {
+                    sessions: &sessions,
+                    wanted: &work.second_look.map(|look| look.wanted).unwrap_or_default(),
+                    // This host has no checkouts that notes could rest on.
+                    here: &[],
+                    asked: &Default::default(),
+                    redactor,
+                    room: 10_000,
+                    whole: 8_000,
+                };
+                let (related, tags) = query.find(notes)?;
                 Event::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
             }
             State::Check { work, .. } => {

@@ -111,7 +111,7 @@ pub mod consolidate {
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;
     pub use crate::memory::consolidate::plan::{Plan, PlannedChange, PlannedNote, Retirement, Waiting};
-    pub use crate::memory::consolidate::related::{RelatedLimits, related};
+    pub use crate::memory::consolidate::related::RelatedQuery;
     pub use crate::memory::consolidate::work::{Claimed, Slice, Verdict, Work};
     pub use crate::memory::consolidate::write::{Action, Made, Written, write};
     pub use crate::memory::outside::Provenance;
@@ -120,7 +120,6 @@ pub mod consolidate {
 
 /// From notes to notes in order.
 pub mod defrag {
-    pub use crate::memory::defrag::State;
     pub use crate::memory::defrag::applied::carry_out;
     pub use crate::memory::defrag::corpus::{Corpus, read};
     pub use crate::memory::defrag::divide::divide;

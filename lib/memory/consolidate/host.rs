@@ -1,8 +1,8 @@
 //! What the states of the pipeline do to a store of files: the queue, the notes, the history, AGENTS.md.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::ask::{Material, OWN_WORDS, ShownSession};
+use crate::memory::consolidate::ask::{Material, ShownSession};
 use crate::memory::consolidate::grounds::{self, Grounds, checkouts};
 use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::output::{Facts, add_facts};
@@ -11,11 +11,11 @@ use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
 use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
+use crate::memory::consolidate::related::{RelatedQuery, is_of_session};
 use crate::memory::consolidate::work::{PromptRoom, Verdict, Work};
 use crate::memory::consolidate::write::{Made, write};
-use crate::memory::pipeline::runner::{Host, PipelineRun, Rank};
-use crate::memory::pipeline::saved::Kind;
+use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::host::{Host, Kind, Rank};
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Which};
@@ -35,9 +35,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// The least room for sessions in a prompt, in bytes.
-const LEAST_ROOM: usize = 1000;
-
 pub struct ConsolidateHost<'a, P> {
     pub pipeline: Consolidate<'a>,
     pub notes: P,
@@ -54,17 +51,6 @@ pub struct ConsolidateHost<'a, P> {
     pub made: Made,
     /// The same, or what a dry run would have written, as planned.
     pub planned: Vec<PlannedChange>,
-}
-
-/// How a prompt of at most `max` bytes is shared out.
-pub(super) fn room(max: usize) -> Result<PromptRoom> {
-    let free = max.saturating_sub(OWN_WORDS);
-    let (sessions, related) = (free - free / 4, free / 4);
-    if sessions < LEAST_ROOM {
-        return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for a session"))
-            .hint(format!("set it to {} or more", OWN_WORDS + 2 * LEAST_ROOM)));
-    }
-    Ok(PromptRoom { sessions, earlier: sessions / 4, related })
 }
 
 impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
@@ -101,7 +87,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let repos: BTreeSet<String> = all.into_values().filter_map(|entry| entry.context.repo).collect();
         let facts = OnceCell::new();
         let facts = || Rc::clone(facts.get_or_init(|| facts_of(&self.notes, &repos).into()));
-        self.queue.fetch(work, room(self.pipeline.max_prompt_bytes)?, &facts, run)
+        self.queue.fetch(work, PromptRoom::of(self.pipeline.max_prompt_bytes)?, &facts, run)
     }
 
     fn gather(&mut self, work: &Work, run: &PipelineRun) -> Result<Material> {
@@ -109,16 +95,20 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
         let used: usize = sessions.iter().map(ShownSession::bytes).sum();
         // What the sessions leave of their room is for notes and for what waits.
-        let room = room(self.pipeline.max_prompt_bytes)?;
+        let room = PromptRoom::of(self.pipeline.max_prompt_bytes)?;
         let (proposals, _) = self.notes.proposals()?;
         let room_for_changes = if proposals.is_empty() { 0 } else { (room.related / 2).min(pending::ROOM) };
         let room = room.related - room_for_changes + room.sessions.saturating_sub(used);
-        let limits = RelatedLimits { room, whole: self.max_note_bytes };
-        let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
-        let here = checkouts(entries.values());
-        let asked = Asked::load(run.root)?;
-        let redactor = self.pipeline.redactor;
-        let (related, tags) = related(&self.notes, &sessions, wanted, &here, &asked, limits, redactor)?;
+        let query = RelatedQuery {
+            sessions: &sessions,
+            wanted: work.second_look.as_ref().map_or(&[], |look| &look.wanted),
+            here: &checkouts(entries.values()),
+            asked: &Asked::load(run.root)?,
+            redactor: self.pipeline.redactor,
+            room,
+            whole: self.max_note_bytes,
+        };
+        let (related, tags) = query.find(&self.notes)?;
         let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
         let notes: Vec<&EntryId> = related.iter().map(|note| &note.id).collect();
         let waiting = pending(&proposals, is_in, &notes, room_for_changes, self.pipeline.redactor);

@@ -3,7 +3,6 @@
 mod amend;
 pub mod ask;
 mod captured;
-pub mod forecast;
 mod gather;
 pub mod grounds;
 mod history;
@@ -29,7 +28,7 @@ use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::work::{Claimed, Slice, Work};
 use crate::memory::consolidate::write::Made;
-use crate::memory::pipeline::{self, Failure, Judgement, MayAsk, Pipeline, Then, WalkEnd};
+use crate::memory::pipeline::{Failure, Judgement, MayAsk, Pipeline, State, StateOf, Then, WalkEnd};
 use crate::memory::redact::Redactor;
 
 /// The settings are the same for every step of a run.
@@ -39,8 +38,6 @@ pub struct Consolidate<'a> {
     /// How long a prompt may be, in bytes.
     pub max_prompt_bytes: usize,
 }
-
-pub type State = pipeline::State<Work, Plan>;
 
 impl Pipeline for Consolidate<'_> {
     type Part = Vec<Slice>;
@@ -56,7 +53,7 @@ impl Pipeline for Consolidate<'_> {
         self.max_prompt_bytes
     }
 
-    fn name(state: &State) -> &'static str {
+    fn name(state: &StateOf<Self>) -> &'static str {
         match state {
             State::Begin => "loadQueue",
             State::Divide { .. } => "fetchHistory",

@@ -7,14 +7,14 @@ use crate::base::repository;
 use crate::base::text::counted;
 use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::history::facts_name;
+use crate::memory::consolidate::history::{History, facts_name};
 use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::work::{Claimed, PromptRoom, Verdict, Work, share_out, whole};
-use crate::memory::pipeline::runner::PipelineRun;
-use crate::memory::pipeline::saved::Kind;
+use crate::memory::consolidate::work::{CLAIMED, Claimed, PromptRoom, Verdict, Work, share_out, whole};
+use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::host::Kind;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
@@ -23,9 +23,6 @@ use crate::store::ledger::{NextTry, Pause, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-/// How many entries are claimed at once, at most.
-pub(super) const CLAIMED: usize = 32;
 
 /// The queue, as one run sees it.
 pub struct Queue {
@@ -142,43 +139,31 @@ impl Queue {
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
         // second leaves out. Only what a reply has answered is saved.
         let mut sessions = Sessions::load(run.root)?;
-        let mut is_counted = false;
         let mut used = 0;
         let mut histories = Vec::new();
         for id in claimed {
             let Some(entry) = entries.get(&id) else {
-                if let Err(file) = read_at(&batch.claims().join(format!("{id}.json"))) {
-                    let (path, why) = (file.path.display(), file.error.message());
-                    run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
-                }
+                warn_of_unread(&id, batch, run);
                 continue;
             };
-            let gathered = match tries.ended_runs(&id) {
-                Some(why) => Some(Gathered::Nothing(Verdict::Failed(why.to_owned()))),
-                // There is enough for one call.
-                None if used > room.sessions => None,
-                None => {
-                    // Counted first: a session that ends the run has had its try.
-                    if entry.session().is_some() && !run.is_dry() {
-                        tries.begin_reading(&id, &batch.id, run.env.now());
-                        tries.save(run.root)?;
-                        is_counted = true;
-                    }
+            // There is enough for one call.
+            let gathered = match used > room.sessions && tries.ended_runs(&id).is_none() {
+                true => None,
+                false => {
                     let gatherer = Gatherer { run, sessions: &sessions, room, facts };
-                    let gathered = gatherer.gather(entry, &id)?;
-                    tries.end_reading(&id);
-                    Some(gathered)
+                    Some(gather_counted(&gatherer, entry, &id, &mut tries)?)
                 }
             };
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
+            let bytes = |history: &History| whole(&history.lengths()) + frame;
             match gathered {
                 Some(Gathered::Nothing(verdict)) => {
                     verdicts.insert(id.clone(), verdict);
                 }
                 Some(Gathered::History(history))
-                    if kept.is_empty() || used + whole(&history.lengths()) + frame <= room.sessions =>
+                    if kept.is_empty() || used + bytes(&history) <= room.sessions =>
                 {
-                    used += whole(&history.lengths()) + frame;
+                    used += bytes(&history);
                     if let Some(key) = &history.session {
                         sessions.read(key, history.parent.as_deref(), &history.turns);
                     }
@@ -194,7 +179,7 @@ impl Queue {
             }
             kept.push(id);
         }
-        if is_counted {
+        if entries.values().any(|entry| is_counted(entry, run)) {
             tries.save(run.root)?;
         }
         work.parts = share_out(&histories, room.sessions);
@@ -253,6 +238,34 @@ impl Queue {
             self.failed.push((id.clone(), why));
         }
         Ok(())
+    }
+}
+
+/// Does reading this entry count as a try until it has come to its end?
+fn is_counted(entry: &QueueEntry, run: &PipelineRun) -> bool {
+    entry.session().is_some() && !run.is_dry()
+}
+
+/// The history of an entry. Its try is counted first: a session that ends the run has had it.
+fn gather_counted(gatherer: &Gatherer, entry: &QueueEntry, id: &str, tries: &mut Tries) -> Result<Gathered> {
+    if let Some(why) = tries.ended_runs(id) {
+        return Ok(Gathered::Nothing(Verdict::Failed(why.to_owned())));
+    }
+    let run = gatherer.run;
+    if is_counted(entry, run) {
+        tries.begin_reading(id, &run.batch()?.id, run.env.now());
+        tries.save(run.root)?;
+    }
+    let gathered = gatherer.gather(entry, id)?;
+    tries.end_reading(id);
+    Ok(gathered)
+}
+
+/// An entry that was claimed and is none, with the reason if there is one.
+fn warn_of_unread(id: &str, batch: &Batch, run: &PipelineRun) {
+    if let Err(file) = read_at(&batch.claims().join(format!("{id}.json"))) {
+        let (path, why) = (file.path.display(), file.error.message());
+        run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
     }
 }
 

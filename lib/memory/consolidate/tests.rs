@@ -15,6 +15,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
+type State = crate::memory::pipeline::State<Work, Plan>;
+
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
 /// What the model answers, call by call, and what was done.

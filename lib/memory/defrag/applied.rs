@@ -5,7 +5,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::file;
 use crate::memory::defrag::plan::{DefragPlan, Planned};
 use crate::memory::defrag::reply::Dropped;
-use crate::memory::pipeline::saved::BatchProgress;
+use crate::memory::pipeline::host::BatchProgress;
 use crate::memory::waiting;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;

@@ -22,9 +22,7 @@ pub mod work;
 use crate::memory::defrag::corpus::Corpus;
 use crate::memory::defrag::plan::{DefragPlan, Inventory};
 use crate::memory::defrag::work::{Defrag, DefragWork, Part, Scanned};
-use crate::memory::pipeline::{self, Failure, Judgement, MayAsk, Pipeline, Then, WalkEnd};
-
-pub type State = pipeline::State<DefragWork, DefragPlan>;
+use crate::memory::pipeline::{Failure, Judgement, MayAsk, Pipeline, State, StateOf, Then, WalkEnd};
 
 impl Pipeline for Defrag<'_> {
     type Part = Part;
@@ -41,7 +39,7 @@ impl Pipeline for Defrag<'_> {
         self.max_prompt_bytes
     }
 
-    fn name(state: &State) -> &'static str {
+    fn name(state: &StateOf<Self>) -> &'static str {
         match state {
             State::Begin => "scanEntries",
             State::Divide { .. } => "analyzeStructure",

@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 
+type State = crate::memory::pipeline::State<DefragWork, DefragPlan>;
+
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
 fn note() -> Note {

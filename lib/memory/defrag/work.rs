@@ -1,7 +1,7 @@
 //! What one defrag works with and asks about, and how far it has come.
 
-use crate::base::error::{Error, Result};
-use crate::memory::pipeline;
+use crate::base::error::Result;
+use crate::memory::pipeline::{self, no_room_for};
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use serde::{Deserialize, Serialize};
@@ -77,13 +77,8 @@ impl Defrag<'_> {
     /// # Errors
     /// `Config`: there is too little.
     pub(super) fn room(&self) -> Result<usize> {
-        let max = self.max_prompt_bytes;
-        let room = max.saturating_sub(OWN_WORDS);
-        if room < LEAST_ROOM {
-            return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for notes"))
-                .hint(format!("set it to {} or more", OWN_WORDS + LEAST_ROOM)));
-        }
-        Ok(room)
+        let room = self.max_prompt_bytes.checked_sub(OWN_WORDS).filter(|room| *room >= LEAST_ROOM);
+        room.ok_or_else(|| no_room_for("notes", self.max_prompt_bytes, OWN_WORDS + LEAST_ROOM))
     }
 
     pub(super) fn cleaned(&self, text: &str) -> String {

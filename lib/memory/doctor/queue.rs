@@ -8,7 +8,7 @@ use crate::base::text::counted;
 use crate::memory::budget::CallBudget;
 use crate::memory::doctor::context::CheckContext;
 use crate::memory::doctor::finding::{Check, Diagnosis};
-use crate::memory::pipeline::saved::{BatchProgress, Kind};
+use crate::memory::pipeline::host::{BatchProgress, Kind};
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, QueuedEntry};

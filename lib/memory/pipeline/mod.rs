@@ -7,13 +7,14 @@
 //! [`State::Ask`], and whether the store is changed or only a copy of it in memory.
 
 pub mod call;
+pub mod host;
 pub mod question;
 pub mod reply;
 pub mod runner;
-pub mod saved;
 
 pub use crate::memory::pipeline::question::Question;
 
+use crate::base::error::Error;
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use serde::de::DeserializeOwned;
@@ -174,6 +175,12 @@ pub enum Judgement<Plan> {
 pub struct MayAsk {
     pub look: bool,
     pub repair: bool,
+}
+
+/// A prompt of at most `max` bytes is too short for `what`; `least` would do.
+pub fn no_room_for(what: &str, max: usize, least: usize) -> Error {
+    Error::config(format!("llm.maxPromptBytes of {max} leaves no room for {what}"))
+        .hint(format!("set it to {least} or more"))
 }
 
 /// What can be kept in a saved state.

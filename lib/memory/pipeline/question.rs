@@ -26,7 +26,7 @@ impl Question {
     /// Asks once more, with what was wrong with `reply`; `None` if this was the second time. `rules` say what a reply looks
     /// like, and the prompt has at most `room` bytes. The first prompt is said again where there is room for it, if need be
     /// with the reply cut short: a filter remembers nothing.
-    pub(super) fn repaired(&self, rules: &str, reply: &str, faults: &[String], room: usize) -> Option<Question> {
+    pub fn repaired(&self, rules: &str, reply: &str, faults: &[String], room: usize) -> Option<Question> {
         if self.is_repair() {
             return None;
         }
@@ -99,7 +99,7 @@ pub fn mark_for(batch: &str, texts: &[&str]) -> String {
 }
 
 /// What `write` makes of a mark that nothing else in it holds.
-pub(in crate::memory) fn marked(batch: &str, write: impl Fn(&str) -> String) -> String {
+pub fn marked(batch: &str, write: impl Fn(&str) -> String) -> String {
     write(&mark_for(batch, &[&write("")]))
 }
 

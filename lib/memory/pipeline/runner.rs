@@ -6,102 +6,13 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
-pub use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::host::{Answerer, BatchProgress, Host, HostState, Kind, Rank, Saved};
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
-use crate::memory::pipeline::saved::{BatchProgress, Kind, Saved};
-use crate::memory::pipeline::{
-    Answer, Begun, Event, Failure, Pipeline, Question, State, StateOf, WalkEnd, WorkOf,
-};
-use crate::store::batch::{Batch, Batches};
-use crate::store::place::Root;
-use jiff::Timestamp;
+use crate::memory::pipeline::{Answer, Event, Failure, Pipeline, Question, State, WalkEnd};
+use crate::store::batch::Batch;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// What a pipeline does to a store of files.
-pub trait Host {
-    type Pipeline: Pipeline;
-
-    fn pipeline(&self) -> &Self::Pipeline;
-
-    /// The batches of this pipeline, those of the other one, and the program that these belong to.
-    fn batches(root: &Root) -> (Batches, Batches, &'static str);
-
-    fn begin(&mut self, run: &mut PipelineRun) -> Result<Begun<HostWork<Self>>>;
-    fn divide(&mut self, work: HostWork<Self>, run: &mut PipelineRun) -> Result<HostWork<Self>>;
-    fn gather(
-        &mut self,
-        work: &HostWork<Self>,
-        run: &PipelineRun,
-    ) -> Result<<Self::Pipeline as Pipeline>::Material>;
-    fn look_up(
-        &mut self,
-        work: &HostWork<Self>,
-        run: &PipelineRun,
-    ) -> Result<<Self::Pipeline as Pipeline>::Known>;
-    fn apply(
-        &mut self,
-        work: &HostWork<Self>,
-        plan: <Self::Pipeline as Pipeline>::Plan,
-        step: usize,
-        run: &PipelineRun,
-    ) -> Result<<Self::Pipeline as Pipeline>::Outcome>;
-    fn close(&mut self, work: &HostWork<Self>, failure: Option<&Failure>, run: &PipelineRun) -> Result<()>;
-    fn refresh(&mut self, work: &HostWork<Self>, run: &PipelineRun) -> Result<()>;
-    fn commit(&mut self, work: &HostWork<Self>, run: &PipelineRun) -> Result<()>;
-
-    /// Is a run to begin another batch after one that ended?
-    fn begins_again(&self) -> bool;
-
-    /// A batch cannot be brought to its end. `true`: nothing new is begun then.
-    fn is_held_up(&mut self, _run: &PipelineRun) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Where a batch stands among those that take turns; `None`: it is left to another run.
-    fn rank(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &PipelineRun) -> Result<Option<Rank>> {
-        Ok(None)
-    }
-
-    /// Does something that has not been begun come before a batch of this rank?
-    fn queue_goes_first(&mut self, _rank: &Rank, _run: &PipelineRun) -> Result<bool> {
-        Ok(true)
-    }
-
-    /// Who answers a batch of the command that a run before left behind; `None`: it is forgotten, and what it claimed goes
-    /// back. `has_reply`: the reply to its current question is there.
-    fn take_up(&self, _progress: &BatchProgress, _has_reply: bool, _run: &PipelineRun) -> Option<Answerer> {
-        Some(Answerer::Command)
-    }
-
-    /// A dry run has claimed nothing: now that its reply is applied, it is claimed.
-    fn claim(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &PipelineRun) -> Result<()> {
-        Ok(())
-    }
-
-    /// A batch has ended every run that took it up. What it claimed is to go back in another way.
-    fn split(&self, _batch: &Batch, _run: &PipelineRun) -> Result<()> {
-        Ok(())
-    }
-
-    /// A batch is completed. `true`: it is kept, so that it can be taken back.
-    fn keeps(&self, _run: &PipelineRun, _progress: &BatchProgress) -> Result<bool> {
-        Ok(false)
-    }
-}
-
-pub type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
-type HostState<H> = StateOf<<H as Host>::Pipeline>;
-
-/// Who answers a question of the machine.
-pub enum Answerer {
-    /// The LLM command, or what it printed before a crash.
-    Command,
-    /// This text, once; then nobody.
-    Reply(Option<String>),
-    /// Nobody: it is asked about no further, and what was done so far is brought to its end.
-    Nobody,
-}
 
 /// How a walk came to stand still.
 pub enum Stop {
@@ -110,15 +21,6 @@ pub enum Stop {
     Asked(Question),
     /// A part is done with: others may have their turn before the next.
     Turn,
-}
-
-/// The order among batches in parts: first those of new sessions, then those that have had the fewest turns, then the
-/// oldest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
-    pub is_past: bool,
-    pub part: usize,
-    pub at: Timestamp,
 }
 
 /// A batch that was begun and waits to be carried on.
