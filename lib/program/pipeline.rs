@@ -12,7 +12,7 @@ use crate::base::text::counted;
 use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::Kind;
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::redact::Redactor;
@@ -141,14 +141,14 @@ pub(super) fn open(
 
 impl Opened {
     /// A run that asks within the caps.
-    pub(super) fn run(&self) -> PipelineRun<'_> {
+    pub(super) fn run(&self) -> RunEnv<'_> {
         self.run_as(self.mode)
     }
 
     /// The same in another mode than the store was opened for.
-    pub(super) fn run_as(&self, mode: Mode) -> PipelineRun<'_> {
+    pub(super) fn run_as(&self, mode: Mode) -> RunEnv<'_> {
         let llm = &self.config.llm;
-        PipelineRun {
+        RunEnv {
             program: self.program,
             config: &self.config,
             root: &self.root,

@@ -1,7 +1,7 @@
 //! What a reply does to the changes that wait: another text for one, or an end to it; and which of them a new one joins.
 
 use crate::base::text::whole_lines;
-use crate::memory::consolidate::land::{EntryDecision, Judge};
+use crate::memory::consolidate::land::Judge;
 use crate::memory::consolidate::pending::is_of;
 use crate::memory::consolidate::plan::{PlannedChange, Waiting};
 use crate::memory::consolidate::reply::{Proposed, ReplyTarget, Retired};
@@ -18,15 +18,14 @@ impl Judge<'_> {
 
     /// Another text for a change that waits. It waits on, with its old reasons, whatever the text is: only a person clears
     /// them. `None`: the entry names none that may be changed.
-    pub(super) fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<EntryDecision> {
+    pub(super) fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<Vec<PlannedChange>> {
         let Some(ReplyTarget::Change(id)) = entry.target() else { return None };
         let there = self.changeable(&id, shown)?;
         let update = there.note.as_ref().map(ToString::to_string);
         // What would come of the text alone.
-        let decision = self.decide(&Proposed { update, ..entry.clone() });
+        let changes = self.decide(&Proposed { update, ..entry.clone() });
         // It brings no text: the entry is one for its note, and no rival beside it.
-        let Some(old) = there.entry.as_ref() else { return Some(decision) };
-        let EntryDecision { changes, faults } = decision;
+        let Some(old) = there.entry.as_ref() else { return Some(changes) };
         let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
             PlannedChange::Note(note) => {
                 let known = there.note.as_ref().and_then(|id| self.known.notes.get(id));
@@ -53,7 +52,7 @@ impl Judge<'_> {
         };
         add_missing(&mut new.reasons, reasons);
         add_missing(&mut new.evidence, self.evidence(&entry.evidence, &one_line(&entry.text.title)));
-        Some(EntryDecision { changes: vec![PlannedChange::Propose(Box::new(new))], faults })
+        Some(vec![PlannedChange::Propose(Box::new(new))])
     }
 
     /// A change that waits no longer.

@@ -20,14 +20,16 @@ impl Judge<'_> {
         let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
         let created_at = entry.timestamp.as_millisecond();
         let source = source_of(entry, self.redactor);
-        let (is_persons, by) = if is_persons(entry) { (true, By::Person) } else { (false, By::Agent) };
+        let is_persons = is_persons(entry);
+        let by = if is_persons { By::Person } else { By::Agent };
         // A person's text is filed as it was typed.
         let clean =
             |text| self.redactor.cleaned(&if is_persons { Cow::Borrowed(text) } else { visible(text) });
         // Outside of a repository a note is for everywhere.
         let is_for_all = *scope == Scope::Global || source.repo.is_none();
+        let title = one_line(&clean(title));
         let mut draft = Draft {
-            title: one_line(&clean(title)),
+            title: title.clone(),
             summary: String::new(),
             tags: tags.clone(),
             paths: Vec::new(),
@@ -36,22 +38,19 @@ impl Judge<'_> {
             body: clean(body),
             sources: vec![source.clone()],
         };
-        let waits =
-            |op| Proposal { session: Some(source), ..Proposal::new(op, &draft.title, by, created_at) };
+        let waits = |op, note, entry, reasons| {
+            let session = Some(source.clone());
+            let proposal = Proposal::new(op, &title, by, created_at);
+            PlannedChange::Propose(Box::new(Proposal { note, entry, reasons, session, ..proposal }))
+        };
         let reasons = if is_persons { Vec::new() } else { unproven(&text_of(&draft), None) };
         if !reasons.is_empty() {
-            let create = waits(Op::Create);
-            return vec![PlannedChange::Propose(Box::new(Proposal {
-                entry: Some(draft),
-                reasons,
-                ..create
-            }))];
+            return vec![waits(Op::Create, None, Some(draft), reasons)];
         }
-        let id = new_id(&draft.title, created_at, &mut self.known.ids);
+        let id = new_id(&title, created_at, &mut self.known.ids);
         let widen = (!is_persons && is_for_all).then(|| {
-            let reasons = vec!["An agent captured it, and it is to hold everywhere.".to_owned()];
-            let note = Some(id.clone());
-            PlannedChange::Propose(Box::new(Proposal { note, reasons, ..waits(Op::Widen) }))
+            let why = "An agent captured it, and it is to hold everywhere.".to_owned();
+            waits(Op::Widen, Some(id.clone()), None, vec![why])
         });
         if !is_persons {
             draft.scope = Scope::Repo;

@@ -20,7 +20,7 @@ use crate::memory::consolidate::ran::Ran;
 use crate::memory::consolidate::work::{PromptRoom, Verdict};
 use crate::memory::hash::hash;
 use crate::memory::outside::{Places, Provenance, Tracker};
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::store::batch::bears_an_id;
 use crate::store::journal::Journal;
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
@@ -49,7 +49,7 @@ pub(super) enum Gathered {
 }
 
 pub(super) struct Gatherer<'a> {
-    pub(super) run: &'a PipelineRun<'a>,
+    pub(super) run: &'a RunEnv<'a>,
     pub(super) sessions: &'a Sessions,
     pub(super) room: PromptRoom,
     /// The facts of the notes that may be known in these sessions.

@@ -5,6 +5,7 @@ use crate::base::file;
 use crate::memory::consolidate::passage::{HEADER, Passage};
 use crate::memory::consolidate::work::Length;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -83,24 +84,18 @@ impl History {
     /// session's.
     pub(super) fn digest(&self, before: usize, is_elsewhere: impl Fn(&str) -> bool) -> (Vec<usize>, usize) {
         let mut room = self.earlier_room.saturating_sub(DIGEST_FRAME);
-        let (mut shown, mut left_out) = (Vec::new(), 0);
-        let mut is_full = false;
-        let mut last_left_out = None;
-        let earlier = self.passages.iter().enumerate().take(before).rev();
-        let said = earlier.filter(|(_, passage)| passage.brief > 0);
-        for (index, passage) in
-            said.filter(|(_, passage)| !self.turns.get(passage.turn).is_some_and(|turn| is_elsewhere(turn)))
-        {
-            is_full |= passage.brief > room;
-            if !is_full {
-                room -= passage.brief;
-                shown.push(index);
-            } else if last_left_out.replace(passage.turn) != Some(passage.turn) {
-                left_out += 1;
-            }
+        let is_said = |(_, passage): &(usize, &PassageFacts)| {
+            passage.brief > 0 && !self.turns.get(passage.turn).is_some_and(|turn| is_elsewhere(turn))
+        };
+        let mut said = self.passages.iter().enumerate().take(before).rev().filter(is_said).peekable();
+        let mut shown = Vec::new();
+        while let Some((index, passage)) = said.next_if(|(_, passage)| passage.brief <= room) {
+            room -= passage.brief;
+            shown.push(index);
         }
         shown.reverse();
-        (shown, left_out)
+        let left_out: BTreeSet<usize> = said.map(|(_, passage)| passage.turn).collect();
+        (shown, left_out.len())
     }
 
     /// The hashes of the turns that are shown in a span of passages.

@@ -14,7 +14,7 @@ use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedQuery, is_of_session};
 use crate::memory::consolidate::work::{PromptRoom, Verdict, Work};
 use crate::memory::consolidate::write::{Made, write};
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::{Host, Kind, Rank};
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::redact::Redactor;
@@ -65,7 +65,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// The budget is asked before anything is claimed, so that nothing is read that cannot be asked about.
-    fn begin(&mut self, run: &mut PipelineRun) -> Result<Begun<Work>> {
+    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<Work>> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
@@ -79,7 +79,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
     }
 
-    fn divide(&mut self, work: Work, run: &mut PipelineRun) -> Result<Work> {
+    fn divide(&mut self, work: Work, run: &mut RunEnv) -> Result<Work> {
         let all = entries(&work.own.queue_ids, run.batch()?, run)?;
         if let Err(why) = grounds::follow(&self.notes, &checkouts(all.values()), run.env) {
             run.reporter.warn(&format!("what notes rest on is not followed: {}", why.message()));
@@ -90,7 +90,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         self.queue.fetch(work, PromptRoom::of(self.pipeline.max_prompt_bytes)?, &facts, run)
     }
 
-    fn gather(&mut self, work: &Work, run: &PipelineRun) -> Result<Material> {
+    fn gather(&mut self, work: &Work, run: &RunEnv) -> Result<Material> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
         let used: usize = sessions.iter().map(ShownSession::bytes).sum();
@@ -115,7 +115,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
-    fn look_up(&mut self, work: &Work, run: &PipelineRun) -> Result<Knowledge> {
+    fn look_up(&mut self, work: &Work, run: &RunEnv) -> Result<Knowledge> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
@@ -148,7 +148,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// One change, or, after the last, that what was shown has been seen.
-    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &PipelineRun) -> Result<Made> {
+    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &RunEnv) -> Result<Made> {
         let mut made = Made::default();
         if step == 0 {
             made.warnings.append(&mut plan.warnings);
@@ -184,7 +184,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(made)
     }
 
-    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &PipelineRun) -> Result<()> {
+    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &RunEnv) -> Result<()> {
         if run.is_dry() {
             let said = work.own.verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Processed(None));
             said.for_each(|(id, verdict)| run.reporter.warn(&format!("{id}: {verdict}")));
@@ -195,7 +195,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// All targets once in a run; after that, those of the notes that the batch changed.
-    fn refresh(&mut self, work: &Work, run: &PipelineRun) -> Result<()> {
+    fn refresh(&mut self, work: &Work, run: &RunEnv) -> Result<()> {
         let changed = self.written(&work.own.made);
         let repos = repos(changed.iter().flat_map(|note| &note.entry.meta().sources));
         // Where a change waits is shown wherever its note is.
@@ -204,7 +204,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(())
     }
 
-    fn commit(&mut self, work: &Work, run: &PipelineRun) -> Result<()> {
+    fn commit(&mut self, work: &Work, run: &RunEnv) -> Result<()> {
         let storage = &run.config.storage;
         // The store is not listed for a commit that is switched off.
         if run.is_dry() || !storage.auto_commit {
@@ -238,7 +238,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// Each is one session in parts: what shares a call has no second part.
-    fn rank(&self, batch: &Batch, work: &Work, run: &PipelineRun) -> Result<Option<Rank>> {
+    fn rank(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<Option<Rank>> {
         let claimed = entries(&work.own.queue_ids, batch, run)?;
         let is_meant = |id: &String| self.queue.only.as_ref().is_none_or(|only| only.contains(id));
         let first = claimed.iter().find(|(id, _)| is_meant(id)).map(|(_, entry)| entry);
@@ -251,16 +251,16 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// A session of which nothing has been shown has had the fewest turns.
-    fn queue_goes_first(&mut self, rank: &Rank, run: &PipelineRun) -> Result<bool> {
+    fn queue_goes_first(&mut self, rank: &Rank, run: &RunEnv) -> Result<bool> {
         Ok(self.queue.is_next_past(run)?.is_some_and(|is_past| is_past <= rank.is_past))
     }
 
-    fn claim(&self, batch: &Batch, work: &Work, run: &PipelineRun) -> Result<()> {
+    fn claim(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<()> {
         claim_for(batch, &work.own.queue_ids, run.root)
     }
 
     /// One alone has had its try; of several it is not known which is to blame.
-    fn split(&self, batch: &Batch, run: &PipelineRun) -> Result<()> {
+    fn split(&self, batch: &Batch, run: &RunEnv) -> Result<()> {
         split(batch, run)
     }
 }
@@ -272,7 +272,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// What a session shows of the use of notes. One that is gone is nobody's fault.
-    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &PipelineRun) -> Result<()> {
+    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &RunEnv) -> Result<()> {
         if cited.is_empty() {
             return Ok(());
         }
@@ -286,7 +286,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// Notes that say to run a command hold as long as it works.
-    fn renew(&self, runs: &Runs, run: &PipelineRun) -> Result<()> {
+    fn renew(&self, runs: &Runs, run: &RunEnv) -> Result<()> {
         if !runs.has_worked() {
             return Ok(());
         }
@@ -339,7 +339,7 @@ fn facts_of<P: Persistence>(notes: &P, repos: &BTreeSet<String>) -> Facts {
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-pub fn refresh(which: Which, run: &PipelineRun) {
+pub fn refresh(which: Which, run: &RunEnv) {
     if !run.is_dry() {
         section::refresh_after_change(which, run.config, run.root, run.env.today(), run.reporter);
     }

@@ -111,7 +111,7 @@ fn judge<'a>(
             Record::add(Rc::make_mut(&mut known.record), None, Speaker::Outside, text);
         }
     }
-    Judge { known, seen, redactor, warnings: Vec::new() }
+    Judge { known, seen, redactor, warnings: Vec::new(), faults: Vec::new() }
 }
 
 /// What the entries of a reply come to, and what the model can mend of them.
@@ -134,9 +134,9 @@ fn entries<'r>(
             }
             continue;
         }
-        let decision = judge.amended(entry, shown).unwrap_or_else(|| judge.decide(entry));
-        faults.extend(decision.faults.iter().map(|fault| format!("entries[{index}]: {fault}")));
-        planned.extend(decision.changes.into_iter().map(|change| (Some(entry), change)));
+        let changes = judge.amended(entry, shown).unwrap_or_else(|| judge.decide(entry));
+        faults.extend(judge.faults.drain(..).map(|fault| format!("entries[{index}]: {fault}")));
+        planned.extend(changes.into_iter().map(|change| (Some(entry), change)));
     }
     (planned, faults)
 }
@@ -162,10 +162,7 @@ fn verdict(id: &str, reply: &ConsolidateReply) -> Verdict {
 fn unseen(work: &Work, reply: &ConsolidateReply, known: &Knowledge) -> Vec<EntryId> {
     let updated = reply.entries.iter().filter_map(Proposed::target);
     let retired = reply.retire.iter().map(|retired| retired.target.clone());
-    let changed = updated.chain(retired).filter_map(|target| match target {
-        ReplyTarget::Note(id) => Some(id),
-        ReplyTarget::Change(_) => None,
-    });
+    let changed = updated.chain(retired).filter_map(ReplyTarget::note);
     let mut ids: Vec<EntryId> = reply.want.iter().cloned().chain(changed).collect();
     ids.retain(|id| known.ids.contains(id) && !work.shown.contains_key(id));
     ids.sort();

@@ -65,12 +65,7 @@ pub(super) struct Judge<'a> {
     pub(super) seen: &'a BTreeMap<EntryId, String>,
     pub(super) redactor: &'a Redactor,
     pub(super) warnings: Vec<String>,
-}
-
-/// What becomes of one entry.
-pub(super) struct EntryDecision {
-    pub(super) changes: Vec<PlannedChange>,
-    /// What the model can mend so that nothing of it waits.
+    /// What the model can mend, so that nothing of the last entry waits.
     pub(super) faults: Vec<String>,
 }
 
@@ -99,13 +94,11 @@ const NO_REPO: &str = "It comes from a session in no directory, so it is shown n
 
 impl Judge<'_> {
     /// What becomes of an entry of a reply.
-    pub(super) fn decide(&mut self, proposed: &Proposed) -> EntryDecision {
+    pub(super) fn decide(&mut self, proposed: &Proposed) -> Vec<PlannedChange> {
         let text = proposed.text.cleaned(|text| self.redactor.cleaned(text));
         let Some(name) = &proposed.update else { return self.new_note(proposed, text) };
-        let Some(ReplyTarget::Note(id)) = proposed
-            .target()
-            .filter(|target| matches!(target, ReplyTarget::Note(id) if self.known.ids.contains(id)))
-        else {
+        let target = proposed.target().and_then(ReplyTarget::note);
+        let Some(id) = target.filter(|id| self.known.ids.contains(id)) else {
             self.warnings.push(format!(
                 "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
                 text.title,
@@ -119,18 +112,18 @@ impl Judge<'_> {
             None => {
                 let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.flatten());
                 let draft = self.draft(text, scope, until, proposed);
-                self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])
+                vec![self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])]
             }
         }
     }
 
     /// 1: a new note lands in the session's repository, unless 2 or 5 says that it waits; everywhere, only as 6 says.
-    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> EntryDecision {
+    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Vec<PlannedChange> {
         let until = proposed.until.flatten();
         let reasons = self.risks(proposed, &text, None);
         if !reasons.is_empty() {
             let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, proposed);
-            return self.waits(Op::Create, None, Some(draft), proposed, reasons);
+            return vec![self.waits(Op::Create, None, Some(draft), proposed, reasons)];
         }
         let has_repo = self.sources(&proposed.sources).iter().any(|source| source.repo.is_some());
         // Without a directory there is only everywhere.
@@ -152,10 +145,9 @@ impl Judge<'_> {
         // A rule for everywhere is about no code.
         let (anchors, branch) = match is_own {
             true => (Vec::new(), None),
-            false => (
-                self.anchors(&text_of(&draft), &draft.paths, only_repo(&draft.sources), &[]),
-                self.known.grounds.branch(&proposed.sources, only_repo(&draft.sources)),
-            ),
+            false => {
+                (self.rests(&draft), self.known.grounds.branch(&proposed.sources, only_repo(&draft.sources)))
+            }
         };
         let note =
             PlannedNote { outside, anchors, branch, ..PlannedNote::new(id, draft, by, self.created_at()) };
@@ -167,7 +159,13 @@ impl Judge<'_> {
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
-    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &Note) -> EntryDecision {
+    fn update(
+        &mut self,
+        proposed: &Proposed,
+        mut text: Text,
+        id: &EntryId,
+        known: &Note,
+    ) -> Vec<PlannedChange> {
         let meta = known.entry.meta();
         let old = Text::of(&known.entry);
         let until = proposed.until.unwrap_or(meta.until);
@@ -200,7 +198,7 @@ impl Judge<'_> {
             let new = std::mem::replace(&mut text.tags, meta.tags.clone());
             add_missing(&mut text.tags, new);
             let draft = Draft { paths, ..self.draft(text, scope, until, proposed) };
-            return self.waits(Op::Update, Some(id), Some(draft), proposed, reasons);
+            return vec![self.waits(Op::Update, Some(id), Some(draft), proposed, reasons)];
         }
         let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
         let by = self.known.record.by(&text.note(), Some((&old.note(), before)));
@@ -226,6 +224,11 @@ impl Judge<'_> {
             ..PlannedNote::new(new_id, draft, by, self.created_at())
         };
         self.lands(note, widens.then(|| Reason::told(REACH)), proposed)
+    }
+
+    /// What a new note rests on.
+    fn rests(&self, draft: &Draft) -> Vec<Anchor> {
+        self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[])
     }
 
     /// What a note of one repository rests on: files that the sessions touched, or in which it had anchors before.
@@ -439,14 +442,15 @@ impl Judge<'_> {
     }
 
     /// The note lands; that it holds everywhere waits, for a reason.
-    fn lands(&mut self, note: PlannedNote, widens: Option<Reason>, proposed: &Proposed) -> EntryDecision {
+    fn lands(
+        &mut self,
+        note: PlannedNote,
+        widens: Option<Reason>,
+        proposed: &Proposed,
+    ) -> Vec<PlannedChange> {
         let id = note.update.as_ref().unwrap_or(&note.id).clone();
-        let mut decision = match widens {
-            Some(reason) => self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]),
-            None => EntryDecision { changes: Vec::new(), faults: Vec::new() },
-        };
-        decision.changes.insert(0, PlannedChange::Note(Box::new(note)));
-        decision
+        let widens = widens.map(|reason| self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]));
+        [PlannedChange::Note(Box::new(note))].into_iter().chain(widens).collect()
     }
 
     /// The change waits, and the model may mend what can be mended.
@@ -457,21 +461,17 @@ impl Judge<'_> {
         draft: Option<Draft>,
         proposed: &Proposed,
         reasons: Vec<Reason>,
-    ) -> EntryDecision {
+    ) -> PlannedChange {
         let title = draft.as_ref().map_or(proposed.text.title.as_str(), |draft| &draft.title);
         let evidence = self.evidence(&proposed.evidence, &one_line(title));
         let session = self.sources(&proposed.sources).into_iter().next();
         // One that a person must look at anyway is not asked about again.
         let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
+        self.faults.extend(faults.unwrap_or_default());
         let reasons = reasons.into_iter().map(|reason| reason.text).collect();
-        let rests =
-            |draft: &Draft| self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[]);
-        let anchors = draft.as_ref().map(rests).unwrap_or_default();
+        let anchors = draft.as_ref().map(|draft| self.rests(draft)).unwrap_or_default();
         let proposal = Proposal { evidence, session, reasons, anchors, ..self.proposal(op, note, draft) };
-        EntryDecision {
-            changes: vec![PlannedChange::Propose(Box::new(proposal))],
-            faults: faults.unwrap_or_default(),
-        }
+        PlannedChange::Propose(Box::new(proposal))
     }
 
     /// The new text of a note, as it waits.

@@ -6,7 +6,7 @@
 use crate::base::text::{cut, cut_mark, excerpt};
 use crate::memory::facts::facts;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -48,13 +48,10 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
         .flat_map(move |word| {
             let parts = word.split(['=', ':']).filter(move |part| part.len() < word.len());
             let is_address = word.contains("://");
-            std::iter::once(word).chain(parts.filter(move |_| !is_address)).map(unpunctuated)
+            std::iter::once(word).chain(parts.filter(move |_| !is_address))
         })
+        .map(|name| name.trim_matches(|c: char| ".:!?*=#".contains(c)))
         .filter(|name| name.len() >= FACT_BYTES)
-}
-
-fn unpunctuated(word: &str) -> &str {
-    word.trim_matches(|c: char| ".:!?*=#".contains(c))
 }
 
 /// The outputs of one session, in its order.
@@ -225,34 +222,24 @@ impl LineSelection<'_, '_> {
 
     /// The first and the last lines that are no routine.
     fn ends(&self) -> Vec<usize> {
-        let within = |indices: &mut dyn Iterator<Item = usize>| {
+        let within = |indices: &mut dyn Iterator<Item = &usize>| -> Vec<usize> {
             let mut used = 0;
-            let mut kept = Vec::new();
-            for index in indices {
-                let Some(line) = self.lines.get(index) else { continue };
-                used += line.bytes();
-                if used > ENDS && !kept.is_empty() {
-                    break;
-                }
-                kept.push(index);
-            }
-            kept
+            let has_room = |index: &usize| {
+                let is_first = used == 0;
+                used += self.lines[*index].bytes();
+                is_first || used <= ENDS
+            };
+            indices.copied().take_while(has_room).collect()
         };
         let telling = self.telling();
-        let mut ends = within(&mut telling.iter().copied());
-        ends.extend(within(&mut telling.iter().rev().copied()));
-        ends
+        [within(&mut telling.iter()), within(&mut telling.iter().rev())].concat()
     }
 
-    /// Is it no routine, and not the second of several that differ in numbers only?
+    /// Is it no routine, and not the third of several that differ in numbers only?
     fn says_something(&self, index: usize) -> bool {
-        let Some(line) = self.lines.get(index) else { return false };
-        let is_like = |other: Option<&OutputLine>| {
-            other.is_some_and(|other| other.shape == line.shape && !line.is_blank())
-        };
-        let before = index.checked_sub(1).and_then(|before| self.lines.get(before));
-        let is_repeated =
-            is_like(before) && index.checked_sub(2).is_some_and(|at| is_like(self.lines.get(at)));
+        let line = &self.lines[index];
+        let is_like = |other: &OutputLine| other.shape == line.shape && !line.is_blank();
+        let is_repeated = index >= 2 && self.lines[index - 2..index].iter().all(is_like);
         !line.is_routine && !is_repeated
     }
 
@@ -260,16 +247,12 @@ impl LineSelection<'_, '_> {
     fn changed(&self, before: Option<&HashSet<u64>>) -> Vec<usize> {
         let Some(before) = before else { return Vec::new() };
         let is_new = |line: &OutputLine| !line.is_blank() && !before.contains(&line.hash);
-        let new: Vec<usize> =
-            self.lines.iter().enumerate().filter(|(_, line)| is_new(line)).map(|(index, _)| index).collect();
+        let new: Vec<usize> = (0..self.lines.len()).filter(|index| is_new(&self.lines[*index])).collect();
         if new.len() * 2 > self.lines.len() { Vec::new() } else { new }
     }
 
     /// The lines that hold a fact of an existing note which few lines hold.
     fn with_facts(&self, known: &Facts) -> Vec<usize> {
-        if known.is_empty() {
-            return Vec::new();
-        }
         let mut holding: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, line) in self.lines.iter().enumerate() {
             for name in names(line.text) {
@@ -278,11 +261,8 @@ impl LineSelection<'_, '_> {
                 }
             }
         }
-        let mut telling: Vec<usize> =
-            holding.into_values().filter(|lines| lines.len() <= FACT_LINES).flatten().collect();
-        telling.sort_unstable();
-        telling.dedup();
-        telling
+        let telling = holding.into_values().filter(|lines| lines.len() <= FACT_LINES).flatten();
+        Vec::from_iter(telling.collect::<BTreeSet<usize>>())
     }
 
     /// Errors and what surrounds them: the first of each kind.
@@ -297,7 +277,7 @@ impl LineSelection<'_, '_> {
             }
             found.push(index);
             let around = index.saturating_sub(AROUND)..(index + AROUND + 1).min(self.lines.len());
-            found.extend(around.filter(|near| self.lines.get(*near).is_some_and(|line| !line.is_routine)));
+            found.extend(around.filter(|near| !self.lines[*near].is_routine));
         }
         found
     }
@@ -322,7 +302,7 @@ fn rendered(lines: &[OutputLine]) -> Option<(String, usize)> {
     let mut parts: Vec<String> = Vec::new();
     let mut left_out = 0;
     for run in lines.chunk_by(|a, b| a.is_kept == b.is_kept) {
-        if run.first().is_some_and(|line| line.is_kept) {
+        if run[0].is_kept {
             for line in run {
                 let (text, less) = match line.text.len() > LINE {
                     true => excerpt(line.text, LINE_ENDS.0, LINE_ENDS.1),
@@ -343,8 +323,7 @@ fn rendered(lines: &[OutputLine]) -> Option<(String, usize)> {
 fn gap_mark(gap: &[OutputLine]) -> String {
     let bytes = gap.iter().map(|line| line.text.len() + 1).sum();
     let alike = gap.iter().filter(|line| line.is_routine).count();
-    let first = gap.iter().find(|line| line.is_routine).or(gap.first());
-    let Some(first) = first else { return String::new() };
+    let first = gap.iter().find(|line| line.is_routine).unwrap_or(&gap[0]);
     let is_one_shape = gap.len() >= RUN && gap.iter().all(|line| line.shape == first.shape);
     let example = cut(first.text.trim(), 80);
     match (alike == gap.len() || is_one_shape, alike * 2 > gap.len()) {

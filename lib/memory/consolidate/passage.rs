@@ -98,13 +98,9 @@ impl Passage {
         let mut rest = whole.as_str();
         let mut done = 0;
         while !rest.is_empty() {
-            let end = match rest.len() <= most {
-                true => rest.len(),
-                false => cut(rest, most),
-            };
-            let output = self.output.and_then(|output| {
-                if output <= done { Some(0) } else { Some(output - done).filter(|output| *output < end) }
-            });
+            let end = cut(rest, most);
+            let output = self.output.map(|output| output.saturating_sub(done));
+            let output = output.filter(|output| *output == 0 || *output < end);
             let text = rest[..end].to_owned();
             let full = full.take();
             parts.push(Passage { text, output, full, is_typed: false, is_part: true, ..self.clone() });
@@ -251,26 +247,15 @@ fn word_start(text: &str, least: usize) -> usize {
 /// The last place up to `most` bytes where a line ends, or else a character.
 fn cut(text: &str, most: usize) -> usize {
     let end = border(text, most);
-    match text[..end].rfind('\n') {
-        Some(line) if line >= end / 2 => line + 1,
-        _ => end,
-    }
+    let line = text[..end].rfind('\n').filter(|line| end < text.len() && *line >= end / 2);
+    line.map_or(end, |line| line + 1)
 }
 
 fn push_prefixed(prompt: &mut String, text: &str) {
-    prompt.push_str(PREFIX);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if !is_line_end(c) {
-            prompt.push(c);
-            continue;
-        }
-        if c == '\r' {
-            chars.next_if_eq(&'\n');
-        }
-        prompt.push('\n');
-        prompt.push_str(PREFIX);
-    }
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<&str> = text.split(is_line_end).collect();
+    *prompt += PREFIX;
+    *prompt += &lines.join(&format!("\n{PREFIX}"));
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::work::{CLAIMED, Claimed, PromptRoom, Verdict, Work, share_out, whole};
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::Kind;
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
@@ -58,7 +58,7 @@ impl Queue {
     }
 
     /// Looks at what has come into the queue since the last time.
-    fn update(&mut self, tries: &Tries, run: &PipelineRun) -> Result<()> {
+    fn update(&mut self, tries: &Tries, run: &RunEnv) -> Result<()> {
         let (now, has_llm) = (run.env.now(), has_llm(run));
         let (only, sessions, pause) = (&self.only, &mut self.sessions, &mut self.pause);
         let (is_at_once, is_import, asked) = (self.is_at_once, self.is_import, run.asked());
@@ -86,13 +86,13 @@ impl Queue {
     }
 
     /// Is the next entry to be taken one of the past? `None`: there is none.
-    pub(super) fn is_next_past(&mut self, run: &PipelineRun) -> Result<Option<bool>> {
+    pub(super) fn is_next_past(&mut self, run: &RunEnv) -> Result<Option<bool>> {
         self.update(&Tries::load(run.root)?, run)?;
         Ok(self.order.is_next_past())
     }
 
     /// How many sessions wait for an LLM, of the entries that are asked for.
-    pub fn sessions_without_llm(&mut self, run: &PipelineRun) -> Result<usize> {
+    pub fn sessions_without_llm(&mut self, run: &RunEnv) -> Result<usize> {
         // What this run has put back counts, too.
         self.order.look_again();
         self.update(&Tries::load(run.root)?, run)?;
@@ -100,7 +100,7 @@ impl Queue {
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
-    pub(super) fn claim(&mut self, run: &mut PipelineRun) -> Result<Option<Work>> {
+    pub(super) fn claim(&mut self, run: &mut RunEnv) -> Result<Option<Work>> {
         let tries = Tries::load(run.root)?;
         self.update(&tries, run)?;
         if self.limit == 0 {
@@ -129,7 +129,7 @@ impl Queue {
         mut work: Work,
         room: PromptRoom,
         facts: &dyn Fn() -> Rc<Facts>,
-        run: &PipelineRun,
+        run: &RunEnv,
     ) -> Result<Work> {
         let batch = run.batch()?;
         let claimed = std::mem::take(&mut work.own.queue_ids);
@@ -187,11 +187,7 @@ impl Queue {
     }
 
     /// Gives each entry its place by its verdict. Doing it twice for one batch is doing it once.
-    pub(super) fn mark(
-        &mut self,
-        Claimed { queue_ids, verdicts, .. }: &Claimed,
-        run: &PipelineRun,
-    ) -> Result<()> {
+    pub(super) fn mark(&mut self, Claimed { queue_ids, verdicts, .. }: &Claimed, run: &RunEnv) -> Result<()> {
         // What this run claimed has been counted.
         let of_others = queue_ids.iter().filter(|id| !self.order.has_taken(id)).count();
         self.limit = self.limit.saturating_sub(of_others);
@@ -242,7 +238,7 @@ impl Queue {
 }
 
 /// Does reading this entry count as a try until it has come to its end?
-fn is_counted(entry: &QueueEntry, run: &PipelineRun) -> bool {
+fn is_counted(entry: &QueueEntry, run: &RunEnv) -> bool {
     entry.session().is_some() && !run.is_dry()
 }
 
@@ -262,7 +258,7 @@ fn gather_counted(gatherer: &Gatherer, entry: &QueueEntry, id: &str, tries: &mut
 }
 
 /// An entry that was claimed and is none, with the reason if there is one.
-fn warn_of_unread(id: &str, batch: &Batch, run: &PipelineRun) {
+fn warn_of_unread(id: &str, batch: &Batch, run: &RunEnv) {
     if let Err(file) = read_at(&batch.claims().join(format!("{id}.json"))) {
         let (path, why) = (file.path.display(), file.error.message());
         run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
@@ -274,7 +270,7 @@ fn warn_of_unread(id: &str, batch: &Batch, run: &PipelineRun) {
 pub(super) fn consume(
     work: &Work,
     readings: &mut Readings,
-    run: &PipelineRun,
+    run: &RunEnv,
 ) -> Result<(BTreeSet<EntryId>, Runs)> {
     let mut cited = BTreeSet::new();
     if run.is_dry() || work.seen().next().is_none() {
@@ -307,7 +303,7 @@ pub(super) fn consume(
 }
 
 /// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.
-pub(super) fn split(batch: &Batch, run: &PipelineRun) -> Result<()> {
+pub(super) fn split(batch: &Batch, run: &RunEnv) -> Result<()> {
     let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
     let mut tries = Tries::load(run.root)?;
     if let [id] = &ids[..] {
@@ -321,7 +317,7 @@ pub(super) fn split(batch: &Batch, run: &PipelineRun) -> Result<()> {
 }
 
 /// A failed try: back to the queue, or out of it after the last.
-fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &PipelineRun) -> Result<()> {
+fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &RunEnv) -> Result<()> {
     match next {
         NextTry::Again(time) => {
             batch.put_back(id)?;
@@ -339,7 +335,7 @@ fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &PipelineRun) ->
 }
 
 /// Without a command, a run files notes as they are. A prompt by hand needs none.
-fn has_llm(run: &PipelineRun) -> bool {
+fn has_llm(run: &RunEnv) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
@@ -347,7 +343,7 @@ fn has_llm(run: &PipelineRun) -> bool {
 pub(super) fn entries(
     queue_ids: &[String],
     batch: &Batch,
-    run: &PipelineRun,
+    run: &RunEnv,
 ) -> Result<BTreeMap<String, QueueEntry>> {
     let claimed = batch.claimed()?;
     let mut all: BTreeMap<_, _> = claimed.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect();

@@ -89,6 +89,13 @@ impl Proposed {
 }
 
 impl ReplyTarget {
+    pub(super) fn note(self) -> Option<EntryId> {
+        match self {
+            ReplyTarget::Note(id) => Some(id),
+            ReplyTarget::Change(_) => None,
+        }
+    }
+
     fn parse(name: &str) -> Option<ReplyTarget> {
         let change = ProposalId::whole(name.trim()).map(ReplyTarget::Change);
         change.or_else(|| EntryId::parse(name).map(ReplyTarget::Note))

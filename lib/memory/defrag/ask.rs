@@ -102,10 +102,8 @@ fn shown(
     let mut room = settings.room().unwrap_or_default();
     (work.shown, work.listed, work.own.expired) = Default::default();
     let mut shown = PromptNotes { whole: Vec::new(), is_any_new: false, lines: None, left_out: 0 };
-    let wanted: BTreeMap<&EntryId, usize> =
-        part.whole().iter().enumerate().map(|(at, id)| (id, at)).collect();
-    let mut whole: Vec<&Note> = here.iter().copied().filter(|note| wanted.contains_key(id(note))).collect();
-    whole.sort_by_key(|note| wanted.get(id(note)).copied());
+    let here_by_id: BTreeMap<&EntryId, &Note> = here.iter().map(|note| (id(note), *note)).collect();
+    let whole: Vec<&Note> = part.whole().iter().filter_map(|id| here_by_id.get(id).copied()).collect();
     let linked = if whole.is_empty() { BTreeMap::new() } else { corpus.linked() };
     for note in whole {
         let about = NoteMarks {

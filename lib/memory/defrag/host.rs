@@ -11,7 +11,7 @@ use crate::memory::defrag::plan::{DefragPlan, Inventory, Planned};
 use crate::memory::defrag::reply::Verb;
 use crate::memory::defrag::show::{Summary, counts, waits};
 use crate::memory::defrag::work::{Defrag, DefragWork, Scanned};
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::{Answerer, BatchProgress, Host, Kind};
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section::{self, Which};
@@ -45,7 +45,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         (Batches::of_defrag(root), Batches::of_queue(root), "memory-consolidate")
     }
 
-    fn begin(&mut self, run: &mut PipelineRun) -> Result<Begun<DefragWork>> {
+    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<DefragWork>> {
         let news = News::load(run, self.is_forced)?;
         let (notes, _) = read(&self.notes)?;
         if !news.is_any(&notes) {
@@ -74,7 +74,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     /// Finds what belongs together among all notes.
-    fn divide(&mut self, work: DefragWork, run: &mut PipelineRun) -> Result<DefragWork> {
+    fn divide(&mut self, work: DefragWork, run: &mut RunEnv) -> Result<DefragWork> {
         let mut news = News::load(run, work.own.is_forced)?;
         let (notes, broken) = read(&self.notes)?;
         warn_of(&broken, run.reporter);
@@ -93,18 +93,18 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         Ok(DefragWork { parts: divided.parts, ..work })
     }
 
-    fn gather(&mut self, _: &DefragWork, run: &PipelineRun) -> Result<Corpus> {
+    fn gather(&mut self, _: &DefragWork, run: &RunEnv) -> Result<Corpus> {
         // The setting may have been changed since the notes were shared out.
         self.pipeline.room()?;
         let structure = run.batch()?.read_json(STRUCTURE)?;
         Ok(Corpus { notes: read(&self.notes)?.0, structure, today: run.env.today() })
     }
 
-    fn look_up(&mut self, work: &DefragWork, run: &PipelineRun) -> Result<Inventory> {
+    fn look_up(&mut self, work: &DefragWork, run: &RunEnv) -> Result<Inventory> {
         look_up(&self.notes, work, run.env.now())
     }
 
-    fn apply(&mut self, work: &DefragWork, plan: DefragPlan, _: usize, run: &PipelineRun) -> Result<usize> {
+    fn apply(&mut self, work: &DefragWork, plan: DefragPlan, _: usize, run: &RunEnv) -> Result<usize> {
         // Once it is written down what was done, nobody's later change of a note makes it undone.
         let (batch, name) = (run.batch()?, applied_name(work.next));
         let done = if file::exists(&batch.file(&name))? {
@@ -130,21 +130,21 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         Ok(archived)
     }
 
-    fn close(&mut self, work: &DefragWork, failure: Option<&Failure>, run: &PipelineRun) -> Result<()> {
+    fn close(&mut self, work: &DefragWork, failure: Option<&Failure>, run: &RunEnv) -> Result<()> {
         match failure.filter(|_| !run.is_dry()) {
             Some(failure) => News::load(run, work.own.is_forced)?.take_failure(work, failure),
             None => Ok(()),
         }
     }
 
-    fn refresh(&mut self, _: &DefragWork, run: &PipelineRun) -> Result<()> {
+    fn refresh(&mut self, _: &DefragWork, run: &RunEnv) -> Result<()> {
         if !run.is_dry() {
             remember_use(&read(&self.notes)?.0, run)?;
         }
         self.refresh_targets(run)
     }
 
-    fn commit(&mut self, _: &DefragWork, run: &PipelineRun) -> Result<()> {
+    fn commit(&mut self, _: &DefragWork, run: &RunEnv) -> Result<()> {
         if run.is_dry() {
             return Ok(());
         }
@@ -164,14 +164,14 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     /// Nobody is to be asked about notes that are half changed.
-    fn is_held_up(&mut self, run: &PipelineRun) -> Result<bool> {
+    fn is_held_up(&mut self, run: &RunEnv) -> Result<bool> {
         self.refresh_targets(run)?;
         Ok(true)
     }
 
     /// The groups of a batch are kept: notes that were merged since would be shared out in another way, and asked about
     /// once more. What is long ago is begun anew with the notes that have come since.
-    fn take_up(&self, progress: &BatchProgress, has_reply: bool, run: &PipelineRun) -> Option<Answerer> {
+    fn take_up(&self, progress: &BatchProgress, has_reply: bool, run: &RunEnv) -> Option<Answerer> {
         let may_ask = !progress.is_old(run.env.now()) && run.config.llm.command.is_some();
         match (has_reply, progress.answers) {
             (false, 0) => None,
@@ -181,7 +181,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     /// The batch is kept if it changed anything: it is the one that can be taken back, in the place of an earlier one.
-    fn keeps(&self, run: &PipelineRun, progress: &BatchProgress) -> Result<bool> {
+    fn keeps(&self, run: &RunEnv, progress: &BatchProgress) -> Result<bool> {
         let batch = run.batch()?;
         if run.is_dry() || applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
             return Ok(false);
@@ -199,7 +199,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 
 impl<P: Persistence> DefragHost<'_, P> {
     /// A target may be new, and what people changed by hand is for agents too.
-    fn refresh_targets(&mut self, run: &PipelineRun) -> Result<()> {
+    fn refresh_targets(&mut self, run: &RunEnv) -> Result<()> {
         if !run.is_dry() {
             self.summary.targets =
                 section::refresh(Which::All, run.config, run.root, run.env.today(), Some(run.reporter))?;

@@ -7,7 +7,7 @@ use crate::memory::defrag::corpus::{id, reach, read};
 use crate::memory::defrag::plan::DefragPlan;
 use crate::memory::defrag::work::{DefragWork, Part};
 use crate::memory::pipeline::Failure;
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::Kind;
 use crate::store::entry::EntryId;
 use crate::store::history;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 /// What calls have seen so far, and what may be asked about now.
 pub(super) struct News<'a> {
     seen: DefragLedger,
-    run: &'a PipelineRun<'a>,
+    run: &'a RunEnv<'a>,
     /// Asks about what has not changed, too.
     is_forced: bool,
     /// The command's hash: another command may do better.
@@ -26,7 +26,7 @@ pub(super) struct News<'a> {
 }
 
 impl<'a> News<'a> {
-    pub(super) fn load(run: &'a PipelineRun, is_forced: bool) -> Result<News<'a>> {
+    pub(super) fn load(run: &'a RunEnv, is_forced: bool) -> Result<News<'a>> {
         let command = run.asked();
         Ok(News { seen: DefragLedger::load(run.root)?, run, is_forced, command })
     }
@@ -148,7 +148,7 @@ impl<'a> News<'a> {
 }
 
 /// Remembers how often each note has been read, for AGENTS.md.
-pub(super) fn remember_use(notes: &[Note], run: &PipelineRun) -> Result<()> {
+pub(super) fn remember_use(notes: &[Note], run: &RunEnv) -> Result<()> {
     let used = Uses::of(notes.iter().map(|note| (id(note).clone(), note.entry.meta().used)));
     // A damaged one is replaced.
     match Uses::load(run.root) {
@@ -176,7 +176,7 @@ pub(super) fn record<P: Persistence>(
     message: String,
     ids: &[EntryId],
     proposed: usize,
-    run: &PipelineRun,
+    run: &RunEnv,
 ) {
     let ids: BTreeSet<&EntryId> = ids.iter().collect();
     let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();

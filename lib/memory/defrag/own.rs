@@ -33,12 +33,15 @@ pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i
     let by = old.iter().filter_map(|entry| entry.meta().by).max().unwrap_or(By::Agent).max(By::Agent);
     let mut sources: Vec<Source> = Vec::new();
     add_missing(&mut sources, old.iter().flat_map(|entry| entry.meta().sources.iter().cloned()));
-    let Some(first) = old.first().map(Entry::meta) else { return Vec::new() };
+    let Some(first) = old.first() else { return Vec::new() };
     let proposal = |op: Op, note: Option<&Entry>, text: Option<&Text>, reasons: &[String]| {
-        let draft = text.cloned().map(|Text { title, summary, tags, body }| {
-            let (paths, scope, until, sources) =
-                (first.paths.clone(), first.scope, first.until, sources.clone());
-            Draft { title, summary, tags, paths, scope, until, body, sources }
+        let draft = text.cloned().map(|Text { title, summary, tags, body }| Draft {
+            title,
+            summary,
+            tags,
+            body,
+            sources: sources.clone(),
+            ..Draft::of(first)
         });
         // The id is made from the title of the new text, or from the note's id.
         let note_id = note.map(|note| note.meta().id.clone());
@@ -51,7 +54,7 @@ pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i
         0 => proposal(Op::Update, old.first(), Some(text), reasons),
         _ => proposal(Op::Create, None, Some(text), reasons),
     });
-    let part = [format!("what it says would be part of {}", first.id)];
+    let part = [format!("what it says would be part of {}", first.meta().id)];
     let reasons_to_go = if texts.is_empty() { reasons } else { &part };
     let gone = old.iter().skip(texts.len().min(1));
     written.chain(gone.map(|entry| proposal(Op::Retire, Some(entry), None, reasons_to_go))).collect()

@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::memory::defrag::applied::applied;
 use crate::memory::defrag::news::{forget_gone, record};
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::{BatchProgress, Kind};
 use crate::memory::section::{self, Outcome, Which};
 use crate::store::batch::{Batch, Batches};
@@ -27,7 +27,7 @@ pub struct Undone {
 }
 
 /// Takes back the newest batch that has changed anything. Nothing is changed if one of its notes has been changed since.
-pub fn undo<P: Persistence>(notes: &P, run: &PipelineRun) -> Result<Undone> {
+pub fn undo<P: Persistence>(notes: &P, run: &RunEnv) -> Result<Undone> {
     let mut last = None;
     for batch in Batches::of_defrag(run.root).all()? {
         let Ok(Some(progress)) = batch.load::<BatchProgress>() else { continue };
@@ -54,7 +54,7 @@ pub fn undo<P: Persistence>(notes: &P, run: &PipelineRun) -> Result<Undone> {
 }
 
 /// Finishes what a crash left of an undoing.
-pub fn finish<P: Persistence>(notes: &P, run: &PipelineRun) -> Result<Option<Undone>> {
+pub fn finish<P: Persistence>(notes: &P, run: &RunEnv) -> Result<Option<Undone>> {
     let mut done = None;
     for batch in Batches::of_defrag(run.root).all()? {
         if batch.file(MARK).exists() {
@@ -86,15 +86,15 @@ fn changed_since<P: Persistence>(change: &Change<P>, revisions: &[Revision]) -> 
     let mut changed = Vec::new();
     for revision in revisions {
         let RevisionState::Other(why) = change.standing(revision)? else { continue };
-        let name =
-            revision.before.as_ref().or(revision.after.as_ref()).map(|version| Path::new(version.name()));
-        changed.push(format!("\"{}\": {why}", name.unwrap_or(Path::new("")).display()));
+        let version = revision.before.as_ref().or(revision.after.as_ref());
+        let name = version.map_or(Path::new(""), |version| Path::new(version.name()));
+        changed.push(format!("\"{}\": {why}", name.display()));
     }
     Ok(changed)
 }
 
 /// Takes back what is not taken back yet, and ends the batch.
-fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &PipelineRun) -> Result<Undone> {
+fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &RunEnv) -> Result<Undone> {
     let revisions = backwards(batch)?;
     let change = Change::of(notes)?;
     // What somebody has changed since it was asked for.

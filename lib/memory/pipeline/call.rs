@@ -37,7 +37,7 @@ const POINTER_CAP: u64 = 1 << 20;
 const DIGITS: &str = "{batch digits}";
 
 /// What every run of a pipeline works with.
-pub struct PipelineRun<'a> {
+pub struct RunEnv<'a> {
     /// Whose calls these are, in the ledger.
     pub program: &'static str,
     pub config: &'a MemoryConfig,
@@ -55,7 +55,7 @@ pub struct PipelineRun<'a> {
     pub batch: Option<Batch>,
 }
 
-impl PipelineRun<'_> {
+impl RunEnv<'_> {
     pub fn batch(&self) -> Result<&Batch> {
         self.batch.as_ref().ok_or_else(|| Error::io("no batch is under way"))
     }

@@ -2,7 +2,7 @@
 //! does more than read.
 
 use crate::base::error::Result;
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::{Begun, Failure, Pipeline, StateOf, WorkOf};
 use crate::store::batch::{Batch, Batches};
 use crate::store::place::Root;
@@ -18,65 +18,62 @@ pub trait Host {
     /// The batches of this pipeline, those of the other one, and the program that these belong to.
     fn batches(root: &Root) -> (Batches, Batches, &'static str);
 
-    fn begin(&mut self, run: &mut PipelineRun) -> Result<Begun<HostWork<Self>>>;
-    fn divide(&mut self, work: HostWork<Self>, run: &mut PipelineRun) -> Result<HostWork<Self>>;
+    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<HostWork<Self>>>;
+    fn divide(&mut self, work: HostWork<Self>, run: &mut RunEnv) -> Result<HostWork<Self>>;
     fn gather(
         &mut self,
         work: &HostWork<Self>,
-        run: &PipelineRun,
+        run: &RunEnv,
     ) -> Result<<Self::Pipeline as Pipeline>::Material>;
-    fn look_up(
-        &mut self,
-        work: &HostWork<Self>,
-        run: &PipelineRun,
-    ) -> Result<<Self::Pipeline as Pipeline>::Known>;
+    fn look_up(&mut self, work: &HostWork<Self>, run: &RunEnv)
+    -> Result<<Self::Pipeline as Pipeline>::Known>;
     fn apply(
         &mut self,
         work: &HostWork<Self>,
         plan: <Self::Pipeline as Pipeline>::Plan,
         step: usize,
-        run: &PipelineRun,
+        run: &RunEnv,
     ) -> Result<<Self::Pipeline as Pipeline>::Outcome>;
-    fn close(&mut self, work: &HostWork<Self>, failure: Option<&Failure>, run: &PipelineRun) -> Result<()>;
-    fn refresh(&mut self, work: &HostWork<Self>, run: &PipelineRun) -> Result<()>;
-    fn commit(&mut self, work: &HostWork<Self>, run: &PipelineRun) -> Result<()>;
+    fn close(&mut self, work: &HostWork<Self>, failure: Option<&Failure>, run: &RunEnv) -> Result<()>;
+    fn refresh(&mut self, work: &HostWork<Self>, run: &RunEnv) -> Result<()>;
+    fn commit(&mut self, work: &HostWork<Self>, run: &RunEnv) -> Result<()>;
 
     /// Is a run to begin another batch after one that ended?
     fn begins_again(&self) -> bool;
 
     /// A batch cannot be brought to its end. `true`: nothing new is begun then.
-    fn is_held_up(&mut self, _run: &PipelineRun) -> Result<bool> {
+    fn is_held_up(&mut self, _run: &RunEnv) -> Result<bool> {
         Ok(false)
     }
 
     /// Where a batch stands among those that take turns; `None`: it is left to another run.
-    fn rank(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &PipelineRun) -> Result<Option<Rank>> {
+    fn rank(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &RunEnv) -> Result<Option<Rank>> {
         Ok(None)
     }
 
     /// Does something that has not been begun come before a batch of this rank?
-    fn queue_goes_first(&mut self, _rank: &Rank, _run: &PipelineRun) -> Result<bool> {
+    fn queue_goes_first(&mut self, _rank: &Rank, _run: &RunEnv) -> Result<bool> {
         Ok(true)
     }
 
     /// Who answers a batch of the command that a run before left behind; `None`: it is forgotten, and what it claimed goes
     /// back. `has_reply`: the reply to its current question is there.
-    fn take_up(&self, _progress: &BatchProgress, _has_reply: bool, _run: &PipelineRun) -> Option<Answerer> {
+    fn take_up(&self, _progress: &BatchProgress, _has_reply: bool, _run: &RunEnv) -> Option<Answerer> {
         Some(Answerer::Command)
     }
 
     /// A dry run has claimed nothing: now that its reply is applied, it is claimed.
-    fn claim(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &PipelineRun) -> Result<()> {
+    fn claim(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &RunEnv) -> Result<()> {
         Ok(())
     }
 
     /// A batch has ended every run that took it up. What it claimed is to go back in another way.
-    fn split(&self, _batch: &Batch, _run: &PipelineRun) -> Result<()> {
+    fn split(&self, _batch: &Batch, _run: &RunEnv) -> Result<()> {
         Ok(())
     }
 
     /// A batch is completed. `true`: it is kept, so that it can be taken back.
-    fn keeps(&self, _run: &PipelineRun, _progress: &BatchProgress) -> Result<bool> {
+    fn keeps(&self, _run: &RunEnv, _progress: &BatchProgress) -> Result<bool> {
         Ok(false)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
-use crate::memory::pipeline::call::PipelineRun;
+use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::{Answerer, BatchProgress, Host, HostState, Kind, Rank, Saved};
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
 use crate::memory::pipeline::{Answer, Event, Failure, Pipeline, Question, State, WalkEnd};
@@ -41,7 +41,7 @@ pub struct Previewed {
 }
 
 pub struct Runner<'a, H: Host> {
-    pub run: PipelineRun<'a>,
+    pub run: RunEnv<'a>,
     pub host: H,
     progress: BatchProgress,
     answerer: Answerer,
@@ -61,7 +61,7 @@ pub struct Runner<'a, H: Host> {
 const TAKEN_UP: u32 = 2;
 
 impl<'a, H: Host> Runner<'a, H> {
-    pub fn new(run: PipelineRun<'a>, host: H) -> Runner<'a, H> {
+    pub fn new(run: RunEnv<'a>, host: H) -> Runner<'a, H> {
         let progress = BatchProgress::new(run.kind, run.env.now());
         let (answerer, open, previewed) = (Answerer::Command, Vec::new(), Vec::new());
         Runner { run, host, progress, answerer, is_on_trial: false, parts: 0, open, previewed, stuck: None }

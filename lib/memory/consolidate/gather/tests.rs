@@ -48,7 +48,7 @@ impl Bench {
         let root = Root::at(self.dir.path());
         let batch = Batches::of_queue(&root).begin().unwrap();
         let history = batch.file(&history_name("q"));
-        let run = Run {
+        let run = RunEnv {
             program: "memory-consolidate",
             config: &self.config,
             root: &root,
