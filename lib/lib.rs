@@ -125,7 +125,7 @@ pub mod defrag {
     pub use crate::memory::defrag::divide::divide;
     pub use crate::memory::defrag::host::look_up;
     pub use crate::memory::defrag::plan::DefragPlan;
-    pub use crate::memory::defrag::work::{Defrag, Scanned};
+    pub use crate::memory::defrag::{Defrag, Scanned};
 }
 
 /// Notes, where they are kept, and what is done with them.

@@ -1,11 +1,10 @@
 //! What a model answers memory-defrag: whatever it says, no note is lost, no link leads nowhere, nothing pinned cools.
 
 use crate::fuzz::{choice, is_told, text};
-use crate::memory::defrag::plan::{DefragPlan, Inventory};
+use crate::memory::defrag::plan::{DefragPlan, Inventory, Summary};
 use crate::memory::defrag::planner::plan;
 use crate::memory::defrag::reply::{DefragReply, Verb, parse};
-use crate::memory::defrag::show::Summary;
-use crate::memory::defrag::work::{Defrag, DefragWork, Part, Scanned};
+use crate::memory::defrag::{Defrag, DefragWork, Part, Scanned};
 use crate::memory::facts::lost;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};

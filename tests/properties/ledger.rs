@@ -5,7 +5,7 @@ use crate::fuzz::scratch::Scratch;
 use crate::fuzz::{choice, is_told};
 use crate::memory::budget::{Call, CallBudget};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::defrag::work::Defrag;
+use crate::memory::defrag::Defrag;
 use crate::memory::pipeline::host::Saved;
 use crate::memory::pipeline::{Event, Pipeline, StateOf};
 use crate::memory::redact::Redactor;

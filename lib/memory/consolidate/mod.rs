@@ -1,6 +1,5 @@
 //! From the queue to notes (US-005): what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
-mod amend;
 pub mod ask;
 mod captured;
 mod gather;

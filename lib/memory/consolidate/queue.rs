@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// The queue, as one run sees it.
+#[derive(Default)]
 pub struct Queue {
     /// How many entries this run may still take.
     pub(super) limit: usize,
@@ -47,9 +48,7 @@ pub struct Queue {
 
 impl Queue {
     pub fn new(limit: usize, only: Option<BTreeSet<String>>, is_at_once: bool) -> Queue {
-        let (order, failed) = (Order::default(), Vec::new());
-        let is_import = false;
-        Queue { limit, only, is_at_once, is_import, pause: None, order, sessions: 0, processed: 0, failed }
+        Queue { limit, only, is_at_once, ..Queue::default() }
     }
 
     /// The entries that a person imports.
@@ -197,18 +196,16 @@ impl Queue {
         let mut tries = Tries::load(run.root)?;
         let batch = run.batch()?;
         let is_imported = |id| self.is_import && self.only.as_ref().is_some_and(|only| only.contains(id));
-        let (mut failed, mut not_imported) = (Vec::new(), Vec::new());
+        let mut failed = Vec::new();
         for id in queue_ids {
             match verdicts.get(id) {
-                Some(Verdict::Failed(why)) if is_imported(id) => {
-                    not_imported.push((id.clone(), run.redactor.cleaned(why)));
-                }
                 Some(Verdict::Processed(_)) => tries.forget(id),
                 Some(Verdict::Alone) => tries.set_alone(id),
                 Some(Verdict::Failed(why)) => {
                     // A reply that is refused is quoted, and it may quote the session.
                     let why = run.redactor.cleaned(why);
-                    let next = tries.fail(id, &why, (&batch.id, &run.asked()), run.env.now());
+                    let next = (!is_imported(id))
+                        .then(|| tries.fail(id, &why, (&batch.id, &run.asked()), run.env.now()));
                     failed.push((id, next, why));
                 }
                 None => {}
@@ -224,13 +221,15 @@ impl Queue {
                     batch.processed(id)?;
                     self.processed += 1;
                 }
-                Some(Verdict::Failed(_)) if !is_imported(id) => {}
-                Some(Verdict::Failed(_) | Verdict::Alone) | None => batch.put_back(id)?,
+                Some(Verdict::Failed(_)) => {}
+                Some(Verdict::Alone) | None => batch.put_back(id)?,
             }
         }
-        self.failed.extend(not_imported);
         for (id, next, why) in failed {
-            fail(batch, id, &why, next, run)?;
+            match next {
+                Some(next) => fail(batch, id, &why, next, run)?,
+                None => batch.put_back(id)?,
+            }
             self.failed.push((id.clone(), why));
         }
         Ok(())
@@ -279,7 +278,6 @@ pub(super) fn consume(
     let batch = run.batch()?;
     let mut new = Vec::new();
     let mut sessions = Sessions::load(run.root)?;
-    let mut is_changed = false;
     for slice in work.seen() {
         let transcript = readings.transcript(batch, slice)?;
         let history = &transcript.history;
@@ -289,13 +287,12 @@ pub(super) fn consume(
             sessions.get(key).is_none_or(|known| turns.iter().any(|turn| !known.marks.contains(turn)));
         if !turns.is_empty() && is_new {
             sessions.read(key, history.parent.as_deref(), &turns);
-            is_changed = true;
             cited.extend(transcript.newly_cited());
             new.push(slice.clone());
         }
     }
     // Before anything is counted: after a crash a use is not counted, rather than counted twice.
-    if is_changed {
+    if !new.is_empty() {
         sessions.save(run.root)?;
     }
     let runs = readings.runs(batch, &new, &entries(&work.own.queue_ids, batch, run)?)?;
@@ -374,7 +371,7 @@ pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Res
     for id in queue_ids {
         let is_claimed = match journal.read(id) {
             Ok(Some(_)) => batch.claim(id)?,
-            Ok(None) | Err(_) => claimed.iter().any(|claimed| claimed.id == *id),
+            _ => claimed.iter().any(|claimed| claimed.id == *id),
         };
         if !is_claimed {
             batch.put_all_back()?;
@@ -400,9 +397,7 @@ pub fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
     let journal = Journal::at(root);
     let failed = journal.failed()?;
     let mut tries = Tries::load(root)?;
-    for id in &failed {
-        tries.forget(id);
-    }
+    failed.iter().for_each(|id| tries.forget(id));
     tries.save(root)?;
     journal.retry(&failed)?;
     if !failed.is_empty() {

@@ -119,8 +119,8 @@ pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Consolid
     reply.retire = elements(&mut top, "retire", |fields| retired(fields, shown, &mut reply.warnings));
     let count = values.len() + reply.retire.len();
     if count > ENTRIES_CAP {
-        let fault = format!("has {count} entries; at most {ENTRIES_CAP} are taken from one call");
-        return Err(vec![format!("entries: {fault}")]);
+        let most = ENTRIES_CAP;
+        return Err(vec![format!("entries: has {count} entries; at most {most} are taken from one call")]);
     }
     let mut labels = BTreeSet::new();
     let mut changed = BTreeSet::new();
@@ -210,32 +210,27 @@ fn until(fields: &mut Fields) -> Option<Option<Date>> {
     if !fields.nullable("until") {
         return None;
     }
-    let text = fields.text("until")?;
-    if text.trim().is_empty() {
-        return Some(None);
-    }
-    let day = text.trim().parse().ok();
-    if day.is_none() {
-        fields.fault("until", &format!("\"{}\" is not a day, such as 2026-03-20", brief(&text)));
-    }
-    Some(day)
+    fields.parsed("until", |text| match text.trim() {
+        "" => Ok(None),
+        day => day
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("\"{}\" is not a day, such as 2026-03-20", brief(&text))),
+    })
 }
 
 /// Facts that no longer hold: a list, or, as some models have it, one string.
 fn gone(fields: &mut Fields) -> Vec<String> {
-    let mut gone = Vec::new();
-    if !fields.nullable("gone") {
-        return gone;
-    }
-    let values = match fields.take("gone") {
+    let values = match fields.nullable("gone").then(|| fields.take("gone").unwrap_or_default()) {
         Some(Value::Array(values)) => values,
         Some(one @ Value::String(_)) => vec![one],
-        other => {
-            let other = shown(&other.unwrap_or_default());
-            fields.fault("gone", &format!("{other} is not a list of strings"));
-            return gone;
+        None => Vec::new(),
+        Some(other) => {
+            fields.fault("gone", &format!("{} is not a list of strings", shown(&other)));
+            Vec::new()
         }
     };
+    let mut gone = Vec::new();
     for value in values.into_iter().take(GONE_CAP) {
         match value {
             Value::String(text) => gone.push(text.trim().to_owned()),
@@ -247,7 +242,7 @@ fn gone(fields: &mut Fields) -> Vec<String> {
             }
         }
     }
-    gone.retain(|fact: &String| !fact.is_empty());
+    gone.retain(|fact| !fact.is_empty());
     gone
 }
 

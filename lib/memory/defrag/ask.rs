@@ -2,7 +2,7 @@
 //! that its own text cannot close.
 
 use crate::memory::defrag::corpus::{Corpus, id, is_hot, reach};
-use crate::memory::defrag::work::{Defrag, DefragWork, Part};
+use crate::memory::defrag::{Defrag, DefragWork, Part};
 use crate::memory::pipeline::question::{TODAY, marked, push_lines};
 use crate::store::entry::{EntryId, Scope, repos};
 use crate::store::persistence::Note;
@@ -253,7 +253,7 @@ fn standing(note: &Note) -> String {
 mod tests {
     use super::*;
     use crate::memory::defrag::corpus::Structure;
-    use crate::memory::defrag::work::{OWN_WORDS, Scanned};
+    use crate::memory::defrag::{OWN_WORDS, Scanned};
     use crate::memory::redact::Redactor;
     use crate::store::entry::{Entry, Meta};
     use crate::store::persistence::Place;

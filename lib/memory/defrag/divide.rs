@@ -6,7 +6,7 @@ use crate::memory::defrag::ask::{line, weight};
 use crate::memory::defrag::corpus::{Structure, id, linked_from, reach};
 use crate::memory::defrag::group::{NoteNode, groups};
 use crate::memory::defrag::similar::{Pair, pairs};
-use crate::memory::defrag::work::{Defrag, Part};
+use crate::memory::defrag::{Defrag, Part};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
 use std::collections::{BTreeMap, BTreeSet};

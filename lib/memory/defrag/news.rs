@@ -5,7 +5,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::text::counted;
 use crate::memory::defrag::corpus::{id, reach, read};
 use crate::memory::defrag::plan::DefragPlan;
-use crate::memory::defrag::work::{DefragWork, Part};
+use crate::memory::defrag::{DefragWork, Part};
 use crate::memory::pipeline::Failure;
 use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::Kind;

@@ -9,7 +9,7 @@ use crate::memory::defrag::loss::{LostFacts, holds_no_secret};
 use crate::memory::defrag::own;
 use crate::memory::defrag::plan::{DefragPlan, Inventory, NoteBrief, Planned};
 use crate::memory::defrag::reply::{DefragReply, Dropped, Operation, Verb};
-use crate::memory::defrag::work::{Defrag, DefragWork, Part};
+use crate::memory::defrag::{Defrag, DefragWork, Part};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::memory::pipeline::reply::Text;
 use crate::store::change::old_text;

@@ -1,7 +1,7 @@
 //! Each operation, what it makes of the notes, and what it is refused for.
 
 use super::*;
-use crate::memory::defrag::work::Scanned;
+use crate::memory::defrag::Scanned;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{By, Meta, Scope, Source, Status};
 use jiff::Timestamp;
