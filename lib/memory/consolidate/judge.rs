@@ -270,12 +270,9 @@ impl Judge<'_> {
             self.warnings.push(format!("{id} was to be withdrawn, and {why}"));
             return None;
         };
-        let title = match (&there.entry, &there.note) {
-            (None, Some(id)) => {
-                self.known.notes.get(id).map_or(id.as_str(), |known| &known.entry.meta().title)
-            }
-            _ => there.title(),
-        };
+        let about = there.note.as_ref().filter(|_| there.entry.is_none());
+        let about = about.and_then(|id| self.known.notes.get(id));
+        let title = about.map_or(there.title(), |known| &known.entry.meta().title);
         Some(PlannedChange::Withdraw(Waiting {
             id: id.clone(),
             op: there.op,

@@ -24,17 +24,6 @@ const TIERS: &str = include_str!("tiers.md").trim_ascii_end();
 const REPLY_TEXTS: &str = include_str!("reply_texts.md").trim_ascii_end();
 const REPLY_TIERS: &str = include_str!("reply_tiers.md").trim_ascii_end();
 
-/// What a note does not say itself.
-#[derive(Clone, Copy)]
-struct NoteMarks {
-    /// How many notes lead to it.
-    linked: usize,
-    /// No earlier defrag has seen it like this, while it has seen others.
-    is_new: bool,
-    /// Its last day is over.
-    is_expired: bool,
-}
-
 /// The notes that one prompt shows.
 struct PromptNotes {
     /// Those that are shown whole.
@@ -106,20 +95,18 @@ fn shown(
     let whole: Vec<&Note> = part.whole().iter().filter_map(|id| here_by_id.get(id).copied()).collect();
     let linked = if whole.is_empty() { BTreeMap::new() } else { corpus.linked() };
     for note in whole {
-        let about = NoteMarks {
-            linked: linked.get(id(note)).copied().unwrap_or_default(),
-            // Where all are, the word says nothing.
-            is_new: !structure.settled.is_empty() && !structure.is_settled(note),
-            is_expired: note.entry.meta().is_expired(*today),
-        };
-        let text = whole_text(settings, note, about);
+        let linked = linked.get(id(note)).copied().unwrap_or_default();
+        // Where all are, the word says nothing.
+        let is_new = !structure.settled.is_empty() && !structure.is_settled(note);
+        let is_expired = note.entry.meta().is_expired(*today);
+        let text = whole_text(settings, note, linked, is_new, is_expired);
         // One that has grown since waits for the next run, which has not seen it.
         let Some(left) = room.checked_sub(text.len() + FRAME) else { continue };
         room = left;
-        shown.is_any_new |= about.is_new;
+        shown.is_any_new |= is_new;
         shown.whole.push((id(note).clone(), text));
         work.shown.insert(id(note).clone(), note.entry.fingerprint());
-        work.own.expired.extend(about.is_expired.then(|| id(note).clone()));
+        work.own.expired.extend(is_expired.then(|| id(note).clone()));
     }
     if part.decides_tiers() {
         let others: Vec<&Note> =
@@ -176,21 +163,20 @@ impl PromptNotes {
     }
 }
 
-/// The whole of a note, without secrets.
-fn whole_text(settings: &Defrag, note: &Note, about: NoteMarks) -> String {
+/// The whole of a note, without secrets. So many notes lead to it; it is new where no earlier defrag has seen it like this.
+fn whole_text(settings: &Defrag, note: &Note, linked: usize, is_new: bool, is_expired: bool) -> String {
     let meta = note.entry.meta();
     let body = String::from_utf8_lossy(note.entry.body());
-    let new = if about.is_new { "; new" } else { "" };
-    let expired = if about.is_expired { "; it no longer holds" } else { "" };
+    let new = if is_new { "; new" } else { "" };
+    let expired = if is_expired { "; it no longer holds" } else { "" };
     let mut text = format!(
-        "title: {}\nsummary: {}\ntags: {}\n{}{expired}{new}\nsize: {} lines, {} bytes; {} notes link here\n\n",
+        "title: {}\nsummary: {}\ntags: {}\n{}{expired}{new}\nsize: {} lines, {} bytes; {linked} notes link here\n\n",
         settings.cleaned(&meta.title),
         settings.cleaned(&meta.summary),
         settings.cleaned(&meta.tags.join(" ")),
         settings.cleaned(&standing(note)),
         body.lines().count(),
         body.len(),
-        about.linked,
     );
     push_lines(&mut text, &settings.cleaned(&body));
     text
@@ -199,7 +185,7 @@ fn whole_text(settings: &Defrag, note: &Note, about: NoteMarks) -> String {
 /// So many bytes a note takes in a prompt. Never fewer than it takes there in the end: one that its group has no room
 /// for would be asked about every night, and never shown.
 pub(super) fn weight(settings: &Defrag, note: &Note) -> usize {
-    whole_text(settings, note, NoteMarks { linked: usize::MAX, is_new: true, is_expired: true }).len() + FRAME
+    whole_text(settings, note, usize::MAX, true, true).len() + FRAME
 }
 
 /// A note in the list that tiers are decided by.
@@ -303,8 +289,7 @@ mod tests {
         let redactor = Redactor::default();
         let settings =
             Defrag { redactor: &redactor, max_prompt_bytes: 0, max_hot_tokens: 0, allows_loss: false };
-        let about = NoteMarks { linked: 0, is_new: true, is_expired: false };
-        let own = text.len() - lines - whole_text(&settings, &first, about).len() - FRAME;
+        let own = text.len() - lines - whole_text(&settings, &first, 0, true, false).len() - FRAME;
         assert!((OWN_WORDS - 2000..OWN_WORDS).contains(&own), "{own}");
         assert!(text.starts_with("batch: batch__abcdefghijkl\n"));
     }

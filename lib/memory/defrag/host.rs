@@ -18,7 +18,6 @@ use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::place::Root;
-use crate::store::revision::Revision;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -130,10 +129,8 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     fn close(&mut self, work: &DefragWork, failure: Option<&Failure>, run: &RunEnv) -> Result<()> {
-        match failure.filter(|_| !run.is_dry()) {
-            Some(failure) => News::load(run, work.own.is_forced)?.take_failure(work, failure),
-            None => Ok(()),
-        }
+        let Some(failure) = failure.filter(|_| !run.is_dry()) else { return Ok(()) };
+        News::load(run, work.own.is_forced)?.take_failure(work, failure)
     }
 
     fn refresh(&mut self, _: &DefragWork, run: &RunEnv) -> Result<()> {
@@ -150,11 +147,8 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         let applied = applied(run.batch()?)?;
         let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
         let made: Vec<Planned> = applied.into_iter().flat_map(|applied| applied.made).collect();
-        if !made.is_empty() || proposed > 0 {
-            let revisions = made.iter().flat_map(|planned| &planned.revisions);
-            let ids: Vec<EntryId> = revisions.filter_map(Revision::id).collect();
-            record(&self.notes, format!("defrag: {}", counts(&made, proposed)), &ids, proposed, run);
-        }
+        let revisions = made.iter().flat_map(|planned| &planned.revisions);
+        record(&self.notes, format!("defrag: {}", counts(&made, proposed)), revisions, proposed, run);
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use crate::store::entry::EntryId;
 use crate::store::history;
 use crate::store::ledger::{DefragLedger, Uses};
 use crate::store::persistence::{Note, Persistence};
+use crate::store::revision::Revision;
 use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
@@ -170,16 +171,16 @@ pub(super) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) ->
     Ok(())
 }
 
-/// Takes what became of these notes into the history. What goes wrong is a warning.
-pub(super) fn record<P: Persistence>(
+/// Takes what became of notes into the history. What goes wrong is a warning.
+pub(super) fn record<'r, P: Persistence>(
     notes: &P,
     message: String,
-    ids: &[EntryId],
+    revisions: impl Iterator<Item = &'r Revision>,
     proposed: usize,
     run: &RunEnv,
 ) {
-    let ids: BTreeSet<&EntryId> = ids.iter().collect();
-    let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
+    let ids: BTreeSet<EntryId> = revisions.filter_map(Revision::id).collect();
+    let changed: Vec<Note> = ids.iter().filter_map(|id| notes.find_own(id).ok()).collect();
     let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
     let count = changed.len() + proposed;
     if count == 0 {

@@ -132,8 +132,7 @@ fn carry_on<P: Persistence>(notes: &P, batch: &Batch, run: &RunEnv) -> Result<Un
     forget_gone(&mut seen, notes)?;
     seen.save(run.root)?;
     let targets = section::refresh(Which::All, run.config, run.root, run.env.today(), Some(run.reporter))?;
-    let ids: Vec<EntryId> = revisions.iter().filter_map(Revision::id).collect();
-    record(notes, "defrag undone".to_owned(), &ids, 0, run);
+    record(notes, "defrag undone".to_owned(), revisions.iter(), 0, run);
     // Last: as long as it is there, the next run does all of this again.
     if changed.is_empty() {
         batch.end()?;
