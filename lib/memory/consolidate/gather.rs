@@ -27,9 +27,9 @@ use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::rc::Rc;
 
 /// The largest transcript that a command may print, in bytes.
 const COMMAND_CAP: usize = 256 << 20;
@@ -53,7 +53,7 @@ pub(super) struct Gatherer<'a> {
     pub(super) sessions: &'a Sessions,
     pub(super) room: PromptRoom,
     /// The facts of the notes that may be known in these sessions.
-    pub(super) facts: &'a dyn Fn() -> Rc<Facts>,
+    pub(super) facts: &'a dyn Deref<Target = Facts>,
 }
 
 impl Gatherer<'_> {

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::ask::{Material, ShownSession};
-use crate::memory::consolidate::grounds::{self, Grounds, checkouts};
+use crate::memory::consolidate::grounds::{self, Grounds, checkouts, edit_in_use};
 use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
@@ -17,23 +17,20 @@ use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::call::RunEnv;
 use crate::memory::pipeline::host::{Host, Kind, Rank};
 use crate::memory::pipeline::{Begun, Failure};
-use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Which};
 use crate::memory::service::{belongs_to, count_use};
 use crate::memory::waiting::landed;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
-use crate::store::entry::{Entry, EntryId, Scope, repos};
+use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, repos};
 use crate::store::history as commits;
-use crate::store::journal::entry::QueueEntry;
 use crate::store::ledger::Asked;
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use std::cell::OnceCell;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 pub struct ConsolidateHost<'a, P> {
     pub pipeline: Consolidate<'a>,
@@ -85,8 +82,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             run.reporter.warn(&format!("what notes rest on is not followed: {}", why.message()));
         }
         let repos: BTreeSet<String> = all.into_values().filter_map(|entry| entry.context.repo).collect();
-        let facts = OnceCell::new();
-        let facts = || Rc::clone(facts.get_or_init(|| facts_of(&self.notes, &repos).into()));
+        let facts = LazyCell::new(|| facts_of(&self.notes, &repos));
         self.queue.fetch(work, PromptRoom::of(self.pipeline.max_prompt_bytes)?, &facts, run)
     }
 
@@ -125,13 +121,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         // One that nobody has, as a model may name it, would be looked for in every file.
         let notes: BTreeMap<EntryId, Note> =
             work.notes().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
-        let made = notes
-            .iter()
-            .filter(|(_, note)| {
-                entries.values().any(|entry| is_made_by(&note.entry, entry, self.pipeline.redactor))
-            })
-            .map(|(id, _)| id.clone())
-            .collect();
+        // Made in one of these sessions, in whatever run, and nobody's own since.
+        let sources: Vec<Source> =
+            entries.values().map(|entry| source_of(entry, self.pipeline.redactor)).collect();
+        let is_made = |note: &Entry| {
+            note.kept().is_none() && sources.iter().any(|source| is_of_session(note.meta(), source))
+        };
+        let made = notes.iter().filter(|(_, note)| is_made(&note.entry)).map(|(id, _)| id.clone()).collect();
         let (proposals, _) = self.notes.proposals()?;
         if !proposals.is_empty() {
             self.readings.follow_all();
@@ -301,25 +297,14 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         let change = Change::of(&self.notes)?;
         let mut changed = Vec::new();
         for (id, on) in renewed {
-            let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else {
-                continue;
-            };
-            let mut entry = note.entry.clone();
-            // One whose front matter cannot be changed surely stays as it is.
-            if entry.update(|meta| meta.confirmed = meta.confirmed.max(Some(on))).is_ok() {
-                changed.push(change.replace(&note, entry)?);
-            }
+            let confirm = |meta: &mut Meta| meta.confirmed = meta.confirmed.max(Some(on));
+            changed.extend(edit_in_use(&change, &id, confirm)?);
         }
         change.write()?;
         // It shows the day.
         refresh(Which::Of(&repos(changed.iter().flat_map(|note| &note.entry.meta().sources))), run);
         Ok(())
     }
-}
-
-/// Was the note made in this session, in whatever run, and is it nobody's own since?
-fn is_made_by(note: &Entry, entry: &QueueEntry, redactor: &Redactor) -> bool {
-    note.kept().is_none() && is_of_session(note.meta(), &source_of(entry, redactor))
 }
 
 /// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say

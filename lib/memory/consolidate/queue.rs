@@ -22,7 +22,7 @@ use crate::store::journal::{Journal, read_at};
 use crate::store::ledger::{NextTry, Pause, Sessions, Tries};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::ops::Deref;
 
 /// The queue, as one run sees it.
 #[derive(Default)]
@@ -127,7 +127,7 @@ impl Queue {
         &mut self,
         mut work: Work,
         room: PromptRoom,
-        facts: &dyn Fn() -> Rc<Facts>,
+        facts: &dyn Deref<Target = Facts>,
         run: &RunEnv,
     ) -> Result<Work> {
         let batch = run.batch()?;

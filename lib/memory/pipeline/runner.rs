@@ -310,7 +310,10 @@ impl<'a, H: Host> Runner<'a, H> {
         }
         match self.resume(batch, saved, answerer) {
             // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
-            Err(error) if self.progress.answers == 0 && !self.has_reply()? => {
+            Err(error)
+                if self.progress.answers == 0
+                    && !self.has_reply(self.run.batch()?, &self.progress, true)? =>
+            {
                 self.run.reporter.warn(&format!("{id} cannot be continued and starts again: {error}"));
                 self.run.batch()?.end()?;
                 Ok(Stop::End(WalkEnd::Idle))
@@ -361,12 +364,8 @@ impl<'a, H: Host> Runner<'a, H> {
         }
         let answerer = match progress.kind {
             Kind::Run => {
-                let is_there = |name: &str| match asks {
-                    true => self.run.is_there(batch, name),
-                    false => Ok(file::exists(&batch.file(name))?),
-                };
-                let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
-                    Ok(has_reply) => has_reply.unwrap_or(false),
+                let has_reply = match self.has_reply(batch, progress, asks) {
+                    Ok(has_reply) => has_reply,
                     Err(error) => {
                         self.run.reporter.warn(&format!("{}: {error}", batch.id));
                         return Ok(None);
@@ -393,12 +392,14 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok(answerer)
     }
 
-    /// Is there a reply to the question that the batch under way waits for?
-    fn has_reply(&self) -> Result<bool> {
-        let batch = self.run.batch()?;
-        // One that was written whole by a run that could not give it its name was paid for, too.
-        let reply = self.progress.awaits.as_deref().map(|name| self.run.is_there(batch, name));
-        Ok(reply.transpose()?.unwrap_or(false))
+    /// Is there a reply to the question that a batch waits for? With `asks`, the command of a killed run is waited for: one
+    /// that was written whole by a run that could not give it its name was paid for, too.
+    fn has_reply(&self, batch: &Batch, progress: &BatchProgress, asks: bool) -> Result<bool> {
+        match progress.awaits.as_deref() {
+            Some(name) if asks => self.run.is_there(batch, name),
+            Some(name) => Ok(file::exists(&batch.file(name))?),
+            None => Ok(false),
+        }
     }
 
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
@@ -413,8 +414,8 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Brings to its end what earlier runs left half written.
     pub fn finish_writing(&mut self) -> Result<()> {
-        self.carry_on(false)?;
-        self.stuck.take().map_or(Ok(()), Err)
+        let last = self.carry_on(false)?;
+        self.unless_stuck(last).map(drop)
     }
 
     /// The next question, for a person to ask; `None` when there is none.

@@ -62,7 +62,7 @@ impl Bench {
             batch: Some(batch),
         };
         let room = PromptRoom { sessions: 100_000, earlier: 4000, related: 0 };
-        let (sessions, facts) = (&self.sessions, &|| Facts::new().into());
+        let (sessions, facts) = (&self.sessions, &Box::new(Facts::new()));
         match (Gatherer { run: &run, sessions, room, facts }).gather(&entry, "q").unwrap() {
             Gathered::History(known) => {
                 let mut texts = Vec::new();
