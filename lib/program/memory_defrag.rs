@@ -5,9 +5,9 @@ use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
 use crate::memory::defrag::Defrag;
+use crate::memory::defrag::applied::{Undone, finish_undo, undo};
 use crate::memory::defrag::host::DefragHost;
 use crate::memory::defrag::plan::{Planned, Summary, counts, numbers};
-use crate::memory::defrag::undo::{self, Undone};
 use crate::memory::pipeline::runner::{Previewed, Runner};
 use crate::memory::pipeline::{Failure, WalkEnd};
 use crate::memory::section::Outcome;
@@ -70,7 +70,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let topics = Topics::at(&opened.root);
     let notes = Preview::over(&topics, run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
-    let undone = if mode == Mode::DryRun { None } else { undo::finish(&notes, &run)? };
+    let undone = if mode == Mode::DryRun { None } else { finish_undo(&notes, &run)? };
     let pipeline = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),
@@ -190,7 +190,7 @@ fn take_back(
         Some(undone) => undone,
         None => {
             runner.finish_writing()?;
-            undo::undo(&runner.host.notes, &runner.run)?
+            undo(&runner.host.notes, &runner.run)?
         }
     };
     if cx.json {

@@ -68,10 +68,8 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
             && self.queue.limit > 0
             && let Some(spent) = run.budget.spent(run.env.now())?
         {
-            return Ok(match waiting(run.root)?.is_empty() {
-                true => Begun::Nothing,
-                false => Begun::Unable(Failure::Spent(spent)),
-            });
+            let waits = !waiting(run.root)?.is_empty();
+            return Ok(if waits { Begun::Unable(Failure::Spent(spent)) } else { Begun::Nothing });
         }
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
     }

@@ -221,7 +221,7 @@ impl Judge<'_> {
 
     /// Another text for a change that waits. It waits on, with its old reasons, whatever the text is: only a person clears
     /// them. `None`: the entry names none that may be changed.
-    pub(super) fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<Vec<PlannedChange>> {
+    fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<Vec<PlannedChange>> {
         let Some(ReplyTarget::Change(id)) = entry.target() else { return None };
         let there = self.changeable(&id, shown)?;
         let update = there.note.as_ref().map(ToString::to_string);
@@ -259,12 +259,7 @@ impl Judge<'_> {
     }
 
     /// A change that waits no longer.
-    pub(super) fn withdraw(
-        &mut self,
-        retired: &Retired,
-        id: &ProposalId,
-        shown: &[Proposal],
-    ) -> Option<PlannedChange> {
+    fn withdraw(&mut self, retired: &Retired, id: &ProposalId, shown: &[Proposal]) -> Option<PlannedChange> {
         let Some(there) = self.changeable(id, shown) else {
             let why = "is no change that this session may withdraw";
             self.warnings.push(format!("{id} was to be withdrawn, and {why}"));

@@ -128,7 +128,7 @@ impl Division<'_> {
 ///
 /// The changed notes among `members`, and the neighbours of each: likely duplicates first, then what it links to and what
 /// links to it, then what shares a tag, the rarer the better. Ascending; `members` are, too.
-pub(super) fn with_neighbours(
+fn with_neighbours(
     members: &[usize],
     is_news: impl Fn(usize) -> bool,
     nodes: &[NoteNode<'_>],

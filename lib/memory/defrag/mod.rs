@@ -15,7 +15,6 @@ pub mod planner;
 pub mod reply;
 mod rows;
 pub mod similar;
-pub mod undo;
 
 use crate::base::error::Result;
 use crate::memory::defrag::corpus::Corpus;
