@@ -7,7 +7,7 @@ use crate::fuzz::{is_told_as, parts, text};
 use crate::harness::turn::Role;
 use crate::memory::consolidate::ask::{self, Material, RelatedNote, ShownSession};
 use crate::memory::consolidate::passage::Passage;
-use crate::memory::consolidate::work::Slice;
+use crate::memory::consolidate::work::{OWN_WORDS, Slice};
 use crate::prompt::files::{ContextFile, collect};
 use crate::prompt::system;
 use crate::store::entry::{EntryId, Scope};
@@ -104,5 +104,5 @@ fn stays_between_its_marks(short: &str, long: &str) {
     let turns = prompt.lines().filter(|line| line.starts_with("[t") && line.contains(mark)).count();
     assert_eq!(turns, 3, "{prompt}");
     // A tool's lines are prefixed, at most three bytes for one.
-    assert!(prompt.len() <= ask::OWN_WORDS + 6 * long.len() + short.len() + 1200);
+    assert!(prompt.len() <= OWN_WORDS + 6 * long.len() + short.len() + 1200);
 }

@@ -5,7 +5,7 @@ use crate::base::text::one_line;
 use crate::memory::consolidate::history::DIGEST_FRAME;
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::pending::{self, PendingChange};
-use crate::memory::consolidate::work::Slice;
+use crate::memory::consolidate::work::{FRAME, Slice};
 use crate::memory::hash::hash;
 use crate::memory::pipeline::question::{TODAY, marked, push_lines};
 use crate::store::entry::{EntryId, Scope};
@@ -96,11 +96,6 @@ impl Material {
         self.waiting.iter().filter(|change| change.text.is_some()).map(|change| change.id.clone()).collect()
     }
 }
-
-/// What stands around a session takes so many bytes, at most.
-pub(super) const FRAME: usize = 400;
-/// How much room the words around the sessions take, in bytes, at most.
-pub const OWN_WORDS: usize = 10 << 10;
 
 /// What the two kinds of memory files are.
 const IMPORTED: &str = "This is a file of standing instructions and facts, which the person wants to have as notes: one for \
@@ -258,6 +253,7 @@ pub fn session_of(repo: Option<&str>) -> QueueEntry {
 mod tests {
     use super::*;
     use crate::harness::turn::Role;
+    use crate::memory::consolidate::work::OWN_WORDS;
 
     fn material(role: Role, text: &str) -> Material {
         let passage =

@@ -168,8 +168,8 @@ impl Gatherer<'_> {
         // What a command printed is in a file of ours.
         let spec = entry.retrieval.spec();
         let is_elsewhere = spec.is_some_and(|spec| !spec.keeps(path, self.run.env));
-        let known = entry.ledger_key().and_then(|key| self.sessions.get(&key));
-        let last = known.map(|session| session.last.as_str());
+        let last =
+            entry.ledger_key().and_then(|key| self.sessions.get(&key)).map(|known| known.last.as_str());
         let read = or_panicked(path, || {
             harness::read_after(format, path, text, last, self.run.env, &mut |mut turn: Turn| {
                 is_doubted |= is_elsewhere && turn.is_typed;
@@ -201,8 +201,7 @@ impl Gatherer<'_> {
             warn(&format!(": {lines} of more than {cap} MiB left out"));
         }
         if let Some(spec) = spec.filter(|_| is_doubted) {
-            let title = spec.title;
-            warn(&format!(" is not where {title} keeps its sessions: nothing in it counts as typed"));
+            warn(&format!(" is not where {} keeps its sessions: nothing in it counts as typed", spec.title));
         }
         match is_ours {
             Some(true) => Ok(nothing("a session of the memory programs themselves")),

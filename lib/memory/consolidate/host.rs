@@ -1,6 +1,6 @@
 //! What the states of the pipeline do to a store of files: the queue, the notes, the history, AGENTS.md.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::ask::{Material, ShownSession};
 use crate::memory::consolidate::grounds::{self, Grounds, checkouts, edit_in_use};
@@ -8,14 +8,14 @@ use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
 use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
-use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
+use crate::memory::consolidate::queue::{Queue, consume, entries, fail, waiting};
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedQuery, is_of_session};
 use crate::memory::consolidate::work::{PromptRoom, Verdict, Work};
 use crate::memory::consolidate::write::{Made, write};
-use crate::memory::pipeline::call::RunEnv;
-use crate::memory::pipeline::host::{Host, Kind, Rank};
+use crate::memory::pipeline::call::{Kind, RunEnv};
+use crate::memory::pipeline::host::{Host, Rank};
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section::{self, Which};
 use crate::memory::service::{belongs_to, count_use};
@@ -24,7 +24,8 @@ use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, repos};
 use crate::store::history as commits;
-use crate::store::ledger::Asked;
+use crate::store::journal::Journal;
+use crate::store::ledger::{Asked, Tries};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
@@ -249,13 +250,37 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(self.queue.is_next_past(run)?.is_some_and(|is_past| is_past <= rank.is_past))
     }
 
+    /// An entry that has been consumed since is a conflict.
     fn claim(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<()> {
-        claim_for(batch, &work.own.queue_ids, run.root)
+        let journal = Journal::at(run.root);
+        // Those that it has already, because this is not the first attempt.
+        let claimed = batch.claimed()?;
+        for id in &work.own.queue_ids {
+            let is_claimed = match journal.read(id) {
+                Ok(Some(_)) => batch.claim(id)?,
+                _ => claimed.iter().any(|claimed| claimed.id == *id),
+            };
+            if !is_claimed {
+                batch.put_all_back()?;
+                return Err(Error::conflict(format!("\"{id}\" no longer waits in the queue"))
+                    .hint("another run has taken it; run again without --apply"));
+            }
+        }
+        Ok(())
     }
 
-    /// One alone has had its try; of several it is not known which is to blame.
+    /// One alone has had its try; of several it is not known which is to blame, and they are asked about one by one.
     fn split(&self, batch: &Batch, run: &RunEnv) -> Result<()> {
-        split(batch, run)
+        let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
+        let mut tries = Tries::load(run.root)?;
+        if let [id] = &ids[..] {
+            let why = "every run that took it up was ended";
+            let next = tries.fail(id, why, (&batch.id, &run.asked()), run.env.now());
+            tries.save(run.root)?;
+            return fail(batch, id, why, next, run);
+        }
+        ids.iter().for_each(|id| tries.set_alone(id));
+        tries.save(run.root)
     }
 }
 

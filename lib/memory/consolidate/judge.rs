@@ -171,20 +171,18 @@ fn unseen(work: &Work, reply: &ConsolidateReply, known: &Knowledge) -> Vec<Entry
     ids
 }
 
-/// A text that a change brings: what a link to it leads to, its title, its body, and the note that it replaces.
-type Said<'c> = (String, String, &'c mut String, Option<EntryId>);
-
-fn said(change: &mut PlannedChange) -> Option<Said<'_>> {
+/// A text that a change brings: what a link to it leads to, the note that it replaces, and what it says.
+fn said(change: &mut PlannedChange) -> Option<(String, Option<EntryId>, &mut Draft)> {
     match change {
         PlannedChange::Note(note) => {
             let id = note.update.as_ref().unwrap_or(&note.id).to_string();
-            Some((id, note.draft.title.clone(), &mut note.draft.body, note.update.clone()))
+            Some((id, note.update.clone(), &mut note.draft))
         }
         // A note that is there already is linked to as it is.
         PlannedChange::Propose(proposal) => {
             let note = proposal.note.clone();
             let id = note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
-            proposal.entry.as_mut().map(|draft| (id, draft.title.clone(), &mut draft.body, note))
+            Some((id, note, proposal.entry.as_mut()?))
         }
         PlannedChange::Confirm(_) | PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
     }
@@ -194,21 +192,21 @@ fn said(change: &mut PlannedChange) -> Option<Said<'_>> {
 fn link(planned: &mut Planned, known: &Knowledge, warnings: &mut Vec<String>) {
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     for (entry, change) in planned.iter_mut() {
-        let Some((id, title, ..)) = said(change) else { continue };
+        let Some((id, _, draft)) = said(change) else { continue };
         if let Some(label) = entry.and_then(|entry| entry.label.clone()) {
             labels.entry(label).or_insert_with(|| id.clone());
         }
         // Some link by titles, whatever they are told.
-        labels.entry(title).or_insert(id);
+        labels.entry(draft.title.clone()).or_insert(id);
     }
     let waiting = known.proposals.iter().map(|proposal| proposal.id.clone()).collect();
     let targets = LinkTargets { labels: &labels, ids: &known.ids, waiting: &waiting };
-    for (_, title, body, note) in planned.iter_mut().filter_map(|(_, change)| said(change)) {
+    for (_, note, draft) in planned.iter_mut().filter_map(|(_, change)| said(change)) {
         let old = note.and_then(|id| known.notes.get(&id));
         let old = old.map(|known| String::from_utf8_lossy(known.entry.body())).unwrap_or_default();
-        let (resolved, unknown) = resolve_intra_batch_links(body, &targets, &old);
-        *body = resolved;
-        warnings.extend(unknown.iter().map(|link| format!("\"{title}\": {link}")));
+        let (resolved, unknown) = resolve_intra_batch_links(&draft.body, &targets, &old);
+        draft.body = resolved;
+        warnings.extend(unknown.iter().map(|link| format!("\"{}\": {link}", draft.title)));
     }
 }
 

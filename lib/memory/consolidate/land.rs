@@ -99,15 +99,14 @@ impl Judge<'_> {
         let Some(name) = &proposed.update else { return self.new_note(proposed, text) };
         let target = proposed.target().and_then(ReplyTarget::note);
         let Some(id) = target.filter(|id| self.known.ids.contains(id)) else {
-            self.warnings.push(format!(
-                "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
-                text.title,
-                brief(name, 40)
-            ));
+            let (title, name) = (&text.title, brief(name, 40));
+            let what =
+                format!("\"{title}\" was to replace \"{name}\", which is no note: it becomes a new one");
+            self.warnings.push(what);
             return self.new_note(proposed, text);
         };
         match self.known.notes.get(&id).cloned() {
-            Some(known) => self.update(proposed, text, &id, &known),
+            Some(known) => self.update(proposed, text, &known),
             // It was not even listed in the prompt.
             None => {
                 let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.flatten());
@@ -159,25 +158,20 @@ impl Judge<'_> {
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
-    fn update(
-        &mut self,
-        proposed: &Proposed,
-        mut text: Text,
-        id: &EntryId,
-        known: &Note,
-    ) -> Vec<PlannedChange> {
+    fn update(&mut self, proposed: &Proposed, mut text: Text, known: &Note) -> Vec<PlannedChange> {
         let meta = known.entry.meta();
+        let id = &meta.id;
         let old = Text::of(&known.entry);
         let until = proposed.until.unwrap_or(meta.until);
         let scope = proposed.scope.unwrap_or(meta.scope);
-        let guarded = self.guarded(id, known);
+        let guarded = self.guarded(known);
         // An update adds paths, but to a note of the person's own, and takes none away.
         let mut paths = meta.paths.clone();
         if guarded.is_none() {
             add_missing(&mut paths, self.paths(proposed, &text.title));
             paths.truncate(glob::MOST);
         }
-        let mut reasons: Vec<Reason> = self.standing(id, known, &old).into_iter().map(Reason::told).collect();
+        let mut reasons: Vec<Reason> = self.standing(known, &old).into_iter().map(Reason::told).collect();
         reasons.extend(self.loss(proposed, &old, &text, id));
         reasons.extend(self.risks(proposed, &text, Some(&old)));
         if let Some(whose) = guarded {
@@ -278,10 +272,10 @@ impl Judge<'_> {
             return None;
         }
         let title = known.entry.meta().title.clone();
-        let standing = self.standing(id, &known, &Text::of(&known.entry));
+        let standing = self.standing(&known, &Text::of(&known.entry));
         let mut reasons: Vec<String> = standing.into_iter().map(str::to_owned).collect();
         if !self.known.record.lets_go(&self.cited(&retired.evidence), &title) {
-            reasons.extend(self.guarded(id, &known));
+            reasons.extend(self.guarded(&known));
         }
         let reason = one_line(&self.redactor.cleaned(&retired.reason));
         if reasons.is_empty() {
@@ -328,10 +322,10 @@ impl Judge<'_> {
     }
 
     /// 6: why no agent may change this note alone.
-    fn guarded(&self, id: &EntryId, known: &Note) -> Option<String> {
+    fn guarded(&self, known: &Note) -> Option<String> {
         let kept = known.entry.kept();
         // The next part of a session may correct what its first part gave.
-        if self.known.made.contains(id) && kept != Some(Kept::Global) {
+        if self.known.made.contains(&known.entry.meta().id) && kept != Some(Kept::Global) {
             return None;
         }
         let why = match kept {
@@ -367,9 +361,9 @@ impl Judge<'_> {
     }
 
     /// Why the note is not what the model thinks it is.
-    fn standing(&self, id: &EntryId, known: &Note, old: &Text) -> Vec<&'static str> {
+    fn standing(&self, known: &Note, old: &Text) -> Vec<&'static str> {
         let mut reasons = Vec::new();
-        match self.seen.get(id) {
+        match self.seen.get(&known.entry.meta().id) {
             None => reasons.push(UNSEEN),
             Some(seen) if *seen != known.entry.fingerprint() => {
                 reasons.push("The note was changed after the model had seen it.");

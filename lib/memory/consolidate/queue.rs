@@ -1,20 +1,20 @@
 //! What the pipeline does with the queue: claims entries, reads their histories, gives each its place.
 
 use crate::base::cli::Reporter;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::file;
 use crate::base::repository;
 use crate::base::text::counted;
-use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
 use crate::memory::consolidate::history::{History, facts_name};
 use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::work::{CLAIMED, Claimed, PromptRoom, Verdict, Work, share_out, whole};
-use crate::memory::pipeline::call::RunEnv;
-use crate::memory::pipeline::host::Kind;
+use crate::memory::consolidate::work::{
+    CLAIMED, Claimed, FRAME, PromptRoom, Verdict, Work, share_out, whole,
+};
+use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
@@ -146,13 +146,10 @@ impl Queue {
                 continue;
             };
             // There is enough for one call.
-            let gathered = match used > room.sessions && tries.ended_runs(&id).is_none() {
-                true => None,
-                false => {
-                    let gatherer = Gatherer { run, sessions: &sessions, room, facts };
-                    Some(gather_counted(&gatherer, entry, &id, &mut tries)?)
-                }
-            };
+            let is_full = used > room.sessions && tries.ended_runs(&id).is_none();
+            let gatherer = Gatherer { run, sessions: &sessions, room, facts };
+            let gather = || gather_counted(&gatherer, entry, &id, &mut tries);
+            let gathered = (!is_full).then(gather).transpose()?;
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
             let bytes = |history: &History| whole(&history.lengths()) + frame;
             match gathered {
@@ -299,22 +296,8 @@ pub(super) fn consume(
     Ok((cited, runs))
 }
 
-/// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.
-pub(super) fn split(batch: &Batch, run: &RunEnv) -> Result<()> {
-    let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
-    let mut tries = Tries::load(run.root)?;
-    if let [id] = &ids[..] {
-        let why = "every run that took it up was ended";
-        let next = tries.fail(id, why, (&batch.id, &run.asked()), run.env.now());
-        tries.save(run.root)?;
-        return fail(batch, id, why, next, run);
-    }
-    ids.iter().for_each(|id| tries.set_alone(id));
-    tries.save(run.root)
-}
-
 /// A failed try: back to the queue, or out of it after the last.
-fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &RunEnv) -> Result<()> {
+pub(super) fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &RunEnv) -> Result<()> {
     match next {
         NextTry::Again(time) => {
             batch.put_back(id)?;
@@ -358,28 +341,6 @@ pub(super) fn entries(
         entry.context.repo = place.map(|place| run.redactor.cleaned(&place.name));
     }
     Ok(all)
-}
-
-/// A dry run has claimed nothing: now that its reply is applied, its entries are.
-///
-/// # Errors
-/// `Conflict`: an entry has been consumed since.
-pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Result<()> {
-    let journal = Journal::at(root);
-    // Those that it has already, because this is not the first attempt.
-    let claimed = batch.claimed()?;
-    for id in queue_ids {
-        let is_claimed = match journal.read(id) {
-            Ok(Some(_)) => batch.claim(id)?,
-            _ => claimed.iter().any(|claimed| claimed.id == *id),
-        };
-        if !is_claimed {
-            batch.put_all_back()?;
-            return Err(Error::conflict(format!("\"{id}\" no longer waits in the queue"))
-                .hint("another run has taken it; run again without --apply"));
-        }
-    }
-    Ok(())
 }
 
 /// The entries that wait, claimed ones included.

@@ -1,7 +1,6 @@
 //! What one batch of the queue has claimed, and what came of it so far.
 
 use crate::base::error::Result;
-use crate::memory::consolidate::ask::{FRAME, OWN_WORDS};
 use crate::memory::consolidate::write::Made;
 use crate::memory::pipeline::{self, no_room_for};
 use crate::store::entry::EntryId;
@@ -9,6 +8,10 @@ use crate::store::proposal::ProposalId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// What stands around a session takes so many bytes, at most.
+pub(super) const FRAME: usize = 400;
+/// How much room the words around the sessions take, in bytes, at most.
+pub const OWN_WORDS: usize = 10 << 10;
 /// How many entries are claimed at once, at most.
 pub(super) const CLAIMED: usize = 32;
 /// The least room for sessions in a prompt, in bytes.

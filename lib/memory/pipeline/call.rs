@@ -13,7 +13,6 @@ use crate::config::memory::MemoryConfig;
 use crate::config::preset::LlmHome;
 use crate::memory::budget::{Call, CallBudget};
 use crate::memory::hash::hash;
-use crate::memory::pipeline::host::Kind;
 use crate::memory::pipeline::question::{TODAY, digits};
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::{Answer, Failure, Question};
@@ -22,6 +21,7 @@ use crate::provider::command::LEVEL;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,18 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 const POINTER_CAP: u64 = 1 << 20;
 /// What stands for a batch's own digits in the hash of a prompt.
 const DIGITS: &str = "{batch digits}";
+
+/// Who answers a batch's questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The configured command.
+    Run,
+    /// A person, with `--prompt` and `--apply`.
+    Hand,
+    /// The configured command, for a plan that is only shown. Claims nothing.
+    DryRun,
+}
 
 /// What every run of a pipeline works with.
 pub struct RunEnv<'a> {

@@ -2,7 +2,7 @@
 //! does more than read.
 
 use crate::base::error::Result;
-use crate::memory::pipeline::call::RunEnv;
+use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::memory::pipeline::{Begun, Failure, Pipeline, StateOf, WorkOf};
 use crate::store::batch::{Batch, Batches};
 use crate::store::place::Root;
@@ -102,18 +102,6 @@ pub struct Rank {
 
 /// How long a batch waits for a reply that a person is to bring.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
-
-/// Who answers a batch's questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// The configured command.
-    Run,
-    /// A person, with `--prompt` and `--apply`.
-    Hand,
-    /// The configured command, for a plan that is only shown. Claims nothing.
-    DryRun,
-}
 
 /// What a runner knows of a batch without looking into its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

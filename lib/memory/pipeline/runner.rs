@@ -6,8 +6,8 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
-use crate::memory::pipeline::call::RunEnv;
-use crate::memory::pipeline::host::{Answerer, BatchProgress, Host, HostState, Kind, Rank, Saved};
+use crate::memory::pipeline::call::{Kind, RunEnv};
+use crate::memory::pipeline::host::{Answerer, BatchProgress, Host, HostState, Rank, Saved};
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
 use crate::memory::pipeline::{Answer, Event, Failure, Pipeline, Question, State, WalkEnd};
 use crate::store::batch::Batch;

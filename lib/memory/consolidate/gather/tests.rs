@@ -4,7 +4,7 @@ use super::*;
 use crate::base::cli::Reporter;
 use crate::config::memory::MemoryConfig;
 use crate::memory::budget::CallBudget;
-use crate::memory::pipeline::host::Kind;
+use crate::memory::pipeline::call::Kind;
 use crate::memory::redact::Redactor;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
