@@ -159,8 +159,7 @@ impl Gatherer<'_> {
         let is_kept = kept.symlink_metadata().is_ok_and(|kept| kept.is_file());
         let text = if is_kept && is_gone(path) { &*kept } else { path };
         self.learn(format, text);
-        let mut writer = self.writer(queue_id)?;
-        let mut outputs = Outputs::default();
+        let (mut writer, mut outputs) = (self.writer(queue_id)?, Outputs::default());
         let mut tracker = self.tracker(format, path, entry);
         // Its first prompt is one of ours.
         let mut is_ours = None;

@@ -162,8 +162,7 @@ impl Judge<'_> {
         let meta = known.entry.meta();
         let id = &meta.id;
         let old = Text::of(&known.entry);
-        let until = proposed.until.unwrap_or(meta.until);
-        let scope = proposed.scope.unwrap_or(meta.scope);
+        let (until, scope) = (proposed.until.unwrap_or(meta.until), proposed.scope.unwrap_or(meta.scope));
         let guarded = self.guarded(known);
         // An update adds paths, but to a note of the person's own, and takes none away.
         let mut paths = meta.paths.clone();

@@ -112,9 +112,8 @@ impl Pipeline for Consolidate<'_> {
     }
 
     fn failed(work: &mut Work, failure: &Failure) {
-        match failure {
-            Failure::Command(why) | Failure::Reply(why) => work.take_failure(why),
-            Failure::Spent(_) | Failure::NoCommand | Failure::NotStarted(_) | Failure::Expired => {}
+        if let Failure::Command(why) | Failure::Reply(why) = failure {
+            work.take_failure(why);
         }
     }
 
