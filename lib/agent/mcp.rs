@@ -6,8 +6,8 @@
 use crate::agent::tree::Scope;
 use crate::base::deadline::Deadline;
 use crate::base::error::{Error, Result};
-use crate::base::exec::{CommandLine, ExecError, Invocation, Session, how_it_ended};
-use crate::base::json_rpc::{self, Fault, MESSAGE_CAP, Message, NO_METHOD, VERSION, VERSIONS};
+use crate::base::exec::{CommandLine, Coprocess, ExecError, Invocation, how_it_ended};
+use crate::base::json_rpc::{self, MESSAGE_CAP, Message, NO_METHOD, RpcError, VERSION, VERSIONS};
 use crate::base::sync::lock;
 use crate::base::text::{border, in_line, one_line, size};
 use crate::config::mcp::{McpServer, Offer, Offers};
@@ -30,7 +30,7 @@ const SHOWN_CAP: usize = 600;
 pub struct Server(Mutex<Connection>);
 
 struct Connection {
-    session: Session,
+    session: Coprocess,
     /// That of the last request.
     id: u64,
     /// Why there is no answer any more.
@@ -81,7 +81,7 @@ impl Server {
     /// Starts a server, and returns what it offers of the tools that the agent's file lists.
     pub fn start(server: &McpServer, workdir: &Path, scope: Scope) -> Result<(Server, Offers)> {
         let scope = scope.within(server.start_seconds());
-        let session = Session::start(Invocation {
+        let session = Coprocess::start(Invocation {
             vars: vars(scope.env),
             is_heard: scope.reporter.is_verbose(),
             level: level(scope.env),
@@ -232,7 +232,7 @@ impl Connection {
     /// We offer nothing.
     fn answer(&mut self, id: Value, method: &str) {
         let is_ping = method == "ping";
-        let outcome = is_ping.then(|| json!({})).ok_or_else(|| Fault::new(NO_METHOD, "Method not found"));
+        let outcome = is_ping.then(|| json!({})).ok_or_else(|| RpcError::new(NO_METHOD, "Method not found"));
         self.send(json_rpc::answer(id, outcome));
     }
 

@@ -112,9 +112,7 @@ impl Env {
     /// `$XDG_CONFIG_HOME/axe`, else the platform's directory for configuration.
     pub fn config_dir(&self) -> Result<PathBuf> {
         let base = match self.os("XDG_CONFIG_HOME") {
-            None if cfg!(windows) => {
-                self.os("APPDATA").map(PathBuf::from).ok_or_else(|| nowhere("config"))?
-            }
+            None if cfg!(windows) => self.os("APPDATA").ok_or_else(|| nowhere("config"))?.into(),
             None if cfg!(target_os = "macos") => self.below_home("Library/Application Support", "config")?,
             _ => self.xdg_config()?,
         };
@@ -138,18 +136,21 @@ impl Env {
 
     /// `$XDG_STATE_HOME/agent-memory`, else `~/.local/state/agent-memory`. Creates nothing.
     pub fn memory_state_dir(&self) -> Result<PathBuf> {
-        let base = self.os("XDG_STATE_HOME").map(PathBuf::from);
-        Ok(base.map_or_else(|| self.below_home(".local/state", "state"), Ok)?.join("agent-memory"))
+        Ok(self.xdg("XDG_STATE_HOME", ".local/state", "state")?.join("agent-memory"))
     }
 
     /// `$XDG_CONFIG_HOME`, else `~/.config` on every platform.
     fn xdg_config(&self) -> Result<PathBuf> {
-        self.os("XDG_CONFIG_HOME").map_or_else(|| self.below_home(".config", "config"), |dir| Ok(dir.into()))
+        self.xdg("XDG_CONFIG_HOME", ".config", "config")
     }
 
     /// `$XDG_DATA_HOME`, else `~/.local/share` on every platform.
     pub fn xdg_data(&self) -> Result<PathBuf> {
-        self.os("XDG_DATA_HOME").map_or_else(|| self.below_home(".local/share", "data"), |dir| Ok(dir.into()))
+        self.xdg("XDG_DATA_HOME", ".local/share", "data")
+    }
+
+    fn xdg(&self, variable: &str, usual: &str, what: &str) -> Result<PathBuf> {
+        self.os(variable).map_or_else(|| self.below_home(usual, what), |dir| Ok(dir.into()))
     }
 
     fn below_home(&self, path: &str, what: &str) -> Result<PathBuf> {

@@ -74,6 +74,7 @@ impl fmt::Display for Fault {
 
 /// What went wrong, for a person and for a program.
 #[derive(Debug)]
+#[must_use]
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -136,42 +137,36 @@ impl Error {
     }
 
     /// Adds the next step.
-    #[must_use]
     pub fn hint(mut self, next: impl Into<String>) -> Error {
         self.hint = Some(next.into().into_boxed_str());
         self
     }
 
     /// Adds the cause.
-    #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.source = Some(source.into());
         self
     }
 
     /// Adds the individual faults.
-    #[must_use]
     pub fn with_faults(mut self, faults: Vec<Fault>) -> Error {
         self.faults = faults;
         self
     }
 
     /// Adds what was done before.
-    #[must_use]
     pub fn with_run(mut self, run: Value) -> Error {
         self.run = Some(Box::new(run));
         self
     }
 
     /// The same error with another kind.
-    #[must_use]
     pub fn of_kind(mut self, kind: ErrorKind) -> Error {
         self.kind = kind;
         self
     }
 
     /// The same error with `words` before its message: what the program was doing.
-    #[must_use]
     pub fn context(mut self, words: impl fmt::Display) -> Error {
         self.message = format!("{words}: {}", self.message);
         self
@@ -243,6 +238,11 @@ impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
         Error::io(told(&error)).because(error)
     }
+}
+
+/// The error for a value that has no form in JSON.
+pub fn unwritable(error: serde_json::Error) -> Error {
+    Error::io(format!("cannot write JSON: {error}"))
 }
 
 /// The text for people.

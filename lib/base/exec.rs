@@ -3,13 +3,13 @@
 #[cfg(unix)]
 mod child;
 #[cfg(unix)]
+mod coprocess;
+#[cfg(unix)]
 mod forwarder;
 #[cfg(unix)]
 mod group;
 #[cfg(unix)]
 mod pipe;
-#[cfg(unix)]
-mod session;
 #[cfg(unix)]
 mod streams;
 
@@ -122,7 +122,7 @@ impl fmt::Display for ExecError {
 #[cfg(unix)]
 pub use child::{end_all, private_dir, run};
 #[cfg(unix)]
-pub use session::Session;
+pub use coprocess::Coprocess;
 
 #[cfg(not(unix))]
 pub fn end_all() {}
@@ -144,11 +144,14 @@ pub fn run(_invocation: Invocation) -> Result<Finished, ExecError> {
 }
 
 #[cfg(not(unix))]
-pub enum Session {}
+pub enum NoCoprocess {}
 
 #[cfg(not(unix))]
-impl Session {
-    pub fn start(_invocation: Invocation) -> Result<Session, ExecError> {
+pub use NoCoprocess as Coprocess;
+
+#[cfg(not(unix))]
+impl NoCoprocess {
+    pub fn start(_invocation: Invocation) -> Result<NoCoprocess, ExecError> {
         Err(unsupported())
     }
 

@@ -10,14 +10,14 @@ pub use crate::base::file::leftovers::{
     LEFT_BEHIND, LEFT_FOR, is_older, leftovers, sweep, sweep_aged, sweep_dir,
 };
 pub use crate::base::file::lock::{
-    RunLock, hold, hold_until, holder, lock_for_change, open_settled, open_settled_within,
+    LOCK_WAIT, RunLock, hold, hold_until, holder, lock_for_change, open_settled, open_settled_within,
 };
 pub use crate::base::file::newest::newest_lines;
 pub use crate::base::file::open::{FileId, exists, id, if_exists, is_same, open_regular, read};
 pub use crate::base::file::stamp::{Dir, Moment, Stamp, name_of, settled, stamp, written};
 
 use crate::base::file::leftovers::remove_twin;
-use crate::base::file::lock::{LOCK_WAIT, lock_within};
+use crate::base::file::lock::lock_within;
 use crate::base::file::open::{cannot, open_with};
 use crate::base::parallel;
 use crate::base::signal;
@@ -87,7 +87,7 @@ fn make_dir_with(path: &Path, mode: u32) -> io::Result<()> {
 /// A killed program leaves no partial file under that name: it would be taken for the user's own, and never be
 /// completed.
 pub fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    sweep_aged(path, LEFT_BEHIND, |left| bytes.starts_with(left));
+    sweep_aged(path, |left| bytes.starts_with(left));
     if path.symlink_metadata().is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("\"{}\" exists", path.display())));
     }
@@ -182,19 +182,14 @@ fn append_whole(
     sync: fn(&fs::File) -> io::Result<()>,
 ) -> io::Result<()> {
     let _whole = signal::shield();
-    let written = match file.write(bytes) {
-        Ok(n) if n == bytes.len() => match sync(file) {
-            Ok(()) => return Ok(()),
-            Err(e) => e,
-        },
-        Ok(n) => io::Error::new(
+    let written = file.write(bytes).and_then(|n| match n == bytes.len() {
+        true => sync(file),
+        false => Err(io::Error::new(
             io::ErrorKind::StorageFull,
             format!("only {n} of {} bytes could be written to \"{}\"", bytes.len(), path.display()),
-        ),
-        Err(e) => e,
-    };
-    let _ = file.set_len(before);
-    Err(written)
+        )),
+    });
+    written.inspect_err(|_| drop(file.set_len(before)))
 }
 
 /// A file to which this program alone appends, as long as it runs.
@@ -285,18 +280,9 @@ pub fn install_unsynced(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> 
     installed.map_err(|e| cannot("write", path, &e))
 }
 
-/// Changes a small file of state, only the user's, under its lock: `act` gets what is in it, at most `cap` bytes, and returns
-/// what replaces it, all or nothing as long as the machine runs. After an error it is as it was.
+/// Changes a small file of state, only the user's, under its lock, for which it waits so long at most: `act` gets what is in it,
+/// at most `cap` bytes, and returns what replaces it, all or nothing as long as the machine runs. After an error it is as it was.
 pub fn change_unsynced<T, E: From<io::Error>>(
-    path: &Path,
-    cap: u64,
-    act: impl FnOnce(&[u8]) -> Result<(Vec<u8>, T), E>,
-) -> Result<T, E> {
-    change_unsynced_within(path, cap, LOCK_WAIT, act)
-}
-
-/// The same. For the lock it waits so long at most.
-pub fn change_unsynced_within<T, E: From<io::Error>>(
     path: &Path,
     cap: u64,
     wait: Duration,
@@ -433,14 +419,14 @@ pub fn take_back(dir: &Path) -> io::Result<()> {
     let mut kept = Ok(());
     for (file, path) in ended {
         if fs::symlink_metadata(&path).is_ok_and(|found| found.is_file()) {
-            let is_json = path.extension().is_some_and(|ending| ending == "json");
-            let new = read(&path, LENT_CAP).and_then(|new| match is_json {
-                true => serde_json::from_slice::<IgnoredAny>(&new)
-                    .map(|_| new)
-                    .map_err(|e| cannot("read", &path, &e.into())),
-                false => Ok(new),
+            let new = read(&path, LENT_CAP).and_then(|new| {
+                if path.extension().is_some_and(|ending| ending == "json") {
+                    let whole = serde_json::from_slice::<IgnoredAny>(&new);
+                    whole.map_err(|e| cannot("read", &path, &e.into()))?;
+                }
+                replace(&file, |to| to.write_all(&new))
             });
-            kept = kept.and(new.and_then(|new| replace(&file, |to| to.write_all(&new))));
+            kept = kept.and(new);
         }
     }
     kept

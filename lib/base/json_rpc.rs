@@ -31,21 +31,21 @@ pub enum Message {
 
 /// Why a message has no result. The text follows "sent" or stands alone.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct RpcError {
     pub code: i64,
     pub text: String,
 }
 
-impl Fault {
-    pub fn new(code: i64, text: impl Into<String>) -> Fault {
-        Fault { code, text: text.into() }
+impl RpcError {
+    pub fn new(code: i64, text: impl Into<String>) -> RpcError {
+        RpcError { code, text: text.into() }
     }
 }
 
 /// Reads a line.
-pub fn parse(line: &[u8]) -> Result<Message, Fault> {
-    let wrong = |text: &str| Err(Fault::new(NO_MESSAGE, text));
-    let not_json = |e| Fault::new(NOT_JSON, format!("a message that is not valid JSON: {e}"));
+pub fn parse(line: &[u8]) -> Result<Message, RpcError> {
+    let wrong = |text: &str| Err(RpcError::new(NO_MESSAGE, text));
+    let not_json = |e| RpcError::new(NOT_JSON, format!("a message that is not valid JSON: {e}"));
     let Value::Object(mut message) = serde_json::from_slice(line).map_err(not_json)? else {
         return wrong("a message that is not one JSON object; batches are not supported");
     };
@@ -71,10 +71,10 @@ pub fn parse(line: &[u8]) -> Result<Message, Fault> {
 }
 
 /// The answer to a request.
-pub fn answer(id: Value, outcome: Result<Value, Fault>) -> Value {
+pub fn answer(id: Value, outcome: Result<Value, RpcError>) -> Value {
     match outcome {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-        Err(Fault { code, text }) => {
+        Err(RpcError { code, text }) => {
             json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": text } })
         }
     }
@@ -89,7 +89,7 @@ mod tests {
         let request = |id: Value| Ok(Message::Request { id, method: "m".to_owned(), params: json!([1]) });
         let answer =
             |id: Value, answer: Result<Value, &str>| Ok(Message::Answer(id, answer.map_err(str::to_owned)));
-        let wrong = |code, text: &str| Err(Fault::new(code, text));
+        let wrong = |code, text: &str| Err(RpcError::new(code, text));
         for (line, expected) in [
             (r#"{"id":1,"method":"m","params":[1]}"#, request(json!(1))),
             (r#"{"id":"a","method":"m","params":[1]}"#, request(json!("a"))),

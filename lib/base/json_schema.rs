@@ -35,20 +35,9 @@ enum Form {
     Items,
     /// A schema for each name.
     Named,
-    Type,
-    Values,
-    Names,
-    /// A list of names for each name.
-    NamesByName,
-    /// A whole number from 0.
-    Count,
-    Number,
-    Step,
-    Flag,
     Pattern,
     Reference,
-    /// No rule: the keyword accepts everything.
-    Any,
+    Plain(fn(&Value) -> bool),
 }
 
 const KEYWORDS: &[(Form, &str)] = &[
@@ -56,21 +45,25 @@ const KEYWORDS: &[(Form, &str)] = &[
     (Form::Schemas, "allOf anyOf oneOf prefixItems"),
     (Form::Items, "items"),
     (Form::Named, "properties patternProperties $defs definitions dependentSchemas"),
-    (Form::Type, "type"),
-    (Form::Values, "enum"),
-    (Form::Names, "required"),
-    (Form::NamesByName, "dependentRequired"),
+    (Form::Plain(are_types), "type"),
+    (Form::Plain(Value::is_array), "enum"),
+    (Form::Plain(are_names), "required"),
     (
-        Form::Count,
+        Form::Plain(|value| value.as_object().is_some_and(|all| all.values().all(are_names))),
+        "dependentRequired",
+    ),
+    (
+        Form::Plain(|value| whole(value).is_some()),
         "minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains",
     ),
-    (Form::Number, "minimum maximum exclusiveMinimum exclusiveMaximum"),
-    (Form::Step, "multipleOf"),
-    (Form::Flag, "uniqueItems"),
+    (Form::Plain(Value::is_number), "minimum maximum exclusiveMinimum exclusiveMaximum"),
+    (Form::Plain(|value| value.as_f64().is_some_and(|step| step > 0.0)), "multipleOf"),
+    (Form::Plain(Value::is_boolean), "uniqueItems"),
     (Form::Pattern, "pattern"),
     (Form::Reference, "$ref"),
+    // Whatever is said there.
     (
-        Form::Any,
+        Form::Plain(|_| true),
         "const $schema $id $comment $anchor $vocabulary title description default examples deprecated readOnly \
          writeOnly format contentEncoding contentMediaType contentSchema",
     ),
@@ -367,8 +360,6 @@ fn check(schema: &Value, root: &Value, at: &str) -> Result<()> {
         Value::Object(rules) => rules,
         other => return wrong(format!("{place} is {}, not an object", kind(other))),
     };
-    let are_names = |names: &Value| names.as_array().is_some_and(|all| all.iter().all(Value::is_string));
-    let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
     for (name, value) in rules {
         let at = format!("{at}/{name}");
         let known = KEYWORDS.iter().find(|(_, names)| names.split(' ').any(|known| known == name));
@@ -380,17 +371,14 @@ fn check(schema: &Value, root: &Value, at: &str) -> Result<()> {
             return wrong(format!("{at} is not known here; this keyword cannot be checked"));
         };
         let is_right = match (form, value) {
-            (Form::Any, _) => true,
+            (Form::Plain(is_right), _) => is_right(value),
             (Form::Schemas | Form::Items, Value::Array(parts)) => {
                 for (n, part) in parts.iter().enumerate() {
                     check(part, root, &format!("{at}/{n}"))?;
                 }
                 !parts.is_empty()
             }
-            (Form::Schema | Form::Items, _) => {
-                check(value, root, &at)?;
-                true
-            }
+            (Form::Schema | Form::Items, _) => check(value, root, &at).map(|()| true)?,
             (Form::Named, Value::Object(parts)) => {
                 for (key, part) in parts {
                     check(part, root, &format!("{at}/{key}"))?;
@@ -400,30 +388,28 @@ fn check(schema: &Value, root: &Value, at: &str) -> Result<()> {
                 }
                 true
             }
-            (Form::Type, Value::Array(all)) => !all.is_empty() && all.iter().all(is_type),
-            (Form::Type, _) => is_type(value),
-            (Form::Values, _) => value.is_array(),
-            (Form::Names, _) => are_names(value),
-            (Form::NamesByName, Value::Object(all)) => all.values().all(are_names),
-            (Form::Count, _) => whole(value).is_some(),
-            (Form::Number, _) => value.is_number(),
-            (Form::Step, _) => value.as_f64().is_some_and(|step| step > 0.0),
-            (Form::Flag, _) => value.is_boolean(),
-            (Form::Pattern, Value::String(pattern)) => {
-                compiles(pattern, &at)?;
-                true
-            }
+            (Form::Pattern, Value::String(pattern)) => compiles(pattern, &at).map(|()| true)?,
             (Form::Reference, Value::String(to)) => match resolve(root, to) {
                 Some(Value::Object(_) | Value::Bool(_)) => true,
                 _ => return wrong(format!("{at} leads nowhere: {}; only #/… is followed", shown(value))),
             },
-            (Form::Schemas | Form::Named | Form::NamesByName | Form::Pattern | Form::Reference, _) => false,
+            (Form::Schemas | Form::Named | Form::Pattern | Form::Reference, _) => false,
         };
         if !is_right {
             return wrong(format!("{at} cannot be {}", shown(value)));
         }
     }
     Ok(())
+}
+
+fn are_names(names: &Value) -> bool {
+    names.as_array().is_some_and(|all| all.iter().all(Value::is_string))
+}
+
+/// The name of a type, or several.
+fn are_types(value: &Value) -> bool {
+    let is_type = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
+    value.as_array().map_or_else(|| is_type(value), |all| !all.is_empty() && all.iter().all(is_type))
 }
 
 fn compiles(pattern: &str, at: &str) -> Result<()> {

@@ -56,16 +56,11 @@ impl<'a> Unpack<'a> {
         usize::try_from(self.number()?).ok()
     }
 
-    /// The next `length` bytes.
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = self.size()?;
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
-    }
-
-    pub fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = self.size()?;
-        self.take(length)
     }
 
     /// Where the next bytes stand in `whole`, which is being read.

@@ -3,7 +3,7 @@
 pub mod fences;
 mod invisible;
 
-pub use invisible::{disarmed, escaped_json, in_line, is_hidden, strays, visible};
+pub use invisible::{disarmed, escaped_json, in_line, is_hidden, json_without, strays, visible};
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -66,6 +66,20 @@ pub fn excerpt(text: &str, head: usize, tail: usize) -> (Cow<'_, str>, usize) {
         (false, false) => " ",
     };
     (Cow::Owned(format!("{start}{before}{mark}{after}{end}")), cut.len())
+}
+
+/// The template with its placeholders replaced, each of which begins with `sign`. Inserted text is not searched for placeholders.
+pub fn filled(template: &str, sign: char, values: &[(&str, &str)]) -> String {
+    let (mut text, mut rest) = (String::new(), template);
+    while let Some(at) = rest.find(sign) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let found = values.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, *value)));
+        let (after, value) = found.unwrap_or_else(|| (&rest[sign.len_utf8()..], &rest[..sign.len_utf8()]));
+        text.push_str(value);
+        rest = after;
+    }
+    text + rest
 }
 
 /// What stands for so many lines, or for a part of one, that were cut.
@@ -186,6 +200,11 @@ pub fn size(bytes: u64) -> String {
 /// `1 note`, `2 notes`
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// `, 2 failed, 1 waiting`: those that are not none, to follow a text.
+pub fn further(counts: &[(usize, &str)]) -> String {
+    counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}")).collect()
 }
 
 /// The candidate most similar to `word`, if it is similar enough to be what the user meant.

@@ -4,8 +4,7 @@ use crate::agent::check::{self, Problem};
 use crate::agent::mcp::Server;
 use crate::agent::tree::Scope;
 use crate::base::cli::{
-    self, About, Args, Column, Completes, Context, ExitCode, Meaning, Reporter, Rule, Table, Words, flag,
-    path,
+    self, About, Args, Column, Completes, Context, ExitCode, FlagRule, Reporter, Table, Words, flag, path,
 };
 use crate::base::deadline::{Deadline, LONGEST_SECONDS};
 use crate::base::error::{Error, Result};
@@ -17,9 +16,9 @@ use crate::config::agent::{self, Agent, AgentName, if_set, with_agents_dir};
 use crate::config::mcp::Offer;
 use crate::config::scaffold;
 use crate::memory::review::diff_lines;
-use crate::program::editor;
+use crate::program::edited;
 use crate::program::person::{self, PATIENCE, only_a_person};
-use crate::program::screen::present;
+use crate::program::screen::{present_table, print_row};
 use crate::store::accepted::{self, Accepted};
 use crate::store::run_log;
 use std::io;
@@ -48,7 +47,7 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Command(usize::MAX),
     completes: Completes::Values("agents"),
-    rules: &[Rule::Needs(
+    rules: &[FlagRule::Needs(
         &["--json"],
         &["list", "show", "check"],
         "only works with list, show and check",
@@ -91,7 +90,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
 fn list(cx: &mut Context) -> Result<()> {
     const COLUMNS: &[Column] =
         &[Column::whole("AGENT", 0), Column::cut("MODEL", 16, 1), Column::cut("DESCRIPTION", 20, 0)];
-    let mut table = Table::new(COLUMNS, cx.env.now(), None);
+    let mut table = Table::new(COLUMNS, None);
     for (name, agent) in agent::load_all(&cx.env, &cx.reporter)? {
         if cx.stdout.is_terminal() && !cx.json {
             let Agent { model, description, .. } = agent;
@@ -105,7 +104,7 @@ fn list(cx: &mut Context) -> Result<()> {
             cx.stdout.line(&format!("{name} - {}", one_line(&agent.description, 200)))?;
         }
     }
-    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
+    present_table(&table, cx)
 }
 
 /// The file as JSON with every key; its name is the file's.
@@ -174,7 +173,6 @@ fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
     let reporter = Reporter::keeping(false, true);
     let scope = Scope::of_run(&cx.env, Deadline::after_seconds(TIMEOUT), reporter);
     let problems = check::problems(names, scope)?;
-    let is_table = cx.stdout.is_terminal();
     for problem in &problems {
         let Problem { level, agent, what, hint } = problem;
         if cx.json {
@@ -182,14 +180,7 @@ fn check(names: &[&str], cx: &mut Context) -> Result<ExitCode> {
             continue;
         }
         let [agent, what, hint] = [agent, what, hint.as_deref().unwrap_or_default()].map(in_line);
-        cx.stdout.line(&match is_table {
-            true => {
-                let meaning = if *level == "error" { Meaning::Error } else { Meaning::Warning };
-                let level = cx.stdout.paint().paint(meaning, &format!("{level:7}")).into_owned();
-                format!("{level}  {agent}  {what}  {hint}")
-            }
-            false => format!("{level}\t{agent}\t{what}\t{hint}"),
-        })?;
+        print_row([*level, &*agent, &*what, &*hint], cx)?;
     }
     let fails = problems.iter().any(|problem| problem.level == "error");
     Ok(if fails { ExitCode::from(2) } else { ExitCode::SUCCESS })
@@ -219,7 +210,7 @@ fn edit(name: &AgentName, cx: &Context) -> Result<ExitCode> {
         return Err(Error::config(format!("agent config not found: {name}"))
             .hint(format!("create it with: axe agents init {name}")));
     };
-    let status = editor::edit(&path, &cx.env)?;
+    let status = edited::edit(&path, &cx.env)?;
     if let Some(signal) = signal_of(status) {
         return Ok(ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)));
     }

@@ -87,108 +87,116 @@ fn all(args: &Args, cx: &mut Context) -> Result<()> {
 
 /// One agent, and its line in the ledger if its model is asked.
 fn one(name: &AgentName, agent: &Agent, args: &Args, cx: &mut Context) -> Result<()> {
-    let (mut recorder, env) = (None, cx.env.clone());
-    let result = collect(name, agent, args, cx, &mut recorder);
+    let env = cx.env.clone();
+    let mut collection = Collection { name, agent, args, recorder: None };
+    let result = collection.run(cx);
     cx.env = env;
-    if let Some(recorder) = recorder {
+    if let Some(recorder) = collection.recorder {
         recorder.end(&result, &cx.reporter);
     }
     result
 }
 
-fn collect(
-    name: &AgentName,
-    agent: &Agent,
-    args: &Args,
-    cx: &mut Context,
-    recorder: &mut Option<Arc<Recorder>>,
-) -> Result<()> {
-    let memory = &agent.memory;
-    if !memory.enabled {
-        cx.reporter.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
-        return Ok(());
-    }
-    // Without a call, nothing depends on config.toml.
-    let has_analysis = !args.has("no-analysis");
-    let global = if has_analysis { Global::load(&cx.env, &cx.reporter)? } else { Global::default() };
-    let named = args.text("model").unwrap_or(&agent.model);
-    let model = has_analysis.then(|| global.model(named)).transpose()?;
-    let path = run_log::path(name, memory, &cx.env)?;
-    let timeout = args.number("timeout").unwrap_or(TIMEOUT);
-    let deadline = Deadline::after_seconds(timeout);
-    let counted = run_log::count(&path, deadline).map_err(unreadable)?;
-    let entries = counted.entries;
-    // Without a call, only the number of entries is needed, however long the log is.
-    let log = if has_analysis || entries == 0 {
-        Some(run_log::tail(&path, 0, deadline).map_err(unreadable)?)
-    } else {
-        None
-    };
-    if log.as_ref().is_some_and(|log| log.trim().is_empty()) {
-        return cx.stdout.line(&format!("No memory entries for agent \"{name}\". Nothing to do."));
-    }
-    cx.stdout.line(&format!("Agent: {name}\nEntries: {entries}"))?;
+/// The analysis and the trim of one agent's log.
+struct Collection<'a> {
+    name: &'a AgentName,
+    agent: &'a Agent,
+    args: &'a Args,
+    /// Once the model is asked.
+    recorder: Option<Arc<Recorder>>,
+}
 
-    // Also checks that stdout works before anything is paid for.
-    cx.stdout.flush()?;
-
-    let mut overview = None;
-    if let (Some(log), Some(model)) = (log, &model) {
-        overview = run_log::overview(&log);
+impl Collection<'_> {
+    fn run(&mut self, cx: &mut Context) -> Result<()> {
+        let Collection { name, agent, args, .. } = *self;
+        let memory = &agent.memory;
+        if !memory.enabled {
+            cx.reporter.warn(&format!("agent \"{name}\" does not have memory enabled. Skipping."));
+            return Ok(());
+        }
+        // Without a call, nothing depends on config.toml.
+        let has_analysis = !args.has("no-analysis");
+        let global = if has_analysis { Global::load(&cx.env, &cx.reporter)? } else { Global::default() };
+        let named = args.text("model").unwrap_or(&agent.model);
+        let model = has_analysis.then(|| global.model(named)).transpose()?;
+        let path = run_log::path(name, memory, &cx.env)?;
+        let timeout = args.number("timeout").unwrap_or(TIMEOUT);
         let deadline = Deadline::after_seconds(timeout);
-        let analysis = analyse(name, agent, (&global, model), log, deadline, cx, recorder)?;
-        cx.stdout.line("--- Analysis ---")?;
-        cx.stdout.line(analysis.trim_end_matches('\n'))?;
-    }
-    // Only output that was written completely is safe from loss.
-    cx.stdout.flush()?;
-    let outcome = outcome(name, &path, counted, agent, args)?;
-    cx.stdout.line(&outcome)?;
-    // What needs no model, beyond M7.
-    overview.map_or(Ok(()), |line| cx.stdout.line(&line))
-}
+        let counted = run_log::count(&path, deadline).map_err(unreadable)?;
+        let entries = counted.entries;
+        // Without a call, only the number of entries is needed, however long the log is.
+        let is_read = has_analysis || entries == 0;
+        let log = is_read.then(|| run_log::tail(&path, 0, deadline)).transpose().map_err(unreadable)?;
+        if log.as_ref().is_some_and(|log| log.trim().is_empty()) {
+            return cx.stdout.line(&format!("No memory entries for agent \"{name}\". Nothing to do."));
+        }
+        cx.stdout.line(&format!("Agent: {name}\nEntries: {entries}"))?;
 
-/// Trims the log, and says so.
-fn outcome(name: &AgentName, path: &Path, counted: LogCount, agent: &Agent, args: &Args) -> Result<String> {
-    if args.has("dry-run") {
-        return Ok("Dry run: no entries trimmed.".to_owned());
-    }
-    let Some(keep) = gc::trim_target(&agent.memory) else {
-        return Ok("No trim target configured (last_n and max_entries are both 0). Skipping trim.".to_owned());
-    };
-    let trimmed = run_log::trim(path, keep, counted, agent.memory.path.is_empty())
-        .map_err(|e| Error::io(format!("failed to trim memory for \"{name}\": {e}")))?;
-    Ok(match trimmed {
-        // Another gc may have trimmed the log meanwhile.
-        Trimmed { removed: 0, kept } => format!("No trimming needed: {kept} entries within limit ({keep})."),
-        Trimmed { removed, kept } => format!("Trimmed: {removed} entries removed, {kept} entries kept."),
-    })
-}
+        // Also checks that stdout works before anything is paid for.
+        cx.stdout.flush()?;
 
-fn analyse(
-    name: &AgentName,
-    agent: &Agent,
-    (global, model): (&Global, &Model),
-    log: String,
-    deadline: Deadline,
-    cx: &mut Context,
-    recorder: &mut Option<Arc<Recorder>>,
-) -> Result<String> {
-    let begun = begun(cx)?.of(name, model);
-    let env = &cx.env;
-    let endpoint = global.endpoint(model, env)?;
-    let workdir = agent::workdir(None, agent, env)?;
-    let progress = Progress::start(true, format!("{name}: {model}"));
-    let tally = Arc::<Tally>::default();
-    *recorder = Some(Recorder::begin(&tally, begun, global, env, CLEAN));
-    let scope = Scope::of_run(env, deadline, cx.reporter);
-    let reply = gc::analyse((&endpoint, model), global, &tally, log, &workdir, scope);
-    drop(progress);
-    let reply = reply?;
-    for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {
-        cx.reporter.warn(warning);
+        let mut overview = None;
+        if let (Some(log), Some(model)) = (log, &model) {
+            overview = run_log::overview(&log);
+            let analysis = self.analyse((&global, model), log, Deadline::after_seconds(timeout), cx)?;
+            cx.stdout.line("--- Analysis ---")?;
+            cx.stdout.line(analysis.trim_end_matches('\n'))?;
+        }
+        // Only output that was written completely is safe from loss.
+        cx.stdout.flush()?;
+        cx.stdout.line(&self.trim(&path, counted)?)?;
+        // What needs no model, beyond M7.
+        overview.map_or(Ok(()), |line| cx.stdout.line(&line))
     }
-    Ok(reply.text)
+
+    /// Trims the log, and says so.
+    fn trim(&self, path: &Path, counted: LogCount) -> Result<String> {
+        let memory = &self.agent.memory;
+        if self.args.has("dry-run") {
+            return Ok("Dry run: no entries trimmed.".to_owned());
+        }
+        let Some(keep) = gc::trim_target(memory) else {
+            return Ok(
+                "No trim target configured (last_n and max_entries are both 0). Skipping trim.".to_owned()
+            );
+        };
+        let trimmed = run_log::trim(path, keep, counted, memory.path.is_empty())
+            .map_err(|e| Error::io(format!("failed to trim memory for \"{}\": {e}", self.name)))?;
+        Ok(match trimmed {
+            // Another gc may have trimmed the log meanwhile.
+            Trimmed { removed: 0, kept } => {
+                format!("No trimming needed: {kept} entries within limit ({keep}).")
+            }
+            Trimmed { removed, kept } => {
+                format!("Trimmed: {removed} entries removed, {kept} entries kept.")
+            }
+        })
+    }
+
+    fn analyse(
+        &mut self,
+        (global, model): (&Global, &Model),
+        log: String,
+        deadline: Deadline,
+        cx: &mut Context,
+    ) -> Result<String> {
+        let Collection { name, agent, .. } = *self;
+        let begun = begun(cx)?.of(name, model);
+        let env = &cx.env;
+        let endpoint = global.endpoint(model, env)?;
+        let workdir = agent::workdir(None, agent, env)?;
+        let progress = Progress::start(true, format!("{name}: {model}"));
+        let tally = Arc::<Tally>::default();
+        self.recorder = Some(Recorder::begin(&tally, begun, global, env, CLEAN));
+        let scope = Scope::of_run(env, deadline, cx.reporter);
+        let reply = gc::analyse((&endpoint, model), global, &tally, log, &workdir, scope);
+        drop(progress);
+        let reply = reply?;
+        for warning in reply.warnings.iter().chain(&Reply::tries(reply.retries)).chain(&reply.flaw()) {
+            cx.reporter.warn(warning);
+        }
+        Ok(reply.text)
+    }
 }
 
 fn unreadable(e: io::Error) -> Error {

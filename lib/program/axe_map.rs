@@ -11,15 +11,14 @@ use crate::agent::log::AgentLog;
 use crate::agent::record::{Recorder, begun};
 use crate::agent::tree::{Providers, Scope, TokenLimit};
 use crate::base::cli::{
-    self, About, Args, Completes, Context, Rule, Stdout, Words, count, flag, path, seconds, value,
+    self, About, Args, Completes, Context, FlagRule, Stdout, Words, count, flag, path, seconds, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
 use crate::config::agent::{AgentName, Memory, with_agents_dir};
 use crate::program::axe_map::flow::{Flow, Sink};
-use crate::program::axe_map::line::Lines;
 use crate::program::axe_map::work::Task;
-use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, load};
+use crate::program::axe_run::{AGENTS_DIR, CLEAN, Loaded, MODEL, SET, SKILL, WORKDIR, given_prompt, load};
 use crate::store::answers::{Answers, Found, Known};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,7 +47,7 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Needed(1, "agent name is required", "see them with: axe agents list"),
     completes: Completes::Values("agents"),
-    rules: &[Rule::Needs(
+    rules: &[FlagRule::Needs(
         &["--keep-errors"],
         &["--resume"],
         "needs --resume",
@@ -79,10 +78,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     if jobs > MOST_JOBS {
         return Err(Error::usage(format!("the value of \"--jobs\" is more than {MOST_JOBS}: \"{jobs}\"")));
     }
-    let mut prompt = args.text("prompt").map(str::to_owned);
-    if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
-        return Err(Error::empty("--prompt"));
-    }
+    let mut prompt = given_prompt(args)?;
     let name = AgentName::parse(args.words().first().unwrap_or(&""))?;
     let Loaded { global, prepared, timeout, deadline } = load(args, Some(name), &mut prompt, None, cx)?;
     let Context { env, stdout, reporter, .. } = cx;
@@ -138,7 +134,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 /// What the whole input would take, with one call a line.
 fn dry_run(task: &Task, found: &Found, stdout: &mut Stdout) -> Result<()> {
     let (mut lines, mut answered, mut input, mut output) = (0_u64, 0_u64, 0_u64, 0_u64);
-    for line in Lines::new(std::io::stdin().lock()) {
+    for line in line::lines(std::io::stdin().lock()) {
         let line = line?;
         match found.knows(&line.id, &line.input) {
             Known::Yes => answered += 1,

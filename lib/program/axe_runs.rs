@@ -2,15 +2,16 @@
 
 pub mod html;
 
+use crate::base::ago::ago;
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Table, Words, count, flag, one_of,
+    self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Table, Words, count, flag, one_of,
     path, value,
 };
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::text::{counted, disarmed};
 use crate::config::memory;
 use crate::program::page::PageTarget;
-use crate::program::screen::present;
+use crate::program::screen::present_table;
 use crate::store::run_id::RunId;
 use crate::store::runs::{self, LedgerLine, Run};
 use jiff::civil::Date;
@@ -41,10 +42,14 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(1),
     rules: &[
-        Rule::Apart("--by", &["--limit"], ""),
-        Rule::Apart("--trim", &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"], ""),
-        Rule::Apart("--html", &["--by", "--json"], ""),
-        Rule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
+        FlagRule::Apart("--by", &["--limit"], ""),
+        FlagRule::Apart(
+            "--trim",
+            &["--agent", "--since", "--failed", "--limit", "--by", "--html", "--json"],
+            "",
+        ),
+        FlagRule::Apart("--html", &["--by", "--json"], ""),
+        FlagRule::Needs(&["--force"], &["--html"], "is about the file", "name it with --html"),
     ],
     text: include_str!("axe_runs.md"),
     ..About::BLANK
@@ -123,7 +128,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         let runs = newest(limit.unwrap_or(usize::MAX), &|run| html::has_ids(run) && is_wanted(run), cx)?;
         return target.write(&html::page(&Vec::from(runs), now)?, cx);
     }
-    let mut table = Table::new(COLUMNS, now, None);
+    let mut table = Table::new(COLUMNS, None);
     match (args.text("by"), limit) {
         (Some(key), _) => {
             let mut sums = BTreeMap::<String, Sum>::new();
@@ -137,11 +142,11 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         }
         (None, None) => {
             each(cx, &mut |run, cx| if is_wanted(&run) { print(&run, &mut table, cx) } else { Ok(()) })?;
-            end(&table, cx)
+            present_table(&table, cx)
         }
         (None, Some(limit)) => {
             newest(limit, &is_wanted, cx)?.iter().rev().try_for_each(|run| print(run, &mut table, cx))?;
-            end(&table, cx)
+            present_table(&table, cx)
         }
     }
 }
@@ -162,17 +167,11 @@ fn newest(limit: usize, is_wanted: &dyn Fn(&Run) -> bool, cx: &mut Context) -> R
 /// `7d` before now, a day in UTC, or a time.
 fn moment(flag: &str, text: &str, now: Timestamp) -> Result<Timestamp> {
     let age = |text: &str| {
-        let unit = text.chars().next_back()?;
-        let hours = match unit {
-            'm' => 0,
-            'h' => 1,
-            'd' => 24,
-            'w' => 7 * 24,
-            _ => return None,
-        };
-        let number: i64 = text.strip_suffix(unit)?.parse().ok().filter(|number| *number >= 0)?;
-        let seconds = if hours == 0 { 60 } else { hours * 3600 };
-        now.checked_sub(SignedDuration::from_secs(number.checked_mul(seconds)?)).ok()
+        let units = [('m', 60), ('h', 3600), ('d', 24 * 3600), ('w', 7 * 24 * 3600)];
+        let (number, seconds) =
+            units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(*unit)?, seconds)))?;
+        let number: i64 = number.parse().ok().filter(|number| *number >= 0)?;
+        now.checked_sub(SignedDuration::from_secs(number.checked_mul(*seconds)?)).ok()
     };
     let day = |text: &str| {
         let day: Date = (text.len() == 10).then(|| text.parse().ok()).flatten()?;
@@ -224,13 +223,7 @@ fn one(id: &RunId, cx: &mut Context) -> Result<()> {
     if cx.json {
         return cx.stdout.json(&run);
     }
-    let text =
-        serde_json::to_string_pretty(&run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-    cx.stdout.line(&disarmed(&text))
-}
-
-fn end(table: &Table, cx: &mut Context) -> Result<()> {
-    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
+    cx.stdout.line(&disarmed(&serde_json::to_string_pretty(&run).map_err(unwritable)?))
 }
 
 /// `-` if it is not known.
@@ -249,9 +242,10 @@ fn print(run: &Run, table: &mut Table, cx: &mut Context) -> Result<()> {
         0 => Cell::Text("0".to_owned()),
         exit => Cell::Meant(Meaning::Error, exit.to_string()),
     };
+    let when = if cx.stdout.is_terminal() { ago(run.time, cx.env.now()) } else { run.time.to_string() };
     let mut cells = vec![
         Cell::Meant(Meaning::Faint, run.id.clone()),
-        Cell::Moment(run.time),
+        when.into(),
         exit,
         run.agent.clone().into(),
         run.model.clone().into(),
@@ -300,10 +294,6 @@ impl Sum {
             self.cost = Some(((self.cost.unwrap_or_default() + cost) * 1e9).round() / 1e9);
         }
     }
-
-    fn tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
 }
 
 fn key_of(key: &str, run: &Run) -> String {
@@ -318,14 +308,15 @@ fn key_of(key: &str, run: &Run) -> String {
 fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Result<()> {
     let is_table = cx.stdout.is_terminal() && !cx.json;
     let is_money = sums.values().any(|sum| sum.cost.is_some_and(|cost| cost > 0.0));
-    let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { sum.tokens() as f64 };
+    let tokens = |sum: &Sum| sum.input_tokens.saturating_add(sum.output_tokens) as f64;
+    let size = |sum: &Sum| if is_money { sum.cost.unwrap_or_default() } else { tokens(sum) };
     let most = sums.values().map(size).fold(0.0, f64::max);
     let columns = sum_columns(match key {
         "model" => "MODEL",
         "agent" => "AGENT",
         _ => "DAY",
     });
-    let mut table = Table::new(&columns, cx.env.now(), None);
+    let mut table = Table::new(&columns, None);
     for (name, sum) in sums {
         if cx.json {
             let mut line = serde_json::to_value(sum).unwrap_or_default();
@@ -346,7 +337,7 @@ fn print_sums(key: &str, sums: &BTreeMap<String, Sum>, cx: &mut Context) -> Resu
         }
         table.row(cells, "", &mut cx.stdout)?;
     }
-    end(&table, cx)
+    present_table(&table, cx)
 }
 
 #[cfg(test)]

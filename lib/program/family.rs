@@ -7,7 +7,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::lookup::{self, is_program, on_path};
 use crate::base::text::did_you_mean;
-use crate::program::values::{self, ValueKind};
+use crate::program::values::{self, CompletionKind};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -22,7 +22,7 @@ pub struct Family {
     /// The pages of the other family; `help` finds them too.
     pub(super) other_manuals: &'static [Manual],
     /// What `completions` prints for a shell's completion, besides the scripts.
-    pub(super) values: &'static [ValueKind],
+    pub(super) values: &'static [CompletionKind],
 }
 
 /// The commands that are not separate programs.
@@ -34,14 +34,18 @@ impl Family {
             let arguments: Vec<OsString> = color(args).into_iter().chain(arguments.iter().cloned()).collect();
             return self.dispatch(command, &arguments, &cx.env);
         }
+        let shell = |word: &str, what: &str, forms: &str| {
+            completer(word).ok_or_else(|| {
+                Error::usage(format!("unknown {what} \"{word}\"")).hint(format!("use {forms}"))
+            })
+        };
         // Without a shell, a man page.
-        let form = args.parsed("generate", |form| match (form, completer(form)) {
-            ("man", _) => Ok(None),
-            (_, Some(shell)) => Ok(Some(shell)),
-            _ => Err(Error::usage(format!("unknown form \"{form}\"")).hint("use man, bash, zsh or fish")),
+        let form = args.parsed("generate", |form| match form {
+            "man" => Ok(None),
+            form => shell(form, "form", "man, bash, zsh or fish").map(Some),
         })?;
         if let ["completions", kind, beginning @ ..] = &args.words()[..]
-            && let Some(kind) = self.values.iter().find(|known| known.name == *kind)
+            && let Some(kind) = self.values.iter().find(|(name, _)| name == kind)
             && beginning.len() < 2
         {
             let beginning = beginning.first().copied().unwrap_or_default();
@@ -57,13 +61,9 @@ impl Family {
             },
             (None, ["version"]) => format!("{} version {VERSION}\n", self.about.name),
             (None, ["completions"]) => return Err(Error::usage("a shell is required: bash, zsh or fish")),
-            (None, ["completions", shell]) => match completer(shell) {
-                Some(complete) => complete(self.programs, self.programs),
-                None => {
-                    let error = Error::usage(format!("unknown shell \"{shell}\""));
-                    return Err(error.hint("use bash, zsh or fish"));
-                }
-            },
+            (None, ["completions", shell_name]) => {
+                shell(shell_name, "shell", "bash, zsh or fish")?(self.programs, self.programs)
+            }
             (_, [.., extra]) => return Err(Error::unexpected(extra)),
         };
         cx.stdout.text(&text).map(|()| ExitCode::SUCCESS)
@@ -134,8 +134,14 @@ impl Family {
     }
 
     /// The program of a command.
-    pub(super) fn find(&self, command: &str, env: &Env) -> Option<PathBuf> {
-        find(format!("{}-{command}{}", self.about.name, std::env::consts::EXE_SUFFIX).as_ref(), env)
+    pub(super) fn find(&self, command: impl AsRef<OsStr>, env: &Env) -> Option<PathBuf> {
+        find(&self.file_of(command.as_ref()), env)
+    }
+
+    fn file_of(&self, command: &OsStr) -> OsString {
+        [self.about.name.as_ref(), "-".as_ref(), command, std::env::consts::EXE_SUFFIX.as_ref()]
+            .into_iter()
+            .collect()
     }
 
     /// Becomes `FAMILY-COMMAND`, so that its exit code, signals and streams are those of this process.
@@ -147,18 +153,12 @@ impl Family {
             Error::usage(format!("unknown command \"{}\"", name.escape_debug()))
                 .hint(near.unwrap_or_else(|| format!("see them with: {} help", self.about.name)))
         };
-        let file = |command: &OsStr| {
-            let mut file = OsString::from(format!("{}-", self.about.name));
-            file.push(command);
-            file.push(std::env::consts::EXE_SUFFIX);
-            file
-        };
-        if command.is_empty() || Path::new(&file(command)).components().count() != 1 {
+        if command.is_empty() || Path::new(&self.file_of(command)).components().count() != 1 {
             return Err(unknown());
         }
         // A program that a person named so is theirs.
-        let of_alias = || find(&file(self.without_alias(command.to_str()?).as_ref()), env);
-        let program = find(&file(command), env).or_else(of_alias).ok_or_else(unknown)?;
+        let of_alias = || self.find(self.without_alias(command.to_str()?), env);
+        let program = self.find(command, env).or_else(of_alias).ok_or_else(unknown)?;
         become_program(lookup::command(&program).args(arguments))
             .map_err(|e| Error::io(format!("cannot run \"{}\": {e}", program.display())))
     }

@@ -1,6 +1,6 @@
 //! `memory-agents-md`: write what every agent should know into the files that agents read first.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::repository::Repository;
@@ -40,25 +40,29 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Stdin,
     rules: &[
-        Rule::Apart(
+        FlagRule::Apart(
             "-",
             &["--target", "--project", "--repo", "--check"],
             "\"-\" prints the notes that stdin names, and writes no file",
         ),
-        Rule::Apart(
+        FlagRule::Apart(
             "--shared",
             &["-", "--target", "--project", "--repo", "--stdout"],
             "it writes AGENTS.md of this repository, from the files in .agents/memory",
         ),
-        Rule::Apart("--stdout", &["--check"], "--check prints the state of each file"),
-        Rule::Apart("--stdout", &["--target"], "the section is the same for every file"),
-        Rule::Apart(
+        FlagRule::Apart("--stdout", &["--check"], "--check prints the state of each file"),
+        FlagRule::Apart("--stdout", &["--target"], "the section is the same for every file"),
+        FlagRule::Apart(
             "--project",
             &["--target"],
             "to write its notes into another file: --target FILE --repo .",
         ),
-        Rule::Apart("--project", &["--repo"], "for another repository's notes: --target AGENTS.md --repo R"),
-        Rule::Needs(
+        FlagRule::Apart(
+            "--project",
+            &["--repo"],
+            "for another repository's notes: --target AGENTS.md --repo R",
+        ),
+        FlagRule::Needs(
             &["--repo"],
             &["--target", "--stdout"],
             "needs --target or --stdout",
@@ -191,10 +195,7 @@ fn print_notes(store: &Store, cx: &mut Context) -> Result<()> {
 /// A section, as `memory-recall` prints it, too.
 pub(super) fn print(repo: Option<&str>, section: &Section, cx: &mut Context) -> Result<()> {
     let text = section.text();
-    match cx.json {
-        true => cx.stdout.json(&json(repo, &text, section.counts())),
-        false => cx.stdout.line(&text),
-    }
+    cx.print(&json(repo, &text, section.counts()), &text)
 }
 
 fn json(repo: Option<&str>, section: &str, counts: NoteCounts) -> Value {

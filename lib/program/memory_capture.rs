@@ -6,7 +6,7 @@
 mod forms;
 mod past;
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
@@ -24,7 +24,8 @@ use crate::memory::section::Which;
 use crate::memory::service::NewNote;
 use crate::program::memory_capture::forms::{CaptureForm, What, needs_id};
 use crate::program::notes::{
-    CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print, print_waiting, warn_waiting,
+    CONFIG, INSIDE, PATIENCE, Store, is_inside, json_on_stdin, piped_in, print_note, print_waiting,
+    warn_waiting,
 };
 use crate::store::entry::{By, Scope, Source};
 use crate::store::journal::entry::{QueueEntry, Retrieval};
@@ -65,23 +66,23 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(1),
     rules: &[
-        Rule::Apart(
+        FlagRule::Apart(
             "--past",
             &["--title", "--body", "--tags", "--scope", "--direct", "--entry", "--thread-id"],
             "--past finds sessions by itself",
         ),
-        Rule::Needs(
+        FlagRule::Needs(
             &["--dry-run", "--yes"],
             &["--past"],
             "is only for --past",
             "add --past PERIOD, or leave it out",
         ),
-        Rule::Apart(
+        FlagRule::Apart(
             "--entry",
             &["--title", "--body", "--tags", "--scope", "--direct", "--harness", "--thread-id"],
             "the entry contains all of that; leave one of them out",
         ),
-        Rule::Needs(
+        FlagRule::Needs(
             &["--tags", "--scope", "--direct"],
             &["--title", "--body"],
             "is only for notes",
@@ -122,33 +123,22 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
     if matches!(wanted.what, What::Hook | What::Session | What::File) {
         reach::hurry(HURRY);
     }
-    let harness = wanted.harness;
-    if wanted.has_harness {
+    if let Some(harness) = wanted.harness {
         expect_described(harness, "option \"--harness\"", args, cx)?;
     }
+    // A note without one is a person's.
+    let harness = wanted.harness.unwrap_or(Harness::MANUAL);
     let spec = harness.spec();
     let ended = match (wanted.what, spec.map(|spec| &spec.capture)) {
         (What::Past(period), _) => {
-            return past::queue_past(period, wanted.has_harness.then_some(harness), args, cx);
+            return past::queue_past(period, wanted.harness, args, cx);
         }
-        (What::Entry, _) => {
-            let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?;
-            let bytes = bytes.unwrap_or_default();
-            if bytes.trim_ascii().is_empty() {
-                return Err(Error::usage("stdin is empty; a queue entry is expected there")
-                    .hint("its form is in memory(7), under QUEUE ENTRY"));
-            }
-            let mut entry = QueueEntry::parse(&bytes)?;
-            entry.harness = harness_here(entry.harness, &cx.env);
-            expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
-            return queue(entry, false, args, cx);
-        }
+        (What::Entry, _) => return queue(entry_on_stdin(args, cx)?, false, args, cx),
         (What::Note, _) => {
             let entry = note(wanted, args, cx)?;
-            return if args.has("direct") {
-                write_note(entry, args, cx)
-            } else {
-                queue(entry, false, args, cx)
+            return match args.has("direct") {
+                true => write_note(entry, args, cx),
+                false => queue(entry, false, args, cx),
             };
         }
         (What::Session, _) => {
@@ -176,6 +166,18 @@ fn capture(wanted: CaptureForm, args: &Args, cx: &mut Context) -> Result<()> {
             queue(session(retrieval, harness, cwd, &cx.env), quiet, args, cx)
         }
     }
+}
+
+fn entry_on_stdin(args: &Args, cx: &Context) -> Result<QueueEntry> {
+    let bytes = json_on_stdin(Deadline::after_seconds(PATIENCE), true, &cx.reporter)?.unwrap_or_default();
+    if bytes.trim_ascii().is_empty() {
+        return Err(Error::usage("stdin is empty; a queue entry is expected there")
+            .hint("its form is in memory(7), under QUEUE ENTRY"));
+    }
+    let mut entry = QueueEntry::parse(&bytes)?;
+    entry.harness = harness_here(entry.harness, &cx.env);
+    expect_described(entry.harness, "not a queue entry: harness", args, cx)?;
+    Ok(entry)
 }
 
 /// A session belongs to where it ran, or else to here.
@@ -222,7 +224,7 @@ fn note(wanted: CaptureForm, args: &Args, cx: &Context) -> Result<QueueEntry> {
     let CaptureForm { harness, tags, scope, thread_id, .. } = wanted;
     let title = args.text("title").unwrap_or_default().to_owned();
     let text = NewText { title, body: body(args, cx)?, tags, scope, thread_id };
-    text.queued(harness_here(harness, &cx.env), &cx.env, "--")
+    text.queued(harness_here(harness.unwrap_or(Harness::MANUAL), &cx.env), &cx.env, "--")
 }
 
 fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
@@ -232,12 +234,12 @@ fn nothing_queued(why: &str, cx: &mut Context) -> Result<()> {
 }
 
 fn print_queued(waiting: &QueuedEntry, cx: &mut Context) -> Result<()> {
+    let path = waiting.path.to_string_lossy();
     if !cx.json {
-        return cx.stdout.line(&waiting.path.to_string_lossy());
+        return cx.stdout.line(&path);
     }
     let mut json = waiting.entry.json();
-    json["id"] = json!(waiting.id);
-    json["path"] = json!(waiting.path.to_string_lossy());
+    (json["id"], json["path"]) = (json!(waiting.id), json!(path));
     cx.stdout.json(&json)
 }
 
@@ -289,7 +291,7 @@ fn write_note(mut entry: QueueEntry, args: &Args, cx: &mut Context) -> Result<()
         warn_waiting(&waits, cx);
     }
     store.refresh(Which::All, cx);
-    print(&note, cx)
+    print_note(note.entry.meta(), &note.path, cx)
 }
 
 /// A link that leads nowhere is most often a typing error.

@@ -2,7 +2,7 @@
 
 mod init;
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, flag, path};
 use crate::base::error::Result;
 use crate::base::stderr::line;
 use crate::base::text::one_line;
@@ -34,8 +34,8 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Command(0),
     rules: &[
-        Rule::Needs(&["--json"], &["show"], "is only for show", ""),
-        Rule::Needs(&["--yes", "--timers"], &["init"], "is only for init", ""),
+        FlagRule::Needs(&["--json"], &["show"], "is only for show", ""),
+        FlagRule::Needs(&["--yes", "--timers"], &["init"], "is only for init", ""),
     ],
     text: include_str!("memory_config.md"),
     ..About::BLANK

@@ -1,10 +1,10 @@
 //! `memory-consolidate`: what waits in the queue becomes notes, through the LLM command.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, count, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, count, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::stdin;
-use crate::base::text::{counted, one_line, whole_lines};
+use crate::base::text::{counted, further, one_line, whole_lines};
 use crate::memory::capture::sweep::sweep;
 use crate::memory::consolidate::Consolidate;
 use crate::memory::consolidate::host::{ConsolidateHost, refresh};
@@ -46,10 +46,10 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::Stdin,
     rules: &[
-        Rule::AtMostOne(&["--dry-run", "--prompt", "--apply"]),
-        Rule::Apart("--dry-run", &["--retry-failed"], "a dry run changes nothing"),
-        Rule::Apart("--apply", &["-"], "a reply says itself which entries it is about"),
-        Rule::Apart("--apply", &["--limit"], "a reply is carried out as a whole"),
+        FlagRule::AtMostOne(&["--dry-run", "--prompt", "--apply"]),
+        FlagRule::Apart("--dry-run", &["--retry-failed"], "a dry run changes nothing"),
+        FlagRule::Apart("--apply", &["-"], "a reply says itself which entries it is about"),
+        FlagRule::Apart("--apply", &["--limit"], "a reply is carried out as a whole"),
     ],
     text: include_str!("memory_consolidate.md"),
     ..About::BLANK
@@ -282,31 +282,20 @@ pub(super) fn result(
 
 fn summary(host: &ConsolidateHost<Preview<Topics>>, waiting: usize) -> String {
     let processed = counted(host.queue.processed, "entry", "entries");
-    let mut line = format!("{processed} processed, {}", written(host));
-    for (count, what) in [(host.queue.failed.len(), "failed"), (waiting, "waiting")] {
-        if count > 0 {
-            line += &format!(", {count} {what}");
-        }
-    }
-    line
+    let rest = further(&[(host.queue.failed.len(), "failed"), (waiting, "waiting")]);
+    format!("{processed} processed, {}{rest}", written(host))
 }
 
 /// What was made of the entries, for a person.
 pub(super) fn written(host: &ConsolidateHost<Preview<Topics>>) -> String {
     let of = |action: Action| host.made.written.iter().filter(|note| note.action == action).count();
     let (retired, confirmed) = (of(Action::Retire), of(Action::Confirm));
-    let (withdrawn, proposed): (Vec<&Waiting>, Vec<&Waiting>) =
-        host.made.waiting.iter().partition(|waiting| waiting.withdrawn.is_some());
-    let mut line = format!("{} kb entries written", host.made.written.len() - retired - confirmed);
-    let done = [(retired, "retired"), (confirmed, "confirmed")];
-    for (count, what) in
-        done.into_iter().chain([(proposed.len(), "to review"), (withdrawn.len(), "withdrawn")])
-    {
-        if count > 0 {
-            line += &format!(", {count} {what}");
-        }
-    }
-    line
+    let withdrawn = host.made.waiting.iter().filter(|waiting| waiting.withdrawn.is_some()).count();
+    let entries = host.made.written.len() - retired - confirmed;
+    let proposed = host.made.waiting.len() - withdrawn;
+    let counts =
+        [(retired, "retired"), (confirmed, "confirmed"), (proposed, "to review"), (withdrawn, "withdrawn")];
+    format!("{entries} kb entries written{}", further(&counts))
 }
 
 /// What a run would do, batch by batch, with the store left as it is; and what a person does next. Returns

@@ -1,9 +1,9 @@
 //! `memory-defrag`: notes are put in order, through the LLM command; then AGENTS.md.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
-use crate::base::text::counted;
+use crate::base::text::{counted, further};
 use crate::memory::defrag::Defrag;
 use crate::memory::defrag::applied::{Undone, finish_undo, undo};
 use crate::memory::defrag::host::DefragHost;
@@ -38,11 +38,11 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     rules: &[
-        Rule::AtMostOne(&["--dry-run", "--prompt", "--apply", "--undo"]),
-        Rule::Apart("--apply", &["--force"], ""),
-        Rule::Apart("--undo", &["--force"], ""),
-        Rule::Apart("--prompt", &["--allow-loss"], "it belongs to --apply"),
-        Rule::Apart("--undo", &["--allow-loss"], "it belongs to --apply"),
+        FlagRule::AtMostOne(&["--dry-run", "--prompt", "--apply", "--undo"]),
+        FlagRule::Apart("--apply", &["--force"], ""),
+        FlagRule::Apart("--undo", &["--force"], ""),
+        FlagRule::Apart("--prompt", &["--allow-loss"], "it belongs to --apply"),
+        FlagRule::Apart("--undo", &["--allow-loss"], "it belongs to --apply"),
     ],
     text: include_str!("memory_defrag.md"),
     ..About::BLANK
@@ -104,10 +104,7 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
         let stopped = ending.failure().filter(|_| !is_unable).map(Failure::to_string);
         cx.stdout.json(&result(done, stopped.as_deref()))?;
     } else if !is_quiet && (!is_unable || !done.made.is_empty()) {
-        let dropped = match done.dropped.len() {
-            0 => String::new(),
-            count => format!(", {count} dropped"),
-        };
+        let dropped = further(&[(done.dropped.len(), "dropped")]);
         cx.stdout.line(&format!("{}{dropped}", counts(&done.made, done.proposals.len())))?;
     }
     match ending.failure() {
@@ -145,7 +142,7 @@ fn targets(targets: &[Outcome], cx: &Context) -> Result<()> {
 /// The result as a program reads it.
 fn result(done: &Summary, stopped: Option<&str>) -> Value {
     let mut object = changes(done);
-    object["agentsMd"] = outcomes(&done.targets);
+    object["agentsMd"] = done.targets.iter().map(as_json).collect();
     object["stopped"] = json!(stopped);
     for (name, count) in numbers(&done.made) {
         object[name] = count.into();
@@ -174,10 +171,6 @@ fn changes(done: &Summary) -> Value {
     })
 }
 
-fn outcomes(targets: &[Outcome]) -> Value {
-    targets.iter().map(as_json).collect()
-}
-
 /// Takes the last defrag back. What a crash left of an undoing is what was asked for, and no reason to take back one
 /// more.
 fn take_back(
@@ -186,7 +179,7 @@ fn take_back(
     args: &Args,
     cx: &mut Context,
 ) -> Result<()> {
-    let Undone { batch, notes, targets: outcomes_of } = match undone {
+    let Undone { batch, notes, targets: outcomes } = match undone {
         Some(undone) => undone,
         None => {
             runner.finish_writing()?;
@@ -194,12 +187,12 @@ fn take_back(
         }
     };
     if cx.json {
-        let agents_md = outcomes(&outcomes_of);
+        let agents_md: Value = outcomes.iter().map(as_json).collect();
         cx.stdout.json(&json!({"undone": batch, "notes": notes, "agentsMd": agents_md}))?;
     } else if !args.has("quiet") {
         cx.stdout.line(&format!("{} as before {batch}", counted(notes, "note is", "notes are")))?;
     }
-    targets(&outcomes_of, cx)
+    targets(&outcomes, cx)
 }
 
 /// What a run would do, with the store left as it is.

@@ -2,7 +2,7 @@
 //!
 //! Checking changes nothing and counts as no read. `--fix` only does what cannot lose anything.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Meaning, Rule, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, flag};
 use crate::base::error::Result;
 use crate::base::text::{counted, in_line};
 use crate::base::{file, stderr};
@@ -13,6 +13,7 @@ use crate::memory::doctor::{
 use crate::memory::redact::Redactor;
 use crate::memory::section::Which;
 use crate::program::notes::{CONFIG, Store, checkout_here};
+use crate::program::screen::print_row;
 use crate::schedule::check;
 use crate::store::place::Root;
 use serde_json::json;
@@ -28,7 +29,7 @@ pub(super) const ABOUT: About = About {
         flag("json", "print all findings as one JSON object"),
         CONFIG,
     ],
-    rules: &[Rule::Apart("--shared", &["--fix"], "these files are changed with git")],
+    rules: &[FlagRule::Apart("--shared", &["--fix"], "these files are changed with git")],
     text: include_str!("memory_doctor.md"),
     ..About::BLANK
 };
@@ -97,21 +98,8 @@ fn print(
             "harnesses": report.harnesses,
         }))?;
     } else {
-        let is_table = cx.stdout.is_terminal();
-        for [severity, file, what, mend] in rows(mended, report, root) {
-            cx.stdout.line(&match is_table {
-                true => {
-                    let meaning = match severity.as_str() {
-                        "error" => Meaning::Error,
-                        "warning" => Meaning::Warning,
-                        "fixed" => Meaning::Good,
-                        _ => Meaning::Faint,
-                    };
-                    let severity = cx.stdout.paint().paint(meaning, &format!("{severity:7}")).into_owned();
-                    format!("{severity}  {file}  {what}  {mend}")
-                }
-                false => format!("{severity}\t{file}\t{what}\t{mend}"),
-            })?;
+        for row in rows(mended, report, root) {
+            print_row(row.each_ref().map(String::as_str), cx)?;
         }
         cx.stdout.line(&summary(report))?;
         if let Some(next) = next {
@@ -165,10 +153,7 @@ fn summary(report: &Report) -> String {
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, one, many)| counted(count, one, many)).collect();
     let notes = counted(report.notes, "note", "notes");
-    match counts.is_empty() {
-        true => format!("healthy: {notes}"),
-        false => format!("{} in {notes}", counts.join(", ")),
-    }
+    if counts.is_empty() { format!("healthy: {notes}") } else { format!("{} in {notes}", counts.join(", ")) }
 }
 
 /// What to do next, and where the store is.

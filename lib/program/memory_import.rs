@@ -3,7 +3,7 @@
 //! It is consolidation of a file instead of a session. The entry waits in the queue only as long as this program runs, and
 //! nobody else takes it.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Rule, Words, flag};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Words, flag};
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::counted;
@@ -41,7 +41,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: Words::Needed(usize::MAX, "no file is named", "name a CLAUDE.md, AGENTS.md or .cursorrules"),
-    rules: &[Rule::AtMostOne(&["--dry-run", "--yes"])],
+    rules: &[FlagRule::AtMostOne(&["--dry-run", "--yes"])],
     text: include_str!("memory_import.md"),
     ..About::BLANK
 };

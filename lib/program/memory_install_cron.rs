@@ -1,19 +1,17 @@
 //! `memory-install-cron`: let the machine's scheduler run the memory programs.
 
 use crate::base::cli::{self, About, Args, Context, ExitCode, Flag, Reporter, Stdout, flag, one_of, path};
-use crate::base::env::user_id;
+use crate::base::env::{Env, user_id};
 use crate::base::error::{Error, Result};
 use crate::base::lookup::is_in_nix_store;
-use crate::config::memory;
-use crate::config::memory::MemoryConfig;
 use crate::config::memory::search::files;
+use crate::config::memory::{self, MemoryConfig, Schedule};
 use crate::memory::sync::remote;
 use crate::program::person::{self, only_a_person};
 use crate::schedule::install::{InstallPlan, install};
-use crate::schedule::scheduler::{Scheduler, line, words};
+use crate::schedule::scheduler::{PATIENCE, Scheduler, Tools, line, words};
 use crate::schedule::timer::{Timer, Timers, When};
-use crate::schedule::tool::{PATIENCE, Tools};
-use crate::schedule::{crontab, installed, tool, unit_file};
+use crate::schedule::{crontab, installed, unit_file};
 use crate::store::place::Root;
 use serde_json::json;
 use std::path::Path;
@@ -62,7 +60,7 @@ pub(super) fn set_up(
     let Context { env, stdout, reporter, json, .. } = cx;
     let config = memory::load(explicit, env, reporter)?;
     let tools = Tools { env, patience: PATIENCE };
-    let scheduler = scheduler.map_or_else(|| tool::scheduler(&tools), Ok)?;
+    let scheduler = scheduler.map_or_else(|| Scheduler::here(&tools), Ok)?;
     let syncs = remote::is_set(&config, &Root::open(&config.storage.root)?, env);
     let mut timers = Timers::wanted(&config.schedule, syncs, explicit, env)?;
     timers.all.retain(|timer| match unit_file::modules_file(scheduler, timer.program, env) {
@@ -108,7 +106,9 @@ pub(super) fn set_up(
         let was = if done.is_empty() { " (unchanged)" } else { "" };
         stdout.line(&format!("{}: {}{was}", scheduler.name(), timers.join(", ")))?;
     }
-    advise(scheduler, &timers, &config, explicit, &tools, reporter)
+    warn_of_config(&config, explicit, tools.env, reporter)?;
+    advise(scheduler, &timers, &config.schedule, &tools, reporter);
+    Ok(())
 }
 
 /// systemd has calendars that only itself can judge.
@@ -155,13 +155,11 @@ fn show(plan: &InstallPlan, json: bool, stdout: &mut Stdout) -> Result<()> {
     plan.commands.iter().try_for_each(|command| stdout.line(&line(command)))
 }
 
-/// Warnings about timers that are installed, but may not do what the user expects.
-fn advise(
-    scheduler: Scheduler,
-    timers: &Timers,
+/// What the timers need, or would expect, of the configuration.
+fn warn_of_config(
     config: &MemoryConfig,
     explicit: Option<&Path>,
-    tools: &Tools,
+    env: &Env,
     reporter: &Reporter,
 ) -> Result<()> {
     if config.llm.command.is_none() {
@@ -170,9 +168,14 @@ fn advise(
              llm.command, see: memory-config init",
         );
     }
-    if let Some(stranger) = files(explicit, tools.env)?.untrusted {
+    if let Some(stranger) = files(explicit, env)?.untrusted {
         reporter.warn(&format!("\"{}\" is not trusted: the timers do not use it", stranger.display()));
     }
+    Ok(())
+}
+
+/// Warnings about timers that are installed, but may not do what the user expects.
+fn advise(scheduler: Scheduler, timers: &Timers, schedule: &Schedule, tools: &Tools, reporter: &Reporter) {
     let programs = timers.all.iter().filter_map(|timer| timer.words.first());
     if let Some(program) = programs.map(Path::new).find(|path| is_in_nix_store(path, tools.env)) {
         reporter.warn(&format!(
@@ -181,7 +184,7 @@ fn advise(
         ));
     }
     for other in Scheduler::ALL.into_iter().filter(|other| *other != scheduler) {
-        let timers = installed::of(other, &config.schedule, tools.env, tools.patience);
+        let timers = installed::of(other, schedule, tools.env, tools.patience);
         if timers.iter().any(|timer| timer.program.is_some()) {
             let name = other.name();
             reporter.warn(&format!(
@@ -196,5 +199,4 @@ fn advise(
             reporter.warn("the timers stop when you log out; to keep them running: loginctl enable-linger");
         }
     }
-    Ok(())
 }

@@ -3,17 +3,17 @@
 mod dot;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, Meaning, Rule, Search, Table, Words, count, flag,
+    self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Search, Table, Words, count, flag,
     one_of, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::stderr;
 use crate::base::text::counted;
 use crate::memory::code::{CodeState, NoteState, NoteStates, states};
-use crate::memory::search::{Found, Query, Wanted};
+use crate::memory::search::{Found, Query};
 use crate::memory::service::{Filter, NoteService, shown_in};
 use crate::program::notes::{CONFIG, Listed, SCOPE, STATUS, Store, TIER, repository_here, wanted_tag, words};
-use crate::program::screen::present;
+use crate::program::screen::present_table;
 use crate::store::entry::{By, EntryId, Meta, Scope, Status, Tier};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::ProposalId;
@@ -47,9 +47,9 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(usize::MAX),
     rules: &[
-        Rule::Apart("--query", &["WORDS"], "give one of them"),
-        Rule::Apart("--links", &["--json"], ""),
-        Rule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository"),
+        FlagRule::Apart("--query", &["WORDS"], "give one of them"),
+        FlagRule::Apart("--links", &["--json"], ""),
+        FlagRule::Apart("--all", &["--repo"], "--repo alone lists the notes of one repository"),
     ],
     text: include_str!("memory_list.md"),
     ..About::BLANK
@@ -73,11 +73,8 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: &Args, cx: &mut Context) -> Result<()> {
-    let tags = args
-        .texts("tag")
-        .into_iter()
-        .map(|tag| wanted_tag("option \"--tag\"", tag))
-        .collect::<Result<_>>()?;
+    let tags = args.texts("tag").into_iter().map(|tag| wanted_tag("option \"--tag\"", tag));
+    let tags = tags.collect::<Result<_>>()?;
     let store = Store::open(args, cx)?;
     let today = cx.env.today();
     let filter = Filter {
@@ -93,39 +90,26 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let is_narrow = !args.has("all") && filter.repo.is_none();
     let checkout = repository_here(cx);
     let here = checkout.as_ref().filter(|_| is_narrow).map(|here| here.name.clone());
-    let view = ListedNotes { filter, here, elsewhere: AtomicUsize::new(0) };
+    let place = if args.has("archived") { Place::Archive } else { Place::Topics };
+    let view = ListedNotes { place, filter, here, elsewhere: AtomicUsize::new(0) };
     let query = query(args)?;
     let query = query.as_deref();
-    let place = if args.has("archived") { Place::Archive } else { Place::Topics };
     let (sort, limit) = (args.text("sort"), args.number("limit").unwrap_or(usize::MAX));
     let shared = if place == Place::Topics { Some(store.shared(cx)?) } else { None };
-    let mut rows = match query {
-        // Unless the best come first, any of them may be the first.
-        Some(query) => {
-            let most = if sort.is_none() { limit } else { usize::MAX };
-            ordered(found(query, &view, &store.service, place, most, cx)?, sort, limit)
-        }
-        None => {
-            let listed = store.service.list(place, |meta| view.shows(meta))?;
-            warn_of(&listed.broken, &cx.reporter);
-            ordered(listed.found, sort.or(Some("title")), limit)
-        }
-    };
+    let order = sort.or(query.is_none().then_some("title"));
+    // Unless the best come first, any of them may be the first.
+    let most = if sort.is_none() { limit } else { usize::MAX };
+    let mut rows = ordered(view.found(&store.service, query, most, cx)?, order, limit);
     // After the person's own.
     if let Some(shared) = shared.filter(|shared| !shared.notes().notes.is_empty()) {
-        let more = match query {
-            Some(query) => found(query, &view, &shared, place, usize::MAX, cx)?,
-            None => shared.list(place, |meta| view.shows(meta))?.found,
-        };
-        rows.extend(ordered(more, sort.or(query.is_none().then_some("title")), limit - rows.len()));
+        let more = view.found(&shared, query, usize::MAX, cx)?;
+        rows.extend(ordered(more, order, limit - rows.len()));
         rows.truncate(limit);
     }
     let (proposals, _) = store.service.notes().proposals()?;
     let mut waiting: BTreeMap<&EntryId, Vec<ProposalId>> = BTreeMap::new();
-    for proposal in &proposals {
-        if let Some(note) = &proposal.note {
-            waiting.entry(note).or_default().push(proposal.id.clone());
-        }
+    for (note, id) in proposals.iter().filter_map(|one| Some((one.note.as_ref()?, &one.id))) {
+        waiting.entry(note).or_default().push(id.clone());
     }
     let states = states(Some(&store.root), checkout.as_slice(), rows.iter().map(|row| &row.view.meta));
     let listing = NoteTable { view: &view, waiting, states, has_query: query.is_some(), today };
@@ -179,6 +163,7 @@ fn hints(elsewhere: usize, is_counted: bool, is_empty: bool, waiting: usize, cx:
 
 /// Which notes are listed.
 struct ListedNotes {
+    place: Place,
     filter: Filter,
     /// The repository whose notes are listed, beside the global ones. `None`: all.
     here: Option<String>,
@@ -197,6 +182,32 @@ impl ListedNotes {
             self.elsewhere.fetch_add(1, Ordering::Relaxed);
         }
         is_here
+    }
+
+    /// Those that match the query, the best first; without one all.
+    fn found<P: Persistence + Sync>(
+        &self,
+        service: &NoteService<P>,
+        query: Option<&str>,
+        most: usize,
+        cx: &Context,
+    ) -> Result<Vec<Found>> {
+        let wanted = |meta: &Meta| self.shows(meta);
+        let is_any = self.filter == Filter::default() && self.here.is_none();
+        let findings = match query {
+            None => service.list(self.place, wanted)?,
+            Some(query) if is_any => service.search(self.place, query, None, most)?,
+            Some(query) => service.search(self.place, query, Some(&wanted), most)?,
+        };
+        warn_of(&findings.broken, &cx.reporter);
+        if !findings.loosened.is_empty() && !findings.found.is_empty() {
+            let phrases: Vec<String> =
+                findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
+            let its = if phrases.len() == 1 { "its" } else { "their" };
+            let phrases = phrases.join(" and ");
+            cx.reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
+        }
+        Ok(findings.found)
     }
 
     /// The repository of a note: of several the current one, or else the first. `None` for a global note.
@@ -233,28 +244,6 @@ fn remarks(meta: &Meta, state: NoteState, waits: bool, today: Date) -> Vec<Strin
 /// What has become of a note's code, if that says something about the note.
 fn changed(state: NoteState) -> Option<&'static str> {
     state.is_in_doubt().then_some(if state.code == CodeState::Gone { "gone" } else { "changed" })
-}
-
-fn found<P: Persistence + Sync>(
-    query: &str,
-    view: &ListedNotes,
-    service: &NoteService<P>,
-    place: Place,
-    most: usize,
-    cx: &Context,
-) -> Result<Vec<Found>> {
-    let wanted = |meta: &Meta| view.shows(meta);
-    let is_any = view.filter == Filter::default() && view.here.is_none();
-    let wanted: Option<&Wanted<'_>> = if is_any { None } else { Some(&wanted) };
-    let findings = service.search(place, query, wanted, most)?;
-    warn_of(&findings.broken, &cx.reporter);
-    if !findings.loosened.is_empty() && !findings.found.is_empty() {
-        let phrases: Vec<String> = findings.loosened.iter().map(|phrase| format!("\"{phrase}\"")).collect();
-        let its = if phrases.len() == 1 { "its" } else { "their" };
-        let phrases = phrases.join(" and ");
-        cx.reporter.warn(&format!("no note has {phrases}; notes with {its} words are shown"));
-    }
-    Ok(findings.found)
 }
 
 /// Without a key they stay in the order of the best.
@@ -304,7 +293,7 @@ impl NoteTable<'_> {
     }
 
     fn print(&self, rows: &[Found], search: Option<Search>, cx: &mut Context) -> Result<()> {
-        let mut table = Table::new(COLUMNS, cx.env.now(), search);
+        let mut table = Table::new(COLUMNS, search);
         for row in rows {
             let Meta { id, tier, status, used, title, tags, .. } = &row.view.meta;
             let repo = match (row.view.meta.scope, self.view.repo(&row.view.meta)) {
@@ -338,6 +327,6 @@ impl NoteTable<'_> {
             ];
             table.row(cells, line, &mut cx.stdout)?;
         }
-        present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
+        present_table(&table, cx)
     }
 }

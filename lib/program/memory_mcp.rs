@@ -5,9 +5,9 @@
 
 use crate::base::cli::{self, About, Args, Context, ExitCode};
 use crate::base::env::Env;
-use crate::base::error::{Error, Fault as Wrong, Result};
+use crate::base::error::{Error, Fault, Result};
 use crate::base::json_rpc::{
-    self, FAILED, Fault, MESSAGE_CAP, Message, NO_MESSAGE, NO_METHOD, VERSION, VERSIONS, WRONG_PARAMS,
+    self, FAILED, MESSAGE_CAP, Message, NO_MESSAGE, NO_METHOD, RpcError, VERSION, VERSIONS, WRONG_PARAMS,
 };
 use crate::base::json_schema::Schema;
 use crate::base::lines::next_line;
@@ -28,7 +28,7 @@ use crate::program::notes::{
 };
 use crate::store::entry::Scope;
 use crate::store::journal::Journal;
-use crate::store::persistence::{Persistence, Place, warn_of};
+use crate::store::persistence::{Persistence, Place};
 use serde_json::{Value, json};
 use std::io;
 
@@ -71,7 +71,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         if read.length == 0 {
             break;
         }
-        let mut server = Server { args, cx, client: &mut client, store: None };
+        let mut server = McpService { args, cx, client: &mut client, store: None };
         let Some(answer) = server.answer((!read.too_long).then_some(&line[..])) else { continue };
         let used = server.store;
         cx.stdout.json(&answer)?;
@@ -86,7 +86,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 }
 
 /// What answers one message.
-struct Server<'a> {
+struct McpService<'a> {
     args: &'a Args,
     cx: &'a Context,
     /// Who asks, as far as it has said.
@@ -95,12 +95,12 @@ struct Server<'a> {
     store: Option<Store>,
 }
 
-impl Server<'_> {
+impl McpService<'_> {
     /// The answer to a line, which is `None` if it was too long; `None` if there is none.
     fn answer(&mut self, line: Option<&[u8]>) -> Option<Value> {
         let too_long = || format!("a message of more than {}", size(MESSAGE_CAP as u64));
         let message = match line {
-            None => Err(Fault::new(NO_MESSAGE, too_long())),
+            None => Err(RpcError::new(NO_MESSAGE, too_long())),
             Some(line) if line.trim_ascii().is_empty() => return None,
             Some(line) => json_rpc::parse(line),
         };
@@ -114,7 +114,7 @@ impl Server<'_> {
         }
     }
 
-    fn outcome(&mut self, method: &str, params: &Value) -> Result<Value, Fault> {
+    fn outcome(&mut self, method: &str, params: &Value) -> Result<Value, RpcError> {
         match method {
             "initialize" => self.hello(params),
             "ping" => Ok(json!({})),
@@ -126,11 +126,11 @@ impl Server<'_> {
             }] })),
             "resources/templates/list" => Ok(json!({ "resourceTemplates": [] })),
             "resources/read" => self.resource(params),
-            _ => Err(Fault::new(NO_METHOD, format!("there is no method \"{}\"", shown(method)))),
+            _ => Err(RpcError::new(NO_METHOD, format!("there is no method \"{}\"", shown(method)))),
         }
     }
 
-    fn hello(&mut self, params: &Value) -> Result<Value, Fault> {
+    fn hello(&mut self, params: &Value) -> Result<Value, RpcError> {
         let asked = text(params, "protocolVersion")?;
         let version = VERSIONS.iter().find(|known| **known == asked).unwrap_or(&VERSION);
         let name = params["clientInfo"]["name"].as_str().unwrap_or_default();
@@ -146,24 +146,24 @@ impl Server<'_> {
         }))
     }
 
-    fn resource(&mut self, params: &Value) -> Result<Value, Fault> {
+    fn resource(&mut self, params: &Value) -> Result<Value, RpcError> {
         match text(params, "uri")? {
             SECTION => {}
             uri => {
                 let why = format!("there is no resource \"{}\"; the only one is {SECTION}", shown(uri));
-                return Err(Fault::new(WRONG_PARAMS, why));
+                return Err(RpcError::new(WRONG_PARAMS, why));
             }
         }
-        let section = self.used("recall", &json!({})).map_err(|error| Fault::new(FAILED, error.line()))?;
+        let section = self.used("recall", &json!({})).map_err(|error| RpcError::new(FAILED, error.line()))?;
         Ok(json!({ "contents": [{ "uri": SECTION, "mimeType": "text/markdown", "text": section }] }))
     }
 
     /// The error of a tool is for the model, which can correct its call.
-    fn call(&mut self, params: &Value) -> Result<Value, Fault> {
+    fn call(&mut self, params: &Value) -> Result<Value, RpcError> {
         let name = text(params, "name")?;
         let tools = tools();
         let Some(tool) = tools.as_array().into_iter().flatten().find(|tool| tool["name"] == name) else {
-            return Err(Fault::new(WRONG_PARAMS, format!("there is no tool \"{}\"", shown(name))));
+            return Err(RpcError::new(WRONG_PARAMS, format!("there is no tool \"{}\"", shown(name))));
         };
         let given = params.get("arguments").filter(|given| !given.is_null()).cloned().unwrap_or(json!({}));
         let told = checked(tool, &given).and_then(|()| self.used(name, &given));
@@ -195,8 +195,8 @@ fn tools() -> Value {
 }
 
 /// A parameter that must be there.
-fn text<'a>(params: &'a Value, key: &str) -> Result<&'a str, Fault> {
-    let missing = || Fault::new(WRONG_PARAMS, format!("params.{key} is missing, or is not a string"));
+fn text<'a>(params: &'a Value, key: &str) -> Result<&'a str, RpcError> {
+    let missing = || RpcError::new(WRONG_PARAMS, format!("params.{key} is missing, or is not a string"));
     params.get(key).and_then(Value::as_str).ok_or_else(missing)
 }
 
@@ -206,13 +206,11 @@ fn shown(text: &str) -> String {
 
 fn checked(tool: &Value, given: &Value) -> Result<()> {
     let faults = Schema::new(tool["inputSchema"].clone())?.faults(given);
-    match faults.is_empty() {
-        true => Ok(()),
-        false => {
-            let list: Vec<String> = faults.iter().map(Wrong::to_string).collect();
-            Err(Error::usage(format!("the arguments are not valid: {}", list.join("; "))))
-        }
+    if faults.is_empty() {
+        return Ok(());
     }
+    let list: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    Err(Error::usage(format!("the arguments are not valid: {}", list.join("; "))))
 }
 
 /// The repository that is asked about: the one that a name or an address names, or the current one.
@@ -232,11 +230,7 @@ fn recall(store: &Store, given: &Value, cx: &Context) -> Result<String> {
 fn search(store: &Store, given: &Value, cx: &Context) -> Result<String> {
     let most = given["limit"].as_u64().and_then(|most| most.try_into().ok()).unwrap_or(NOTES);
     let (words, repo) = (given["query"].as_str().unwrap_or_default(), repo(given, cx)?);
-    let room = TOKENS * BYTES_A_TOKEN;
-    let mut found = store.service.recall(words, repo.as_deref(), most, room)?;
-    let (more, left) = (most - found.found.len(), room.saturating_sub(found.text.len() + 1));
-    found.add(store.shared(cx)?.recall(words, repo.as_deref(), more, left)?);
-    warn_of(&found.broken, &cx.reporter);
+    let found = store.recall(words, repo.as_deref(), most, TOKENS * BYTES_A_TOKEN, cx)?;
     if found.text.is_empty() { Ok("No note matches.".to_owned()) } else { fenced(&found.text) }
 }
 

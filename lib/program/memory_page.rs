@@ -3,20 +3,18 @@
 //! It only reads, and says no more than `memory-list --all`, `memory-read`, `memory-recall` and `memory-review` do, so an
 //! agent may run it. No read of a note is counted.
 
-mod history;
 mod note;
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Paint, Rule, flag, path};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Paint, flag, path};
 use crate::base::command_line::quoted;
 use crate::base::error::Result;
 use crate::base::text::one_line;
 use crate::memory::section::Room;
 use crate::program::axe_runs::html;
-use crate::program::memory_page::history::changes;
-use crate::program::memory_page::note::{EXPIRED, IN_USE, KnownNote, UNUSED, related};
-use crate::program::memory_review;
+use crate::program::memory_page::note::{EXPIRED, IN_USE, PageNote, UNUSED, changes, related};
+use crate::program::memory_review::text::text_of;
 use crate::program::notes::{CONFIG, Store};
-use crate::program::page::{Page, PageTarget, Panel, PanelEntry, Plot, Shown, Warning};
+use crate::program::page::{Page, PageTarget, PageText, Panel, PanelEntry, Plot, Warning};
 use crate::store::entry::{Scope, repos};
 use crate::store::persistence::{Persistence, Place, warn_of};
 use crate::store::proposal::Proposal;
@@ -32,7 +30,7 @@ pub(super) const ABOUT: About = About {
         flag("force", "write even into a git repository, or over another file"),
         CONFIG,
     ],
-    rules: &[Rule::Needs(&["--force"], &["--output"], "is about the file", "name it with -o")],
+    rules: &[FlagRule::Needs(&["--force"], &["--output"], "is about the file", "name it with -o")],
     text: include_str!("memory_page.md"),
     ..About::BLANK
 };
@@ -58,7 +56,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
 
 fn page_of(store: &Store, cx: &Context) -> Result<Page> {
     let notes = store.service.notes();
-    let scan = notes.scan(&[Place::Topics, Place::Archive], KnownNote::of)?;
+    let scan = notes.scan(&[Place::Topics, Place::Archive], PageNote::of)?;
     let (waiting, unread) = notes.proposals()?;
     warn_of(&[scan.broken, unread].concat(), &cx.reporter);
     let mut notes = scan.found;
@@ -66,14 +64,14 @@ fn page_of(store: &Store, cx: &Context) -> Result<Page> {
     notes.sort_by(|a, b| (b.meta.updated_at, &a.meta.id).cmp(&(a.meta.updated_at, &b.meta.id)));
     let (mut related, changes) = (related(&notes), changes(&store.root, cx));
     let (now, today) = (cx.env.now(), cx.env.today());
-    let item = |note: &KnownNote| {
+    let item = |note: &PageNote| {
         let (its, id) = (related.remove(&note.meta.id).unwrap_or_default(), &note.meta.id);
         note.item(its, changes.get(id).map_or(&[][..], Vec::as_slice), now, today)
     };
     let root = one_line(&store.root.path().to_string_lossy(), usize::MAX);
     Ok(Page {
         title: "Notes",
-        made: format!("{} from {root}", Shown::time(now).as_str()).into(),
+        made: format!("{} from {root}", PageText::time(now).as_str()).into(),
         things: ["note", "notes"],
         events: "History",
         filters: FILTERS,
@@ -91,7 +89,7 @@ fn page_of(store: &Store, cx: &Context) -> Result<Page> {
 }
 
 /// What the next session of each repository is given, and one outside of all repositories.
-fn sections(store: &Store, notes: &[KnownNote]) -> Result<Panel> {
+fn sections(store: &Store, notes: &[PageNote]) -> Result<Panel> {
     let of_repos = notes.iter().filter(|note| note.place == Place::Topics && note.meta.scope == Scope::Repo);
     let names: Vec<&str> = repos(of_repos.flat_map(|note| &note.meta.sources)).into_iter().collect();
     let audiences: Vec<Option<&str>> = [None].into_iter().chain(names.into_iter().map(Some)).collect();
@@ -104,7 +102,7 @@ fn sections(store: &Store, notes: &[KnownNote]) -> Result<Panel> {
         PanelEntry {
             title: format!("{title}: {} whole, {} listed", counts.hot, counts.warm).into(),
             text: section.text().into(),
-            commands: command.iter().map(Shown::from).collect(),
+            commands: command.iter().map(PageText::from).collect(),
             is_diff: false,
         }
     });
@@ -119,17 +117,17 @@ fn review(store: &Store, waiting: Vec<Proposal>) -> Result<Panel> {
     let pending = store.service.all_pending(waiting)?;
     let about = "Nothing on this page decides: copy a command, or run memory-review.";
     let entries = pending.iter().map(|pending| {
-        let (id, text) = (&pending.proposal.id, memory_review::text_of(pending, Paint::default()));
+        let (id, text) = (&pending.proposal.id, text_of(pending, Paint::default()));
         let (title, text) = text.split_once('\n').unwrap_or((&text, ""));
         let commands = ["accept", "reject"].map(|act| format!("memory-review --{act} {id}").into());
-        let text = Shown::start(text, "memory-review");
+        let text = PageText::start(text, "memory-review");
         PanelEntry { title: title.into(), text, commands: commands.into(), is_diff: true }
     });
     Ok(Panel { name: "Review", about, entries: entries.collect(), ..Panel::default() })
 }
 
 /// Use of the notes, and what runs of agents took, over time.
-fn numbers(notes: &[KnownNote], cx: &Context) -> Panel {
+fn numbers(notes: &[PageNote], cx: &Context) -> Panel {
     let now = cx.env.now();
     let made = notes.iter().filter(|note| note.meta.superseded_by.is_none());
     let made = made.filter_map(|note| Some((Timestamp::from_millisecond(note.meta.created_at).ok()?, 1.0)));

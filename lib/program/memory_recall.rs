@@ -3,21 +3,19 @@
 //! By hand it prints the section for this place, or the notes that answer some words. As a hook it must never stand in
 //! the way: it answers in time or not at all, and it does not fail.
 
-use crate::base::cli::{self, About, Args, Context, Reporter, Rule, Words, count, flag, value};
+use crate::base::cli::{self, About, Args, Context, FlagRule, Reporter, Words, count, flag, value};
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::reach;
 use crate::base::sync::spawn;
 use crate::config::memory;
-use crate::harness::shell::OWN_RUN;
 use crate::harness::spec::Spec;
 use crate::harness::{HARNESSES, known};
 use crate::memory::recall::{self, BYTES_A_TOKEN, Moment};
 use crate::program::memory_agents_md::print;
-use crate::program::notes::{CONFIG, Listed, Store, current_repo, json_on_stdin, words};
+use crate::program::notes::{CONFIG, Listed, Store, current_repo, is_inside, json_on_stdin, words};
 use crate::store::health::{Health, TroubleKind};
-use crate::store::persistence::warn_of;
 use crate::store::place::Root;
 use jiff::SignedDuration;
 use std::path::Path;
@@ -42,12 +40,12 @@ pub(super) const ABOUT: About = About {
     ],
     words: Words::AtMost(usize::MAX),
     rules: &[
-        Rule::Apart(
+        FlagRule::Apart(
             "--harness",
             &["WORDS", "--repo", "--limit", "--tokens", "--json"],
             "the hook's JSON says what is asked for",
         ),
-        Rule::Needs(&["--limit"], &["WORDS"], "needs words to search for", "--tokens limits the section"),
+        FlagRule::Needs(&["--limit"], &["WORDS"], "needs words to search for", "--tokens limits the section"),
     ],
     text: include_str!("memory_recall.md"),
     ..About::BLANK
@@ -93,31 +91,16 @@ fn by_hand(args: &Args, cx: &mut Context) -> Result<()> {
         repo => repo,
     };
     let room = args.number("tokens").map(|tokens: usize| tokens.saturating_mul(BYTES_A_TOKEN));
-    if let Some(words) = words(args, "without them, it prints what a session here should know")? {
-        return search(&words, args, &store, repo.as_deref(), room, cx);
-    }
-    print(repo.as_deref(), &store.section(repo.as_deref(), room, cx)?, cx)
-}
-
-fn search(
-    words: &str,
-    args: &Args,
-    store: &Store,
-    repo: Option<&str>,
-    room: Option<usize>,
-    cx: &mut Context,
-) -> Result<()> {
-    let most = args.number("limit").unwrap_or(NOTES);
-    let room = room.unwrap_or(TOKENS * BYTES_A_TOKEN);
-    let mut recalled = store.service.recall(words, repo, most, room)?;
-    warn_of(&recalled.broken, &cx.reporter);
-    let (more, left) = (most - recalled.found.len(), room.saturating_sub(recalled.text.len() + 1));
-    recalled.add(store.shared(cx)?.recall(words, repo, more, left)?);
+    let repo = repo.as_deref();
+    let Some(words) = words(args, "without them, it prints what a session here should know")? else {
+        return print(repo, &store.section(repo, room, cx)?, cx);
+    };
+    let (most, room) = (args.number("limit").unwrap_or(NOTES), room.unwrap_or(TOKENS * BYTES_A_TOKEN));
+    let recalled = store.recall(&words, repo, most, room, cx)?;
     for found in recalled.found.iter().filter(|_| cx.json) {
         let Some(note) = found.view.note() else { continue };
-        let of_it =
-            recalled.proposals.iter().filter(|there| there.note.as_ref() == Some(&found.view.meta.id));
-        let waiting: Vec<_> = of_it.map(|there| there.id.clone()).collect();
+        let waiting = recalled.proposals.iter().filter(|one| one.note.as_ref() == Some(&found.view.meta.id));
+        let waiting: Vec<_> = waiting.map(|proposal| proposal.id.clone()).collect();
         cx.stdout.json(&Listed {
             change: !waiting.is_empty(),
             score: Some(found.score),
@@ -145,7 +128,7 @@ enum FromThread {
 
 /// Nothing that goes wrong here is the session's business.
 fn hook(spec: &'static Spec, config: Option<&Path>, cx: &mut Context) {
-    if cx.env.os(OWN_RUN).is_some() {
+    if is_inside(&cx.env) {
         return;
     }
     let patience = recall::patience(&cx.env);

@@ -1,6 +1,6 @@
 //! `memory-remove`: move notes to the archive, or delete them.
 
-use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, Rule, Words, flag, path};
+use crate::base::cli::{self, About, Args, Completes, Context, ExitCode, FlagRule, Words, flag, path};
 use crate::base::error::{Error, Result};
 use crate::base::text::counted;
 use crate::memory::checkouts::{is_below, is_from};
@@ -28,9 +28,9 @@ pub(super) const ABOUT: About = About {
     words: Words::AtMost(usize::MAX),
     completes: Completes::Values("notes"),
     rules: &[
-        Rule::Apart("--from", &["WORDS"], "it finds the notes by itself"),
-        Rule::Apart("--from", &["--purge"], "notes go to the archive first"),
-        Rule::Needs(
+        FlagRule::Apart("--from", &["WORDS"], "it finds the notes by itself"),
+        FlagRule::Apart("--from", &["--purge"], "notes go to the archive first"),
+        FlagRule::Needs(
             &["--dry-run"],
             &["--from"],
             "needs --from",

@@ -1,25 +1,26 @@
 //! `memory-review`: what agents want to change and only a person may: shown, accepted, rejected.
 
+pub mod text;
+
 use crate::base::ago::ago;
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Completes, Context, ExitCode, Meaning, Paint, Table, Words, flag, value,
+    self, About, Args, Cell, Column, Completes, Context, ExitCode, Meaning, Table, Words, flag, value,
 };
 use crate::base::error::{Error, Result};
-use crate::base::text::{counted, disarmed, one_line};
+use crate::base::text::{counted, disarmed, further, one_line};
 use crate::harness::shell::AgentShell;
-use crate::memory::review::{self, Attention, Decided, Decision, Pending, dangers_of, session_of};
+use crate::memory::review::{self, Attention, Decided, Decision, session_of};
 use crate::memory::section::{self, Which};
 use crate::program::edited::EditedText;
+use crate::program::memory_review::text::{print, show, text_of};
 use crate::program::notes::{CONFIG, Printed, Store, ask, can_ask};
 use crate::program::person::{self, only_a_person};
-use crate::program::screen::{is_paged, present};
+use crate::program::screen::present;
 use crate::store::entry::{EntryId, Source, one_line as whole_line};
 use crate::store::persistence::{Persistence, warn_of};
-use crate::store::proposal::{Evidence, Proposal, ProposalId};
+use crate::store::proposal::{Proposal, ProposalId};
 use crate::store::topics::Topics;
-use serde::Serialize;
 use serde_json::json;
-use std::path::Path;
 
 pub(super) const ABOUT: About = About {
     name: "memory-review",
@@ -48,8 +49,6 @@ pub(super) const ABOUT: About = About {
 
 /// The flags that decide.
 const DECISIONS: [&str; 3] = ["accept", "reject", "reject-session"];
-/// The longest quote that is shown, in characters.
-const QUOTE: usize = 1000;
 /// So many decisions are one change of the store.
 const AT_ONCE: usize = 100;
 
@@ -130,7 +129,7 @@ const COLUMNS: &[Column] = &[
 /// One row for each session.
 fn overview(sessions: &[Vec<(Attention, Proposal)>], cx: &mut Context) -> Result<String> {
     let now = cx.env.now();
-    let mut table = Table::new(COLUMNS, now, None);
+    let mut table = Table::new(COLUMNS, None);
     for session in sessions {
         let Some((attention, first)) = session.first() else { continue };
         let Source { harness, thread_id, repo, at, .. } = first.session.clone().unwrap_or_default();
@@ -169,13 +168,7 @@ fn heading(changes: &OfSession) -> String {
 fn summary(changes: &OfSession) -> String {
     let of = |attention| changes.iter().filter(|(there, _)| *there == attention).count();
     let named = [(of(Attention::Dangerous), "dangerous"), (of(Attention::Kept), "of your notes or global")];
-    let named = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
-    format!(
-        "{}: {}{}",
-        heading(changes),
-        counted(changes.len(), "change", "changes"),
-        named.collect::<String>()
-    )
+    format!("{}: {}{}", heading(changes), counted(changes.len(), "change", "changes"), further(&named))
 }
 
 /// The changes that are decided about, one by one.
@@ -266,12 +259,12 @@ impl Review<'_> {
     fn print(&self, proposal: Proposal, decided: Decided, cx: &mut Context) -> Result<()> {
         let id = proposal.id.clone();
         match decided {
-            Decided::Accepted(note) if cx.json => cx.stdout.json(&json!({
-                "proposal": id, "decision": "accepted", "id": note.entry.meta().id, "path": note.path,
-            })),
-            Decided::Accepted(note) => cx.stdout.line(&note.path.to_string_lossy()),
-            Decided::Rejected if cx.json => cx.stdout.json(&json!({"proposal": id, "decision": "rejected"})),
-            Decided::Rejected => cx.stdout.line(&id.to_string()),
+            Decided::Accepted(note) => {
+                let (note, path) = (&note.entry.meta().id, &note.path);
+                let decided = json!({"proposal": id, "decision": "accepted", "id": note, "path": path});
+                cx.print(&decided, &path.to_string_lossy())
+            }
+            Decided::Rejected => cx.print(&json!({"proposal": id, "decision": "rejected"}), &id.to_string()),
             Decided::NoteChanged => {
                 print(&self.store.service.pending(proposal)?, cx)?;
                 Err(Error::conflict(format!("the note has changed since {id} was proposed; nothing is done"))
@@ -379,22 +372,17 @@ impl Review<'_> {
     /// Lets the person edit the text; `true`: it has another one now.
     fn edited(&self, proposal: &Proposal, cx: &mut Context) -> Result<bool> {
         let Some(before) = review::draft_text(proposal) else {
-            cx.stdout.line("it brings no text that could be edited")?;
-            return Ok(false);
+            return cx.stdout.line("it brings no text that could be edited").map(|()| false);
         };
         let id = proposal.note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
         let text = EditedText::of(&self.store.root, &id, before);
         cx.stdout.flush()?;
-        let set = match text.edit(&cx.env) {
-            Ok(None) => {
-                cx.stdout.line("nothing was changed")?;
-                return Ok(false);
-            }
-            Ok(Some(after)) => self.store.service.set_draft(&proposal.id, after),
-            Err(error) => Err(error),
-        };
+        let set = text.edit(&cx.env).and_then(|after| {
+            after.map(|after| self.store.service.set_draft(&proposal.id, after)).transpose()
+        });
         match set {
-            Ok(()) => text.done().map(|()| true),
+            Ok(Some(())) => text.done().map(|()| true),
+            Ok(None) => cx.stdout.line("nothing was changed").map(|()| false),
             Err(error) => {
                 let error = text.keep(error, "; [e] opens it again").line();
                 cx.stdout.line(&disarmed(&format!("the text is left as it was: {error}")))?;
@@ -429,92 +417,4 @@ fn parse_id(word: &str) -> Result<ProposalId> {
         Error::usage(format!("\"{}\" is not the id of a change", one_line(word, 80)))
             .hint("write it like p__a1B2c3; see what waits with: memory-review")
     })
-}
-
-/// A proposal as JSON: the keys of its file, and what it would change.
-#[derive(Serialize)]
-struct ListedChange<'a> {
-    #[serde(flatten)]
-    proposal: &'a Proposal,
-    /// Of the note.
-    path: Option<&'a Path>,
-    /// The note has changed since.
-    changed: bool,
-    diff: Vec<String>,
-    /// The notes that say something about the same by now.
-    beside: Vec<&'a EntryId>,
-}
-
-fn print(pending: &Pending, cx: &mut Context) -> Result<()> {
-    match cx.json {
-        true => cx.stdout.json(&ListedChange {
-            proposal: &pending.proposal,
-            path: pending.note.as_ref().map(|note| note.path.as_path()),
-            changed: pending.has_changed(),
-            diff: pending.diff(),
-            beside: pending.beside.iter().map(|(id, _)| id).collect(),
-        }),
-        false => cx.stdout.text(&text_of(pending, cx.stdout.paint())),
-    }
-}
-
-/// Prints a change for a person, with a pager if it is longer than the screen.
-fn show(count: &str, pending: &Pending, cx: &mut Context) -> Result<()> {
-    let text = cx.stdout.narrowed(&format!("{count}\n{}", text_of(pending, cx.stdout.paint())));
-    match is_paged(&text, cx)? {
-        false => cx.stdout.text(&text),
-        true => cx.stdout.line(text.trim_start().lines().take(2).collect::<Vec<_>>().join("\n").as_str()),
-    }
-}
-
-/// For a person, nothing in it is live: models and web pages have written it.
-pub(super) fn text_of(pending: &Pending, paint: Paint) -> String {
-    let painted = |(meaning, line): &(Option<Meaning>, String)| {
-        let line = disarmed(line);
-        meaning.map_or(line.to_string(), |meaning| paint.paint(meaning, &line).into_owned()) + "\n"
-    };
-    lines(pending).iter().map(painted).collect()
-}
-
-fn lines(pending: &Pending) -> Vec<(Option<Meaning>, String)> {
-    let Proposal { id, op, note, entry, by, evidence, reasons, .. } = &pending.proposal;
-    let title = match (entry, &pending.note) {
-        (Some(entry), _) => whole_line(&entry.title),
-        (None, Some(note)) => whole_line(&note.entry.meta().title),
-        (None, None) => String::new(),
-    };
-    let note_id = note.as_ref().map(|note| format!("{note}  ")).unwrap_or_default();
-    let first = format!("{id}  {op}  {note_id}{title}").trim_end().to_owned();
-    let mut lines = vec![(Some(Meaning::Heading), first)];
-    let dangers = dangers_of(&pending.proposal);
-    let danger = |does: &String| (Some(Meaning::Error), format!("  danger: {}", whole_line(does)));
-    lines.extend(dangers.iter().map(danger));
-    let reasons =
-        reasons.iter().filter(|reason| !dangers.iter().any(|does| **reason == format!("It {does}.")));
-    lines.extend(reasons.map(|reason| (Some(Meaning::Warning), format!("  waits: {}", whole_line(reason)))));
-    lines.push((None, format!("  by: {by}")));
-    match &pending.note {
-        Some(note) => lines.push((None, format!("  note: {}", note.path.display()))),
-        None if note.is_some() => lines.push((Some(Meaning::Warning), "  the note is gone".to_owned())),
-        None => {}
-    }
-    if pending.has_changed() {
-        let changed = "  the note has changed since this was proposed".to_owned();
-        lines.push((Some(Meaning::Warning), changed));
-    }
-    for Evidence { turn, quote, said } in evidence {
-        let said = said.map_or("in no turn", |said| said.as_str());
-        lines.push((None, format!("  quote ({}, {said}): \"{}\"", whole_line(turn), one_line(quote, QUOTE))));
-    }
-    let beside = pending.beside.iter();
-    lines.extend(beside.map(|(id, title)| (None, format!("  beside it now: {id}  {}", whole_line(title)))));
-    lines.extend(pending.diff().into_iter().map(|line| {
-        let meaning = match line.as_bytes().first() {
-            Some(b'+') => Some(Meaning::Added),
-            Some(b'-') => Some(Meaning::Removed),
-            _ => None,
-        };
-        (meaning, format!("  {line}").trim_end().to_owned())
-    }));
-    lines
 }

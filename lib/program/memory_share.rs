@@ -57,10 +57,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         cx.say("commit what you want others to have: git add .agents/memory");
         paths
     };
-    cx.each(paths, |path, cx| match cx.json {
-        true => cx.stdout.json(&json!({"path": path})),
-        false => cx.stdout.line(&path.to_string_lossy()),
-    })
+    cx.each(paths, |path, cx| cx.print(&json!({"path": path}), &path.to_string_lossy()))
 }
 
 /// A note in use of this repository. One that holds everywhere becomes one of this repository there, if a person names it.

@@ -7,11 +7,11 @@ use crate::base::reach;
 use crate::base::text::{disarmed, wrap};
 use crate::config::memory::search::files;
 use crate::memory::doctor::CheckContext;
-use crate::program::memory_status::areas::{Line, Status, Told};
+use crate::program::memory_status::areas::{StatusLine, StoreStatus, Told};
 use crate::program::notes::{CONFIG, Store};
 use crate::program::screen::present;
-use crate::schedule::tool::Tools;
-use crate::schedule::{check, installed, runs};
+use crate::schedule::scheduler::Tools;
+use crate::schedule::{check, installed};
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
@@ -37,12 +37,12 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     let config_files = files(args.path("config"), &cx.env)?;
-    let status = reach::hurried(PATIENCE, || -> Result<Status> {
+    let status = reach::hurried(PATIENCE, || -> Result<StoreStatus> {
         let check = CheckContext::new(&store.config, config_files, &store.root, &cx.env)?;
         let installed = installed::all(&store.config.schedule, &cx.env, PATIENCE);
         let tools = Tools { env: &cx.env, patience: PATIENCE };
-        let timers = runs::of(&installed, &store.root, &tools);
-        Status::of(&check, check::look_at(&installed, &check, PATIENCE), timers)
+        let timers = installed::runs(&installed, &store.root, &tools);
+        StoreStatus::of(&check, check::look_at(&installed, &check, PATIENCE), timers)
     })?;
     if cx.json {
         return cx.stdout.json(&status);
@@ -68,7 +68,7 @@ const MARGIN: usize = 10;
 const WIDEST: usize = 110;
 
 /// The lines, wrapped at words, with their areas at the left.
-fn screen(lines: &[Line], cx: &Context) -> String {
+fn screen(lines: &[StatusLine], cx: &Context) -> String {
     let paint = cx.stdout.paint();
     let width = cx.stdout.columns().min(WIDEST).saturating_sub(MARGIN).max(20);
     let (mut text, mut before) = (String::new(), "");
@@ -84,7 +84,7 @@ fn screen(lines: &[Line], cx: &Context) -> String {
 }
 
 /// A line as rows of the screen. The next step stands at the end, or on rows of its own.
-fn rows(line: &Line, width: usize, paint: Paint) -> Vec<String> {
+fn rows(line: &StatusLine, width: usize, paint: Paint) -> Vec<String> {
     let what = wrap(&disarmed(&line.what), width);
     let used = what.last().map_or(0, |row| row.width());
     let mut rows: Vec<String> = what.iter().map(|row| line.painted(row, paint)).collect();

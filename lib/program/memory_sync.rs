@@ -1,10 +1,10 @@
 //! `memory-sync`: one memory on several machines, through a git remote.
 
-use crate::base::cli::{self, About, Args, Context, ExitCode, Progress, Rule, Words, flag, path, value};
+use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, Progress, Words, flag, path, value};
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::base::text::{counted, one_line};
+use crate::base::text::{counted, further, one_line};
 use crate::config::memory::remote::address;
 use crate::memory::redact::Redactor;
 use crate::memory::section::Which;
@@ -46,7 +46,7 @@ pub(super) const ABOUT: About = About {
         CONFIG,
     ],
     words: Words::AtMost(usize::MAX),
-    rules: &[Rule::Apart("--leave", &["--remote", "--trust", "--missing", "--dry-run", "--strict"], "")],
+    rules: &[FlagRule::Apart("--leave", &["--remote", "--trust", "--missing", "--dry-run", "--strict"], "")],
     text: include_str!("memory_sync.md"),
     ..About::BLANK
 };
@@ -71,8 +71,14 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
     cx.watch_signals();
     let store = Store::open(args, cx)?;
     if args.has("leave") {
-        return leave(&store, cx);
+        leave(&store, cx)?
+    } else {
+        exchange(&store, missing, args, cx)?
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn exchange(store: &Store, missing: Option<Missing>, args: &Args, cx: &mut Context) -> Result<()> {
     let redactor = Redactor::of(&store.config.redact)?;
     let address = wanted(args.text("remote"), store.config.sync.remote.as_deref(), &cx.env)?;
     let is_new = address.is_some() && address != remote::current(&store.root, &cx.env);
@@ -115,34 +121,33 @@ fn run(args: &Args, cx: &mut Context) -> Result<ExitCode> {
             print(&report, cx)?;
             let is_away =
                 report.last_exchange.is_some_and(|last| is_long_ago(last, cx.env.now())) && can_ask(cx);
-            return ended(&report, args.has("strict") || is_away).map(|()| ExitCode::SUCCESS);
+            return ended(&report, args.has("strict") || is_away);
         }
     };
-    match cx.json {
-        true => cx.stdout.json(&json!({"received": [], "sent": [], "stopped": stopped}))?,
-        false => cx.reporter.warn(&why),
+    if cx.json {
+        return cx.stdout.json(&json!({"received": [], "sent": [], "stopped": stopped}));
     }
-    Ok(ExitCode::SUCCESS)
+    cx.reporter.warn(&why);
+    Ok(())
 }
 
 /// Syncs no more. What the remote has stays there.
-fn leave(store: &Store, cx: &mut Context) -> Result<ExitCode> {
+fn leave(store: &Store, cx: &mut Context) -> Result<()> {
     only_a_person(person::REMOTE, cx)?;
     if let Some(configured) = &store.config.sync.remote {
         return Err(Error::refused(format!("sync.remote is \"{}\" in the configuration", shown(configured)))
             .hint("remove it there first; see: memory-config show"));
     }
-    let Some(address) = remote::leave(&store.root, &cx.env)? else {
-        cx.reporter.warn("there is no remote, so there is nothing to leave");
-        return Ok(ExitCode::SUCCESS);
-    };
-    match cx.json {
-        true => cx.stdout.json(&json!({"left": address}))?,
-        false => cx.stdout.line(&format!(
-            "left \"{address}\": it keeps what it was sent, with its history, and all notes stay here"
-        ))?,
+    match remote::leave(&store.root, &cx.env)? {
+        None => cx.reporter.warn("there is no remote, so there is nothing to leave"),
+        Some(address) => cx.print(
+            &json!({"left": address}),
+            &format!(
+                "left \"{address}\": it keeps what it was sent, with its history, and all notes stay here"
+            ),
+        )?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn missing(text: &str) -> Result<Missing> {
@@ -248,11 +253,8 @@ fn summary(report: &SyncReport) -> String {
     let (received, sent) = (notes(&report.received), notes(&report.sent));
     let would = if report.dry_run { "would be " } else { "" };
     let received = counted(received, "note", "notes");
-    let mut line = format!("{received} {would}received, {sent} {would}sent");
-    if !report.conflicts.is_empty() {
-        line += &format!(", {} to review", report.conflicts.len());
-    }
-    line
+    let conflicts = further(&[(report.conflicts.len(), "to review")]);
+    format!("{received} {would}received, {sent} {would}sent{conflicts}")
 }
 
 /// A note that was renamed has two paths, and one id at their end.

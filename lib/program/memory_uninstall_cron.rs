@@ -4,8 +4,7 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, flag};
 use crate::base::error::{ErrorKind, Result};
 use crate::program::memory_install_cron::scheduler;
 use crate::program::person::{self, only_a_person};
-use crate::schedule::scheduler::{Scheduler, line, words};
-use crate::schedule::tool::{PATIENCE, Tools};
+use crate::schedule::scheduler::{PATIENCE, Scheduler, Tools, line, words};
 use crate::schedule::uninstall::{RemovalPlan, carry_out, find};
 use serde_json::json;
 

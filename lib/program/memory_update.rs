@@ -1,7 +1,7 @@
 //! `memory-update`: change notes. Their ids stay, and so do the links to them.
 
 use crate::base::cli::{
-    self, About, Args, Completes, Context, ExitCode, Reporter, Rule, flag, path as file, value,
+    self, About, Args, Completes, Context, ExitCode, FlagRule, Reporter, flag, path as file, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::glob;
@@ -38,7 +38,7 @@ pub(super) const ABOUT: About = About {
     ],
     words: up_to_ids(1),
     completes: Completes::Values("notes"),
-    rules: &[Rule::AtMostOne(&["--pin", "--unpin"])],
+    rules: &[FlagRule::AtMostOne(&["--pin", "--unpin"])],
     text: include_str!("memory_update.md"),
     ..About::BLANK
 };

@@ -8,7 +8,6 @@ pub mod axe_map;
 pub mod axe_run;
 pub mod axe_runs;
 mod edited;
-mod editor;
 mod family;
 mod manuals;
 pub mod memory;

@@ -10,6 +10,7 @@ use crate::base::{file, stdin};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::shell::{AgentShell, OWN_RUN};
 use crate::memory::capture;
+use crate::memory::recall::Recalled;
 use crate::memory::section::{self, Room, Section, Which};
 use crate::memory::service::{Author, Changed, NoteService, belongs_to};
 use crate::memory::shared::{SharedNotes, shown};
@@ -94,6 +95,23 @@ impl Store {
         Ok(section)
     }
 
+    /// The notes that answer some words in a repository, `most` at most, in so many bytes. After the person's own come those that
+    /// the repository has as files.
+    pub(super) fn recall(
+        &self,
+        words: &str,
+        repo: Option<&str>,
+        most: usize,
+        room: usize,
+        cx: &Context,
+    ) -> Result<Recalled> {
+        let mut recalled = self.service.recall(words, repo, most, room)?;
+        warn_of(&recalled.broken, &cx.reporter);
+        let (more, left) = (most - recalled.found.len(), room.saturating_sub(recalled.text.len() + 1));
+        recalled.add(self.shared(cx)?.recall(words, repo, more, left)?);
+        Ok(recalled)
+    }
+
     /// The repository that `--repo` names; "." is the current one. A name that nothing here has may be misspelled.
     pub(super) fn named_repo(&self, args: &Args, cx: &Context) -> Result<Option<String>> {
         let Some(given) = args.text("repo") else { return Ok(None) };
@@ -146,9 +164,9 @@ impl Store {
                 waiting.push(proposal);
                 printed
             }
-            Changed::Same(note) => print(&note, cx),
+            Changed::Same(note) => print_note(note.entry.meta(), &note.path, cx),
             Changed::Done(note) => {
-                let printed = print(&note, cx);
+                let printed = print_note(note.entry.meta(), &note.path, cx);
                 notes.push(note);
                 printed
             }
@@ -199,10 +217,8 @@ impl Store {
 /// Prints a change that waits: the path of its file, or as JSON. On stderr it says that it waits.
 pub(super) fn print_waiting(proposal: &Proposal, root: &Root, cx: &mut Context) -> Result<()> {
     warn_waiting(proposal, cx);
-    match cx.json {
-        true => cx.stdout.json(&json!({"notes": [], "proposals": [proposal]})),
-        false => cx.stdout.line(&root.proposals().join(format!("{}.json", proposal.id)).to_string_lossy()),
-    }
+    let path = root.proposals().join(format!("{}.json", proposal.id));
+    cx.print(&json!({"notes": [], "proposals": [proposal]}), &path.to_string_lossy())
 }
 
 pub(super) fn warn_waiting(proposal: &Proposal, cx: &Context) {
@@ -304,15 +320,8 @@ impl<'a> Listed<'a> {
 }
 
 /// Prints a note's path, or the note as JSON.
-pub(super) fn print(note: &Note, cx: &mut Context) -> Result<()> {
-    print_note(note.entry.meta(), &note.path, cx)
-}
-
 pub(super) fn print_note(meta: &Meta, path: &PathBuf, cx: &mut Context) -> Result<()> {
-    match cx.json {
-        true => cx.stdout.json(&Listed::of(meta, path)),
-        false => cx.stdout.line(&path.display().to_string()),
-    }
+    cx.print(&Listed::of(meta, path), &path.display().to_string())
 }
 
 /// What is said where an id is missing, and the next step.

@@ -1,6 +1,6 @@
 //! What is longer than the screen of a person goes through a pager.
 
-use crate::base::cli::Context;
+use crate::base::cli::{Context, Meaning, Table};
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::lookup;
@@ -11,6 +11,25 @@ use std::process::Stdio;
 /// Prints a text that may stand on a terminal.
 pub(super) fn present(text: &str, cx: &mut Context) -> Result<()> {
     if is_paged(text, cx)? { Ok(()) } else { cx.stdout.text(text) }
+}
+
+/// A line of a report: on a terminal with its level in colour, in a pipe with tabs.
+pub(super) fn print_row([level, rest @ ..]: [&str; 4], cx: &mut Context) -> Result<()> {
+    if !cx.stdout.is_terminal() {
+        return cx.stdout.line(&format!("{level}\t{}", rest.join("\t")));
+    }
+    let meaning = match level {
+        "error" => Meaning::Error,
+        "warning" => Meaning::Warning,
+        "fixed" => Meaning::Good,
+        _ => Meaning::Faint,
+    };
+    let level = cx.stdout.paint().paint(meaning, &format!("{level:7}")).into_owned();
+    cx.stdout.line(&format!("{level}  {}", rest.join("  ")))
+}
+
+pub(super) fn present_table(table: &Table, cx: &mut Context) -> Result<()> {
+    present(&table.text(cx.stdout.columns(), cx.stdout.paint()), cx)
 }
 
 /// Shows a text with the pager, if it is longer than the screen. `false`: it is to be printed.

@@ -20,29 +20,25 @@ use std::collections::BTreeMap;
 const WIDTH: usize = 60;
 
 /// A value, and what a person knows it by.
-type Values = BTreeMap<String, String>;
+pub(super) type Values = BTreeMap<String, String>;
 
-/// One kind of values; flags and words name it in [`Completes::Values`](crate::base::cli::Completes).
-pub(super) struct ValueKind {
-    pub(super) name: &'static str,
-    list: fn(&Context) -> Result<Values>,
-}
+/// A kind of values, and what lists them; flags and words name it in [`Completes::Values`](crate::base::cli::Completes).
+pub(super) type CompletionKind = (&'static str, fn(&Context) -> Result<Values>);
 
-pub(super) const AXE: &[ValueKind] =
-    &[ValueKind { name: "agents", list: agents }, ValueKind { name: "models", list: models }];
+pub(super) const AXE: &[CompletionKind] = &[("agents", agents), ("models", models)];
 
-pub(super) const MEMORY: &[ValueKind] = &[
-    ValueKind { name: "notes", list: notes },
-    ValueKind { name: "tags", list: tags },
-    ValueKind { name: "tag-changes", list: tag_changes },
-    ValueKind { name: "changes", list: changes },
-    ValueKind { name: "harnesses", list: harnesses },
-    ValueKind { name: "repositories", list: repositories },
+pub(super) const MEMORY: &[CompletionKind] = &[
+    ("notes", notes),
+    ("tags", tags),
+    ("tag-changes", tag_changes),
+    ("changes", changes),
+    ("harnesses", harnesses),
+    ("repositories", repositories),
 ];
 
 /// Prints the values of a kind that begin so.
-pub(super) fn print(kind: &ValueKind, beginning: &str, cx: &mut Context) -> Result<()> {
-    for (value, known_by) in (kind.list)(cx)? {
+pub(super) fn print((_, list): &CompletionKind, beginning: &str, cx: &mut Context) -> Result<()> {
+    for (value, known_by) in list(cx)? {
         if value.starts_with(beginning) && is_plain(&value) {
             let known_by = in_line(&one_line(&known_by, WIDTH));
             cx.stdout.line(format!("{value}\t{known_by}").trim_end())?;

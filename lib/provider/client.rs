@@ -230,7 +230,7 @@ impl ApiClient {
         let mut assembler = Assembler::new(self.api, on_text);
         let mut on_piece = |piece: &[u8]| assembler.take(piece);
         let on_piece: Option<http::OnPiece> = if request.is_streamed { Some(&mut on_piece) } else { None };
-        let sent = http::post(&url, &self.route, &self.headers(), body, deadline, on_piece);
+        let sent = self.route.post(&url, &self.headers(), body, deadline, on_piece);
         let has_begun = assembler.has_begun();
         let is_whole = assembler.is_whole();
         let sent = sent.or_else(|error| if is_whole { Ok(Response::default()) } else { Err(error) });

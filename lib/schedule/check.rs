@@ -1,14 +1,14 @@
 //! The doctor's check of the timers: do they match the configuration, and do they run?
 
+use crate::base::text::counted;
 use crate::memory::doctor::{Check, CheckContext, Finding};
 use crate::memory::sync::remote;
 use crate::schedule::crontab;
-use crate::schedule::installed::{self, InstalledTimer};
-use crate::schedule::runs::last_run;
-use crate::schedule::scheduler::{Scheduler, words};
+use crate::schedule::installed::{self, InstalledTimer, last_run};
+use crate::schedule::scheduler::{PATIENCE, Scheduler, Tools, words};
 use crate::schedule::timer::TimedProgram;
-use crate::schedule::tool::{PATIENCE, Tools};
 use jiff::{SignedDuration, Timestamp};
+use std::path::Path;
 use std::time::Duration;
 
 /// Machines sleep, or are off for a day. A timer is considered dead after this time and three times its interval.
@@ -27,32 +27,30 @@ pub fn look_at(all: &[InstalledTimer], cx: &CheckContext, patience: Duration) ->
         let installed: Vec<&InstalledTimer> =
             all.iter().filter(|timer| timer.program == Some(program)).collect();
         if let [first, second, ..] = &installed[..] {
-            let what = format!(
-                "{} is run by {} and by {}",
-                program.name(),
-                first.scheduler.name(),
-                second.scheduler.name()
-            );
-            let mend = format!("memory-uninstall-cron --scheduler {}", second.scheduler.name());
-            findings.push(Finding::warning(Check::Schedule, &second.place, what, &mend));
+            let (first, other) = (first.scheduler.name(), second.scheduler.name());
+            let what = format!("{} is run by {first} and by {other}", program.name());
+            let mend = format!("memory-uninstall-cron --scheduler {other}");
+            findings.push(warning(&second.place, what, &mend));
         }
     }
     findings.extend(if all.is_empty() { by_hand(cx) } else { silence(cx, all) });
     findings
 }
 
+fn warning(file: &Path, what: impl Into<String>, mend: &str) -> Finding {
+    Finding::warning(Check::Schedule, file, what, mend)
+}
+
 /// A calendar that nothing here can run by.
 fn calendar(program: TimedProgram, cx: &CheckContext, patience: Duration) -> Option<Finding> {
     let when = program.when(&cx.config.schedule);
     let text = when.only_systemds()?;
-    let tools = Tools { env: cx.env, patience };
-    let asked = words(&["systemd-analyze", "calendar", text]);
-    if !tools.refuses(&asked) {
+    if !(Tools { env: cx.env, patience }).refuses(&words(&["systemd-analyze", "calendar", text])) {
         return None;
     }
     let what = format!("{}: no scheduler here knows the calendar \"{text}\"", program.key());
     let mend = "write it like Mon..Fri 07:00; see schedule in memory-configuration(7)";
-    Some(Finding::warning(Check::Schedule, &cx.config_file, what, mend))
+    Some(warning(&cx.config_file, what, mend))
 }
 
 fn faults(timer: &InstalledTimer) -> Vec<Finding> {
@@ -63,11 +61,7 @@ fn faults(timer: &InstalledTimer) -> Vec<Finding> {
         Some(program) => format!("the timer of {}: {fault}", program.name()),
         None => fault.clone(),
     };
-    timer
-        .faults
-        .iter()
-        .map(|fault| Finding::warning(Check::Schedule, &timer.place, what(fault), &mend))
-        .collect()
+    timer.faults.iter().map(|fault| warning(&timer.place, what(fault), &mend)).collect()
 }
 
 /// A finding unless the remote is as it was when the timers were installed.
@@ -81,7 +75,7 @@ fn sync(timer: &InstalledTimer, cx: &CheckContext) -> Option<Finding> {
         (true, true) | (false, false) => return None,
     };
     let mend = format!("memory-install-cron --scheduler {}", timer.scheduler.name());
-    Some(Finding::warning(Check::Schedule, &timer.place, what, &mend))
+    Some(warning(&timer.place, what, &mend))
 }
 
 /// How long an entry may wait without timers before it is reported.
@@ -98,17 +92,12 @@ fn by_hand(cx: &CheckContext) -> Option<Finding> {
             && since.is_some_and(|since| since > WAIT)
     };
     let count = fs_err::read_dir(&inbox).ok()?.filter_map(Result::ok).filter(waits).count();
-    let what = match count {
-        0 => return None,
-        1 => "1 entry has waited for over a day, and no timer runs memory-consolidate".to_owned(),
-        count => format!("{count} entries have waited for over a day, and no timer runs memory-consolidate"),
-    };
-    Some(Finding::warning(
-        Check::Schedule,
-        &inbox,
-        what,
-        "memory-install-cron; or by hand: memory-consolidate",
-    ))
+    if count == 0 {
+        return None;
+    }
+    let waited = counted(count, "entry has", "entries have");
+    let what = format!("{waited} waited for over a day, and no timer runs memory-consolidate");
+    Some(warning(&inbox, what, "memory-install-cron; or by hand: memory-consolidate"))
 }
 
 /// Timers that are installed, but have not run for a long time.
@@ -131,5 +120,5 @@ fn silence(cx: &CheckContext, all: &[InstalledTimer]) -> Option<Finding> {
         Scheduler::Launchd => "see: launchctl list; ~/Library/Logs/agent-memory",
         Scheduler::Crontab => "check that cron itself runs",
     };
-    Some(Finding::warning(Check::Schedule, &timer.place, what, mend))
+    Some(warning(&timer.place, what, mend))
 }

@@ -50,7 +50,7 @@ fn minute_of(program: TimedProgram) -> u8 {
     }
 }
 
-/// The same times as of the five fields.
+/// The same times as of the five fields. Daily ones run around noon, when most machines are awake.
 pub(super) fn calendars(program: TimedProgram, when: &When) -> Vec<Calendar> {
     let at = |weekdays: Vec<u8>, hour| Calendar { weekdays, day: None, hour, minute: minute_of(program) };
     let daily = |hour: u8| at(Vec::new(), Some(hour));
@@ -63,22 +63,20 @@ pub(super) fn calendars(program: TimedProgram, when: &When) -> Vec<Calendar> {
     }
 }
 
-/// The five fields. Daily ones run around noon, when most machines are awake.
+/// The five fields.
 fn times(program: TimedProgram, when: &When) -> Result<String> {
-    let minute = minute_of(program);
-    Ok(match when {
-        When::Every(1) => format!("{minute} * * * *"),
-        When::Every(24) => format!("{minute} 12 * * *"),
-        When::Every(168) => format!("{minute} 12 * * 1"),
-        When::Every(hours) => format!("{minute} */{hours} * * *"),
-        When::On(text) => {
-            let Calendar { weekdays, day, hour, minute } = expressible(text, "cron")?;
-            let field = |value: Option<u8>| value.map_or("*".to_owned(), |value| value.to_string());
-            let days: Vec<String> = weekdays.iter().map(|day| (day % 7).to_string()).collect();
-            let days = if days.is_empty() { "*".to_owned() } else { days.join(",") };
-            format!("{minute} {} {} * {days}", field(hour), field(day))
-        }
-    })
+    let calendar = match when {
+        When::On(text) => expressible(text, "cron")?,
+        When::Every(hours) => match &calendars(program, when)[..] {
+            [calendar] => calendar.clone(),
+            _ => return Ok(format!("{} */{hours} * * *", minute_of(program))),
+        },
+    };
+    let Calendar { weekdays, day, hour, minute } = calendar;
+    let field = |value: Option<u8>| value.map_or("*".to_owned(), |value| value.to_string());
+    let days: Vec<String> = weekdays.iter().map(|day| (day % 7).to_string()).collect();
+    let days = if days.is_empty() { "*".to_owned() } else { days.join(",") };
+    Ok(format!("{minute} {} {} * {days}", field(hour), field(day)))
 }
 
 /// For `/bin/sh`. The variables come before the program, not on lines of their own, which would affect the user's

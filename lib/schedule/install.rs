@@ -4,9 +4,8 @@
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::schedule::scheduler::{Scheduler, words};
+use crate::schedule::scheduler::{Scheduler, Tools, words};
 use crate::schedule::timer::Timers;
-use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, systemd, unit_file};
 use std::path::PathBuf;
 use std::time::Duration;

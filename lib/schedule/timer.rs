@@ -32,11 +32,8 @@ impl TimedProgram {
     }
 
     /// Of its calendar in the configuration.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            TimedProgram::Consolidate => "schedule.consolidate",
-            TimedProgram::Defrag => "schedule.defrag",
-        }
+    pub(super) fn key(self) -> String {
+        format!("schedule.{}", self.short_name())
     }
 
     pub fn name(self) -> &'static str {

@@ -2,9 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::file;
-use crate::schedule::scheduler::{Scheduler, words};
+use crate::schedule::scheduler::{Scheduler, Tools, words};
 use crate::schedule::timer::TimedProgram;
-use crate::schedule::tool::Tools;
 use crate::schedule::{crontab, launchd, systemd, unit_file};
 use std::path::{Path, PathBuf};
 
@@ -148,7 +147,7 @@ mod tests {
 
     use super::*;
     use crate::base::env::pretend;
-    use crate::schedule::tool::PATIENCE;
+    use crate::schedule::scheduler::PATIENCE;
 
     #[test]
     fn a_link_is_ours_whatever_its_parent_directories_are_called() {

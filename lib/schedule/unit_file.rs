@@ -5,7 +5,7 @@ use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::file;
 use crate::base::lookup::{is_in_nix_store, nix_store};
-use crate::base::text::lossy;
+use crate::base::text::{filled, lossy};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::timer::{TimedProgram, Timers, When};
 use crate::schedule::{launchd, systemd};
@@ -57,7 +57,7 @@ pub fn contents(scheduler: Scheduler, timers: &Timers, env: &Env) -> Result<Vec<
             ("@LOG@", &log),
         ];
         let files = files(scheduler, timer.program, env)?;
-        all.extend(files.into_iter().map(|(path, template)| (path, filled(template, &values))));
+        all.extend(files.into_iter().map(|(path, template)| (path, filled(template, '@', &values))));
     }
     Ok(all)
 }
@@ -72,28 +72,8 @@ pub fn is_current(
 ) -> Result<bool> {
     let template: String =
         files(scheduler, program, env)?.into_iter().map(|(_, template)| template).collect();
-    let template = filled(&template, &[("@TIMES@", &times(scheduler, program, wanted)?)]);
+    let template = filled(&template, '@', &[("@TIMES@", &times(scheduler, program, wanted)?)]);
     Ok(is_filled(text, &template, &["@COMMAND@", "@ENVIRONMENT@", "@WHEN@", "@LOG@"]))
-}
-
-/// The template with its placeholders replaced. Inserted text is not searched for placeholders.
-fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    let (mut text, mut rest) = (String::new(), template);
-    while let Some(at) = rest.find('@') {
-        text.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match values.iter().find_map(|(place, value)| Some((rest.strip_prefix(place)?, value))) {
-            Some((after, value)) => {
-                text.push_str(value);
-                rest = after;
-            }
-            None => {
-                text.push('@');
-                rest = &rest[1..];
-            }
-        }
-    }
-    text + rest
 }
 
 /// Whether the text is this template, with anything in the place of these placeholders.
@@ -128,7 +108,7 @@ pub(super) fn ours(path: &Path) -> Result<Option<String>> {
 
 /// Writes the file unless it is already there. Returns whether it wrote.
 pub(super) fn write(path: &Path, text: &str) -> Result<bool> {
-    file::sweep_aged(path, file::LEFT_BEHIND, |left| {
+    file::sweep_aged(path, |left| {
         text.as_bytes().starts_with(left) || String::from_utf8_lossy(left).contains(MARK)
     });
     match ours(path)? {
@@ -166,15 +146,10 @@ pub fn by_module(path: &Path) -> String {
 /// the store.
 fn is_modules(path: &Path, env: &Env) -> bool {
     let leads = |to: std::io::Result<PathBuf>| to.is_ok_and(|to| is_in_nix_store(&to, env));
-    leads(path.read_link()) || leads(path.canonicalize()) || is_foreign_and_names(path, nix_store(env))
-}
-
-/// Whether it is a file that we did not write, and that mentions a path in `dir`.
-fn is_foreign_and_names(path: &Path, dir: &Path) -> bool {
-    file::read(path, CAP).is_ok_and(|bytes| {
-        let text = lossy(bytes).0;
-        !text.contains(MARK) && text.contains(&*dir.to_string_lossy())
-    })
+    let is_copied = |text: String| !text.contains(MARK) && text.contains(&*nix_store(env).to_string_lossy());
+    leads(path.read_link())
+        || leads(path.canonicalize())
+        || file::read(path, CAP).is_ok_and(|bytes| is_copied(lossy(bytes).0))
 }
 
 #[cfg(test)]
@@ -224,6 +199,6 @@ mod tests {
     #[test]
     fn inserted_text_is_not_searched() {
         let values = [("@A@", "@B@"), ("@B@", "ü@")];
-        assert_eq!(filled("a@b @A@ @B@ @C@@", &values), "a@b @B@ ü@ @C@@");
+        assert_eq!(filled("a@b @A@ @B@ @C@@", '@', &values), "a@b @B@ ü@ @C@@");
     }
 }

@@ -88,7 +88,7 @@ impl Health {
         if !root.state().is_dir() && root.make().is_err() {
             return;
         }
-        let _ = file::change_unsynced_within(&path, CAP, WAIT, |bytes| -> Result<_> {
+        let _ = file::change_unsynced(&path, CAP, WAIT, |bytes| -> Result<_> {
             let mut health: Health = match from_json(bytes, &path, "") {
                 Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
                 read => read.unwrap_or_default(),

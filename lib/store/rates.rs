@@ -136,7 +136,7 @@ impl Rates {
 
     fn change<T>(&self, model: &str, change: impl FnOnce(&mut Next, i64) -> T) -> io::Result<T> {
         make_dir_of(&self.path)?;
-        file::change_unsynced(&self.path, FILE_CAP, |bytes| {
+        file::change_unsynced(&self.path, FILE_CAP, file::LOCK_WAIT, |bytes| {
             let mut all = read(bytes);
             let next = all.entry(model.to_owned()).or_default();
             let now = self.env.now().as_microsecond();

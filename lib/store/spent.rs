@@ -137,7 +137,7 @@ fn path(env: &Env) -> Result<PathBuf> {
 fn change<T>(env: &Env, act: impl FnOnce(&mut Spent) -> Result<T>) -> Result<T> {
     let path = path(env)?;
     make_dir_of(&path)?;
-    let changed = file::change_unsynced(&path, CAP, |text| -> Result<_> {
+    let changed = file::change_unsynced(&path, CAP, file::LOCK_WAIT, |text| -> Result<_> {
         let known: Option<Spent> = match text.trim_ascii() {
             // It is new.
             [] => None,

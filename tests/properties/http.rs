@@ -2,7 +2,6 @@
 
 use crate::base::deadline::Deadline;
 use crate::base::http::error::HttpErrorKind;
-use crate::base::http::post;
 use crate::base::http::proxy::Route;
 use crate::base::http::url::Url;
 use crate::fuzz::is_told;
@@ -29,7 +28,7 @@ pub fn holds(bytes: &[u8]) {
         let _ = stream.read(&mut block);
     });
     let deadline = Deadline::after(Duration::from_secs(5));
-    let answer = post(&url.at("/x"), &Route::Direct, &[], b"{}".to_vec(), deadline, None);
+    let answer = Route::Direct.post(&url.at("/x"), &[], b"{}".to_vec(), deadline, None);
     assert!(!deadline.passed(), "the answer is over, and still waited for");
     server.join().unwrap();
     match answer {

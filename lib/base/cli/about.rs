@@ -1,6 +1,6 @@
 //! A program's help, in one place: `--help`, the man page and the completions are made from its `About`.
 
-use crate::base::cli::flag::{Completes, Flag, Rule, Words, flag, one_of};
+use crate::base::cli::flag::{Completes, Flag, FlagRule, Words, flag, one_of};
 use crate::base::text::wrap;
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub struct About {
     pub words: Words,
     /// What a shell offers for words, behind a command if there are commands.
     pub completes: Completes,
-    pub rules: &'static [Rule],
+    pub rules: &'static [FlagRule],
     /// Paragraphs, separated by blank lines; lines that begin with four spaces are verbatim. From the first `## HEADING`
     /// on it is for the man page alone, in the form of [`crate::base::cli::Manual::text`].
     pub text: &'static str,

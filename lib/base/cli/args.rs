@@ -1,7 +1,7 @@
 //! The command line, read by the table of which help is made.
 
 use crate::base::cli::about::About;
-use crate::base::cli::flag::{Flag, FlagValue, Rule, Words};
+use crate::base::cli::flag::{Flag, FlagRule, FlagValue, Words};
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::error::{Error, Result};
 use crate::base::text::nearest;
@@ -128,19 +128,19 @@ impl Args {
         }
     }
 
-    fn broken(&self, rule: &Rule) -> Option<Error> {
+    fn broken(&self, rule: &FlagRule) -> Option<Error> {
         let (error, hint) = match rule {
-            Rule::AtMostOne(flags) => {
+            FlagRule::AtMostOne(flags) => {
                 let is_one = |(long, _): &&(&str, OsString)| flags.iter().any(|flag| names(flag, long));
                 let mut given = self.given.iter().filter(is_one);
                 let (one, other) = (given.next()?.0, given.next()?.0);
                 (apart(&format!("--{one}"), &format!("--{other}")), "")
             }
-            Rule::Apart(one, others, hint) => {
+            FlagRule::Apart(one, others, hint) => {
                 let other = others.iter().find(|other| self.is_there(one) && self.is_there(other))?;
                 (apart(one, other), *hint)
             }
-            Rule::Needs(flags, others, what, hint) => {
+            FlagRule::Needs(flags, others, what, hint) => {
                 let has_other = || others.iter().any(|other| self.is_there(other));
                 let flag = flags.iter().find(|flag| self.is_there(flag) && !has_other())?;
                 (Error::usage(format!("option \"{flag}\" {what}")), *hint)
@@ -307,9 +307,9 @@ mod tests {
         ],
         words: Words::AtMost(2),
         rules: &[
-            Rule::AtMostOne(&["--all", "--limit"]),
-            Rule::Apart("--all", &["--tier", "-", "WORDS"], "why"),
-            Rule::Needs(&["--json"], &["--prompt", "a"], "needs more", ""),
+            FlagRule::AtMostOne(&["--all", "--limit"]),
+            FlagRule::Apart("--all", &["--tier", "-", "WORDS"], "why"),
+            FlagRule::Needs(&["--json"], &["--prompt", "a"], "needs more", ""),
         ],
         ..About::BLANK
     };

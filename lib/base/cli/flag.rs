@@ -121,7 +121,7 @@ pub enum Words {
 /// Which flags go together. They are written as a person writes them; "-" and "WORDS" stand for words, and any other
 /// name for a command.
 #[derive(Debug)]
-pub enum Rule {
+pub enum FlagRule {
     AtMostOne(&'static [&'static str]),
     /// The first goes with none of the others. Then the next step, or nothing.
     Apart(&'static str, &'static [&'static str], &'static str),

@@ -17,7 +17,7 @@ pub use about::About;
 pub use args::accepts;
 pub use args::{Args, listed};
 pub use completions::{Completer, completer};
-pub use flag::{Completes, Flag, Rule, Words, count, flag, one_of, path, seconds, value};
+pub use flag::{Completes, Flag, FlagRule, Words, count, flag, one_of, path, seconds, value};
 pub use man::{Manual, man_page, manual_page};
 pub use paint::{Meaning, Paint};
 pub use program::{Context, VERSION, main, main_or, say};

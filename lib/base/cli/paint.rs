@@ -41,38 +41,29 @@ impl Meaning {
     }
 }
 
-/// When output is coloured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Colors {
-    Always,
-    #[default]
-    Never,
-    OnTerminal,
-}
-
-impl Colors {
-    /// `choice` is what `--color` says. Without it, or with `auto`, the environment decides.
-    pub(super) fn of(choice: Option<&str>, env: &Env) -> Colors {
-        let is = |name: &str, value: &str| env.text(name) == Some(value);
-        let is_able = || env.text("TERM").is_some_and(|term| term != "dumb") && !is("CLICOLOR", "0");
-        match choice {
-            Some("always") => Colors::Always,
-            Some("never") => Colors::Never,
-            _ if env.os("NO_COLOR").is_some() => Colors::Never,
-            _ if env.os("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => Colors::Always,
-            _ if is_able() => Colors::OnTerminal,
-            _ => Colors::Never,
+/// Whether output is coloured, on a terminal or not; `None`: on a terminal alone. `choice` is what `--color` says. Without it, or
+/// with `auto`, the environment decides.
+pub(super) fn is_colored(choice: Option<&str>, env: &Env) -> Option<bool> {
+    let is = |name: &str, value: &str| env.text(name) == Some(value);
+    let is_able = || env.text("TERM").is_some_and(|term| term != "dumb") && !is("CLICOLOR", "0");
+    match choice {
+        Some("always") => Some(true),
+        Some("never") => Some(false),
+        _ if env.os("NO_COLOR").is_some() => Some(false),
+        _ if env.os("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => Some(true),
+        _ => {
+            if is_able() {
+                None
+            } else {
+                Some(false)
+            }
         }
-    }
-
-    pub(super) fn paint(self, is_terminal: impl Fn() -> bool) -> Paint {
-        Paint(self == Colors::Always || self == Colors::OnTerminal && is_terminal())
     }
 }
 
 /// Whether texts are coloured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Paint(bool);
+pub struct Paint(pub(super) bool);
 
 impl Paint {
     /// The text in the colour of its meaning. It must be one that may stand on a terminal.
@@ -118,8 +109,8 @@ mod tests {
             (Some("always"), false, &[("NO_COLOR", "1"), ("TERM", "dumb")], true),
             (Some("never"), true, &[xterm, ("CLICOLOR_FORCE", "1")], false),
         ] {
-            let paint = Colors::of(choice, &pretend(vars)).paint(|| is_terminal);
-            assert_eq!(paint.0, expected, "{choice:?} {is_terminal} {vars:?}");
+            let is_colored = is_colored(choice, &pretend(vars)).unwrap_or(is_terminal);
+            assert_eq!(is_colored, expected, "{choice:?} {is_terminal} {vars:?}");
         }
     }
 

@@ -2,12 +2,13 @@
 
 use crate::base::cli::about::About;
 use crate::base::cli::args::{Args, Asked};
-use crate::base::cli::paint::Colors;
+use crate::base::cli::paint::is_colored;
 use crate::base::cli::reporter::Reporter;
 use crate::base::cli::stdout::Stdout;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
 use crate::base::{signal, stderr};
+use serde::Serialize;
 use std::process::{ExitCode, Termination};
 
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -32,6 +33,11 @@ impl Context {
     /// A line on stderr, after the program's name.
     pub fn say(&self, text: &str) {
         say(self.program, text);
+    }
+
+    /// Prints a result: as JSON, or its line.
+    pub fn print(&mut self, value: &impl Serialize, line: &str) -> Result<()> {
+        if self.json { self.stdout.json(value) } else { self.stdout.line(line) }
     }
 
     /// The last of several errors is the program's own; those before it are warnings.
@@ -95,7 +101,7 @@ pub fn main_or<T: Termination>(
         Asked::Run => match Env::read() {
             Err(error) => (Err(error), Ok(())),
             Ok(env) => {
-                stdout.set_colors(Colors::of(args.color(), &env));
+                stdout.is_colored = is_colored(args.color(), &env);
                 let reporter = Reporter::new(false);
                 let mut context = Context { env, stdout, reporter, program: about.name, json };
                 // Flushed after it, in any case.
@@ -117,10 +123,7 @@ pub fn main_or<T: Termination>(
 }
 
 fn print_error(program: &str, json: bool, error: &Error) {
-    match json {
-        true => stderr::line(&error.json(Reporter::kept())),
-        false => say(program, &error.line()),
-    }
+    if json { stderr::line(&error.json(Reporter::kept())) } else { say(program, &error.line()) }
 }
 
 /// A line on stderr, after the program's name.

@@ -1,7 +1,7 @@
 //! The only writer to stdout: locked, buffered, complete or an error.
 
-use crate::base::cli::paint::{Colors, Paint};
-use crate::base::error::{Error, Result};
+use crate::base::cli::paint::Paint;
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::text::{escaped_json, narrowed, without_controls};
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -38,14 +38,15 @@ pub struct Stdout {
     out: BufWriter<StdoutLock<'static>>,
     reader_left: bool,
     broken: bool,
-    colors: Colors,
+    /// `None`: on a terminal alone.
+    pub(super) is_colored: Option<bool>,
 }
 
 impl Stdout {
     #[allow(clippy::disallowed_methods, reason = "the one place that opens stdout")]
     pub(super) fn open() -> Stdout {
         let out = BufWriter::new(io::stdout().lock());
-        Stdout { out, reader_left: false, broken: false, colors: Colors::default() }
+        Stdout { out, reader_left: false, broken: false, is_colored: Some(false) }
     }
 
     pub fn text(&mut self, text: &str) -> Result<()> {
@@ -68,7 +69,7 @@ impl Stdout {
 
     /// One JSON document on one line. On a terminal nothing in it is live, or hidden.
     pub fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_string(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let text = serde_json::to_string(value).map_err(unwritable)?;
         self.line(&if self.is_terminal() { escaped_json(text) } else { text })
     }
 
@@ -84,11 +85,7 @@ impl Stdout {
 
     /// In which colours texts are written.
     pub fn paint(&self) -> Paint {
-        self.colors.paint(|| self.is_terminal())
-    }
-
-    pub(super) fn set_colors(&mut self, colors: Colors) {
-        self.colors = colors;
+        Paint(self.is_colored.unwrap_or_else(|| self.is_terminal()))
     }
 
     /// The columns and rows of the terminal, if it says how many it has.

@@ -3,12 +3,10 @@
 //! In a pipe every row has every column, in one order. On a terminal a column may be left out: those of which all rows are
 //! empty, and where it is too narrow those that matter least. What does not fit is cut at a word.
 
-use crate::base::ago::ago;
 use crate::base::cli::paint::{Meaning, Paint};
 use crate::base::cli::stdout::Stdout;
 use crate::base::error::Result;
 use crate::base::text::{disarmed, one_line};
-use jiff::Timestamp;
 use std::ops::Range;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -59,11 +57,10 @@ impl Column {
     }
 }
 
-/// A text of any origin, or a moment.
+/// A text of any origin.
 pub enum Cell {
     Text(String),
     Meant(Meaning, String),
-    Moment(Timestamp),
 }
 
 impl From<String> for Cell {
@@ -81,14 +78,13 @@ type Row = (Vec<(Option<Meaning>, String)>, String);
 /// The rows are printed at once in a pipe, and kept for a terminal.
 pub struct Table<'a> {
     columns: &'a [Column],
-    now: Timestamp,
     search: Option<Search<'a>>,
     rows: Vec<Row>,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(columns: &'a [Column], now: Timestamp, search: Option<Search<'a>>) -> Table<'a> {
-        Table { columns, now, search, rows: Vec::new() }
+    pub fn new(columns: &'a [Column], search: Option<Search<'a>>) -> Table<'a> {
+        Table { columns, search, rows: Vec::new() }
     }
 
     /// `below`: a line that belongs to the row, on a terminal.
@@ -97,8 +93,6 @@ impl<'a> Table<'a> {
         let text = |cell: Cell| match cell {
             Cell::Text(text) => (None, text),
             Cell::Meant(meaning, text) => (Some(meaning), text),
-            Cell::Moment(moment) if is_table => (None, ago(moment, self.now)),
-            Cell::Moment(moment) => (None, moment.to_string()),
         };
         let cells = cells.into_iter().map(text).map(|(meaning, text)| (meaning, one_line(&text, usize::MAX)));
         if is_table {
@@ -231,7 +225,7 @@ mod tests {
     fn table(rows: &[[&str; 5]]) -> Table<'static> {
         let cells = |row: &[&str; 5]| row.iter().map(|text| (None, (*text).to_owned())).collect();
         let rows = rows.iter().map(|row| (cells(row), String::new())).collect();
-        Table { rows, ..Table::new(&COLUMNS, Timestamp::UNIX_EPOCH, None) }
+        Table { rows, ..Table::new(&COLUMNS, None) }
     }
 
     #[test]
@@ -254,7 +248,7 @@ mod tests {
         let columns = [Column::cut("A", 2, 0), Column::tail("REPOSITORY", 10, 1)];
         let rows =
             vec![(vec![(None, "a".to_owned()), (None, "github.com/acme/shop".to_owned())], String::new())];
-        let narrow = Table { rows, ..Table::new(&columns, Timestamp::UNIX_EPOCH, None) };
+        let narrow = Table { rows, ..Table::new(&columns, None) };
         assert_eq!(narrow.text(14, Paint::default()), "A  REPOSITORY\na  …/acme/shop\n");
     }
 

@@ -12,6 +12,7 @@ use crate::base::lookup;
 use crate::base::stderr;
 use crate::base::sync::lock;
 use crate::base::text::{last_line, without_controls};
+use std::ffi::OsStr;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ pub fn run(mut invocation: Invocation) -> Result<Finished, ExecError> {
     let invocation = &invocation;
     let (mut child, group, mut streams) = begin(invocation, input, false)?;
     let waited = wait(&mut streams, invocation);
-    if waited.is_ok() && streams.is_held() {
+    if waited.is_ok() && streams.stdout.is_held() {
         warn_of_holder(invocation);
     }
     let status = group.end(&mut child);
@@ -87,13 +88,9 @@ fn finished(
     collected: Vec<u8>,
     stderr: &[u8],
 ) -> Result<Finished, ExecError> {
-    let stdout = match invocation.stdout_file {
-        None => collected,
-        Some(file) => {
-            overflow(invocation)?;
-            end_of(file).map_err(ExecError::Reading)?
-        }
-    };
+    let is_in_file = overflow(invocation)?;
+    let file = invocation.stdout_file.filter(|_| is_in_file);
+    let stdout = file.map_or(Ok(collected), end_of).map_err(ExecError::Reading)?;
     let stderr = stderr.to_vec();
     let printed = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
     let last_line = last_line(&String::from_utf8_lossy(printed));
@@ -174,35 +171,21 @@ pub(super) fn begin(
 
 /// Starts the command directly if its line needs no shell, else with the shell.
 fn start(invocation: &Invocation) -> io::Result<Child> {
-    let line = match invocation.command {
-        CommandLine::Shell(line) => line,
-        CommandLine::Words([program, arguments @ ..]) => {
-            let mut command = lookup::command(program);
-            command.args(arguments);
-            return prepared(command, invocation)?.spawn();
-        }
-        CommandLine::Words([]) => {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"));
-        }
-    };
-    let direct = plain_words(line).and_then(|words| {
-        let mut command = lookup::command(words[0]);
-        command.args(&words[1..]);
-        // It may be a builtin or a script without `#!`. The shell runs those, or says what is wrong.
-        prepared(command, invocation).ok()?.spawn().ok()
-    });
-    match direct {
-        Some(child) => Ok(child),
-        None => {
-            let mut shell = lookup::command("/bin/sh");
-            shell.arg("-c").arg(line);
-            prepared(shell, invocation)?.spawn()
+    match invocation.command {
+        CommandLine::Words([]) => Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is empty")),
+        CommandLine::Words([program, arguments @ ..]) => prepared(program, arguments, invocation)?.spawn(),
+        CommandLine::Shell(line) => {
+            // It may be a builtin or a script without `#!`. The shell runs those, or says what is wrong.
+            let direct = plain_words(line)
+                .and_then(|words| prepared(words[0], &words[1..], invocation).ok()?.spawn().ok());
+            direct.map_or_else(|| prepared("/bin/sh", &["-c", line], invocation)?.spawn(), Ok)
         }
     }
 }
 
-fn prepared(mut command: Command, invocation: &Invocation) -> io::Result<Command> {
-    command.current_dir(invocation.dir);
+fn prepared(program: &str, arguments: &[impl AsRef<OsStr>], invocation: &Invocation) -> io::Result<Command> {
+    let mut command = lookup::command(program);
+    command.args(arguments).current_dir(invocation.dir);
     // Some programs, like opencode, work in the inherited PWD instead of the current directory.
     if invocation.dir.is_absolute() {
         command.env("PWD", invocation.dir);

@@ -22,12 +22,12 @@ pub(super) fn is_heard() -> bool {
 }
 
 pub(super) struct Forwarder {
-    shared: Arc<Shared>,
+    shared: Arc<ForwardState>,
     /// Ends with the thread.
     pub(super) thread: OutputPipe,
 }
 
-struct Shared {
+struct ForwardState {
     /// The command's.
     stderr: PipeReader,
     tail: Mutex<Output>,
@@ -45,7 +45,7 @@ impl Forwarder {
     pub(super) fn start(stderr: PipeReader) -> io::Result<Forwarder> {
         let (thread, running) = io::pipe()?;
         let thread = OutputPipe::new(Some(thread), tail())?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ForwardState {
             stderr,
             tail: Mutex::new(tail()),
             is_behind: AtomicBool::new(false),
@@ -85,7 +85,7 @@ impl Forwarder {
     }
 }
 
-impl Shared {
+impl ForwardState {
     fn pass_on(&self) {
         let mut buffer = vec![0; 8 * 1024];
         loop {

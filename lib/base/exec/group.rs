@@ -89,13 +89,6 @@ impl ProcessGroup {
         Ok((child, group, exit))
     }
 
-    /// Ends everything in the group: SIGTERM, a short grace period, SIGKILL. `None`: even that did not end the child.
-    pub(super) fn end(self, child: &mut Child) -> Option<ExitStatus> {
-        let status = self.end_processes(child);
-        groups().remove(&self.id);
-        status
-    }
-
     /// Closes `running` when the first process has exited.
     fn watch_exit(self, running: PipeWriter) -> io::Result<()> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -108,7 +101,8 @@ impl ProcessGroup {
         })
     }
 
-    fn end_processes(&self, child: &mut Child) -> Option<ExitStatus> {
+    /// Ends everything in the group: SIGTERM, a short grace period, SIGKILL. `None`: even that did not end the child.
+    pub(super) fn end(self, child: &mut Child) -> Option<ExitStatus> {
         self.signal(rustix::process::Signal::TERM);
         let mut looks = self.looks;
         let mut status = child.try_wait().ok().flatten();
@@ -128,6 +122,7 @@ impl ProcessGroup {
             looks -= 1;
             status = child.try_wait().ok().flatten();
         }
+        groups().remove(&self.id);
         status
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Streams {
     input: Vec<u8>,
     /// How much of it is written.
     written: usize,
-    stdout: OutputPipe,
+    pub(super) stdout: OutputPipe,
     /// Has no pipe if the forwarder has it.
     stderr: OutputPipe,
     forwarder: Option<Forwarder>,
@@ -74,11 +74,6 @@ impl Streams {
     pub(super) fn have_ended(&self) -> bool {
         let speaks = self.forwarder.as_ref().is_some_and(|forwarder| forwarder.thread.pipe.is_some());
         self.stdout.pipe.is_none() && self.stderr.pipe.is_none() && !speaks
-    }
-
-    /// Does somebody still hold stdout?
-    pub(super) fn is_held(&self) -> bool {
-        self.stdout.is_held()
     }
 
     /// Serves the streams that can be served now; waits for one until then.
@@ -131,16 +126,6 @@ impl Streams {
     /// Is a part of the input not written yet?
     pub(super) fn is_behind(&self) -> bool {
         self.stdin.is_some() && (self.written < self.input.len() || !self.stays_open)
-    }
-
-    /// The whole lines that stdout has by now; `None` if there are none.
-    pub(super) fn lines(&mut self) -> Option<Vec<u8>> {
-        self.stdout.kept.take_lines()
-    }
-
-    /// Has stdout ended?
-    pub(super) fn is_at_end(&self) -> bool {
-        self.stdout.pipe.is_none()
     }
 
     fn feed(&mut self) {

@@ -37,12 +37,12 @@ pub fn sweep(path: &Path) {
     }
 }
 
-/// Removes the leftovers of new files for `path` in a directory that is not ours: those that are older than `age` and
-/// whose bytes `is_ours` accepts.
-pub fn sweep_aged(path: &Path, age: Duration, is_ours: impl Fn(&[u8]) -> bool) {
+/// Removes the leftovers of new files for `path` in a directory that is not ours: those that are older than [`LEFT_BEHIND`]
+/// and whose bytes `is_ours` accepts.
+pub fn sweep_aged(path: &Path, is_ours: impl Fn(&[u8]) -> bool) {
     const CAP: u64 = 16 << 20;
     for leftover in temporaries(path) {
-        if is_older(&leftover, age)
+        if is_older(&leftover, LEFT_BEHIND)
             && !leftover.is_symlink()
             && read(&leftover, CAP).is_ok_and(|bytes| is_ours(&bytes))
         {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// How long to wait for a lock. Its holders need milliseconds; one that takes this long has been stopped.
-pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
+pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// How long a reader waits for a writer.
 const SETTLE_WAIT: Duration = Duration::from_secs(1);
@@ -148,8 +148,6 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::
 
 /// Whether `path` still names the file that is open.
 fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
-    match if_exists(fs::metadata(path))? {
-        Some(named) => Ok(id_of(&named) == id(file)?),
-        None => Ok(false),
-    }
+    let named = if_exists(fs::metadata(path))?;
+    Ok(named.map(|named| id_of(&named)) == Some(id(file)?))
 }

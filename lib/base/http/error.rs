@@ -29,8 +29,12 @@ impl HttpError {
         HttpError { kind, message: message.into() }
     }
 
+    pub(super) fn other(message: String) -> HttpError {
+        HttpError::new(HttpErrorKind::Other, message)
+    }
+
     pub(super) fn not_sent(error: impl std::fmt::Display) -> HttpError {
-        HttpError::new(HttpErrorKind::Other, format!("the request cannot be sent: {error}"))
+        HttpError::other(format!("the request cannot be sent: {error}"))
     }
 
     pub(super) fn late(peer: &str) -> HttpError {
@@ -39,12 +43,12 @@ impl HttpError {
 
     /// What the server sends is not valid HTTP, or larger than any response should be.
     pub(super) fn malformed(url: &Url, why: &str) -> HttpError {
-        HttpError::new(HttpErrorKind::Other, format!("{}: {}", url.authority(), one_line(why, 300)))
+        HttpError::other(format!("{}: {}", url.authority(), one_line(why, 300)))
     }
 
     fn tls(url: &Url, why: &str) -> HttpError {
         let why = in_words(&one_line(why, 300));
-        HttpError::new(HttpErrorKind::Other, format!("TLS with {} failed: {why}", url.authority()))
+        HttpError::other(format!("TLS with {} failed: {why}", url.authority()))
     }
 
     pub(super) fn from_minreq(error: &minreq::Error, url: &Url) -> HttpError {
@@ -78,10 +82,9 @@ impl HttpError {
             // rustls reports everything that it rejects as invalid data, certificates included.
             ErrorKind::InvalidData if url.https => HttpError::tls(url, &why),
             // std's error for a name that does not resolve has no kind of its own.
-            _ if why.contains("lookup address") => HttpError::new(
-                HttpErrorKind::Other,
-                format!("host \"{}\" (port {}) not found: {why}", url.host, url.port),
-            ),
+            _ if why.contains("lookup address") => {
+                HttpError::other(format!("host \"{}\" (port {}) not found: {why}", url.host, url.port))
+            }
             // The message of the number that a chunk begins with.
             ErrorKind::Other if why.contains("digit") || why.contains("number too large") => {
                 HttpError::malformed(url, "a chunk of the response has no valid size")

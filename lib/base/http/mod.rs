@@ -52,67 +52,66 @@ impl Response {
     }
 }
 
-/// Sends `body` to `url` by `route`, and waits for the complete response until `deadline`, to the millisecond.
-///
-/// At the deadline the request is left to its thread, which ends within a second or with the program.
-///
-/// With `on_piece`, the body of a response that is a stream goes there as it comes, until no more is wanted.
-pub fn post(
-    url: &Url,
-    route: &Route,
-    headers: &[(&'static str, String)],
-    body: Vec<u8>,
-    deadline: Deadline,
-    on_piece: Option<OnPiece>,
-) -> HttpResult<Response> {
-    let left = deadline.remaining();
-    if left.is_zero() {
-        return Err(HttpError::late(&url.authority()));
-    }
-    // A line break in a value would end the headers, and the rest of it would be taken for the body.
-    if let Some((name, _)) = headers.iter().find(|(_, value)| !fits_header(value)) {
-        return Err(HttpError::new(
-            HttpErrorKind::Other,
-            format!("the value of the header {name} contains a character that headers cannot have"),
-        ));
-    }
-    // minreq counts whole seconds and, without a number, reads MINREQ_TIMEOUT.
-    let request = minreq::post(url.to_string())
-        .with_header("User-Agent", USER_AGENT)
-        .with_header("Accept", if on_piece.is_some() { ACCEPT_STREAM } else { "application/json" })
-        .with_header("Connection", "close")
-        .with_headers(headers.iter().map(|(name, value)| (*name, value.trim())))
-        .with_body(body)
-        .with_timeout(left.as_secs() + 1)
-        .with_follow_redirects(false)
-        .with_max_headers_size(HEADERS_CAP)
-        .with_max_status_line_length(HEADERS_CAP);
-    // Few: a reader that is slower than the server slows it down.
-    let (sender, arrivals) = sync_channel(16);
-    let (to, route) = (url.clone(), route.clone());
-    let pieces = on_piece.is_some().then(|| sender.clone());
-    spawn(move || {
-        let ended = route.lead(request, &to, deadline).and_then(|request| exchange(request, &to, pieces));
-        let _ = sender.send(Arrival::Ended(ended));
-    })
-    .map_err(HttpError::not_sent)?;
-    let mut on_piece = on_piece;
-    loop {
-        return match arrivals.recv_timeout(deadline.remaining()) {
-            Ok(Arrival::Piece(piece)) => {
-                if on_piece.as_mut().is_none_or(|on_piece| on_piece(&piece)) {
-                    continue;
+impl Route {
+    /// Sends `body` to `url` by this route, and waits for the complete response until `deadline`, to the millisecond.
+    ///
+    /// At the deadline the request is left to its thread, which ends within a second or with the program.
+    ///
+    /// With `on_piece`, the body of a response that is a stream goes there as it comes, until no more is wanted.
+    pub fn post(
+        &self,
+        url: &Url,
+        headers: &[(&'static str, String)],
+        body: Vec<u8>,
+        deadline: Deadline,
+        mut on_piece: Option<OnPiece>,
+    ) -> HttpResult<Response> {
+        let left = deadline.remaining();
+        if left.is_zero() {
+            return Err(HttpError::late(&url.authority()));
+        }
+        // A line break in a value would end the headers, and the rest of it would be taken for the body.
+        if let Some((name, _)) = headers.iter().find(|(_, value)| !fits_header(value)) {
+            let why = format!("the value of the header {name} contains a character that headers cannot have");
+            return Err(HttpError::other(why));
+        }
+        // minreq counts whole seconds and, without a number, reads MINREQ_TIMEOUT.
+        let request = minreq::post(url.to_string())
+            .with_header("User-Agent", USER_AGENT)
+            .with_header("Accept", if on_piece.is_some() { ACCEPT_STREAM } else { "application/json" })
+            .with_header("Connection", "close")
+            .with_headers(headers.iter().map(|(name, value)| (*name, value.trim())))
+            .with_body(body)
+            .with_timeout(left.as_secs() + 1)
+            .with_follow_redirects(false)
+            .with_max_headers_size(HEADERS_CAP)
+            .with_max_status_line_length(HEADERS_CAP);
+        // Few: a reader that is slower than the server slows it down.
+        let (sender, arrivals) = sync_channel(16);
+        let (to, route) = (url.clone(), self.clone());
+        let pieces = on_piece.is_some().then(|| sender.clone());
+        spawn(move || {
+            let ended = route.lead(request, &to, deadline).and_then(|request| exchange(request, &to, pieces));
+            let _ = sender.send(Arrival::Ended(ended));
+        })
+        .map_err(HttpError::not_sent)?;
+        loop {
+            return match arrivals.recv_timeout(deadline.remaining()) {
+                Ok(Arrival::Piece(piece)) => {
+                    if on_piece.as_mut().is_none_or(|on_piece| on_piece(&piece)) {
+                        continue;
+                    }
+                    // The thread ends with its next piece, or with the program.
+                    Ok(Response { status: 200, ..Response::default() })
                 }
-                // The thread ends with its next piece, or with the program.
-                Ok(Response { status: 200, ..Response::default() })
-            }
-            Ok(Arrival::Ended(ended)) => ended,
-            Err(RecvTimeoutError::Timeout) => Err(HttpError::late(&url.authority())),
-            // minreq panics on headers that end exactly at the cap.
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(HttpError::malformed(url, "the headers of the response cannot be read"))
-            }
-        };
+                Ok(Arrival::Ended(ended)) => ended,
+                Err(RecvTimeoutError::Timeout) => Err(HttpError::late(&url.authority())),
+                // minreq panics on headers that end exactly at the cap.
+                Err(RecvTimeoutError::Disconnected) => {
+                    Err(HttpError::malformed(url, "the headers of the response cannot be read"))
+                }
+            };
+        }
     }
 }
 
@@ -167,10 +166,9 @@ fn check_head(response: &Response, url: &Url) -> HttpResult<()> {
         ..=99 | 600.. => malformed(format!("the response has HTTP status {status}")),
         300..=399 => {
             let to = response.header("location").map_or("nowhere".to_owned(), |to| format!("\"{to}\""));
-            Err(HttpError::new(
-                HttpErrorKind::Other,
-                format!("{} redirects to {to} (HTTP {status}); redirects are not followed", url.authority()),
-            ))
+            let from = url.authority();
+            let why = format!("{from} redirects to {to} (HTTP {status}); redirects are not followed");
+            Err(HttpError::other(why))
         }
         // minreq takes the last one, and whoever wrote the other meant another body.
         _ => match response.values("content-length").collect::<Vec<_>>().as_slice() {

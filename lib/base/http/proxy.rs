@@ -7,7 +7,7 @@
 use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, Result};
-use crate::base::http::error::{HttpError, HttpErrorKind, HttpResult};
+use crate::base::http::error::{HttpError, HttpResult};
 use crate::base::http::url::{Url, host_and_port};
 use crate::base::secret::Secret;
 use crate::base::sync::spawn;
@@ -81,7 +81,7 @@ impl Proxy {
     /// A connection through this proxy to the host of `url`.
     fn connect(&self, url: &Url, deadline: Deadline) -> HttpResult<TcpStream> {
         let name = format!("proxy {}:{} (from {})", self.host, self.port, self.variable);
-        let error = |why: &str| HttpError::new(HttpErrorKind::Other, format!("{name}: {why}"));
+        let error = |why: &str| HttpError::other(format!("{name}: {why}"));
         let to = url.authority();
         match self.request_connection(&to, deadline) {
             Ok((stream, Some(200..=299), _)) => Ok(stream),

@@ -34,7 +34,7 @@ fn call(base: &str, vars: &[(&str, &str)], span: Duration) -> HttpResult<Respons
     let url = Url::parse(base).unwrap();
     let route = Route::to(&url, &pretend(vars)).unwrap();
     let headers = [("x-api-key", " sk-1\n".to_owned())];
-    post(&url.at("/v1/messages"), &route, &headers, b"{}".to_vec(), Deadline::after(span), None)
+    route.post(&url.at("/v1/messages"), &headers, b"{}".to_vec(), Deadline::after(span), None)
 }
 
 /// What comes of a server that says `bytes` and closes.
@@ -188,8 +188,7 @@ fn refused_unknown_and_not_tls_are_told_apart() {
 fn a_header_cannot_be_broken_out_of() {
     let url = Url::parse("h").unwrap();
     let headers = [("x-api-key", "secret\r\nx: y".to_owned())];
-    let error =
-        post(&url, &Route::Direct, &headers, Vec::new(), Deadline::after_seconds(1), None).unwrap_err();
+    let error = Route::Direct.post(&url, &headers, Vec::new(), Deadline::after_seconds(1), None).unwrap_err();
     assert_eq!(error.kind, HttpErrorKind::Other);
     assert!(error.message.contains("x-api-key") && !error.message.contains("secret"));
 }

@@ -135,17 +135,19 @@ pub fn disarmed(text: &str) -> Cow<'_, str> {
 /// JSON as it may stand on a terminal: the same text, with what is hidden or moves the cursor as escapes.
 pub fn escaped_json(json: String) -> String {
     let is_live = |c: char| c.is_control() || is_hidden(c);
-    if !json.contains(is_live) {
-        return json;
-    }
-    let mut escaped = String::with_capacity(json.len() + 32);
+    if json.contains(is_live) { json_without(&json, is_live) } else { json }
+}
+
+/// The same JSON with these characters, which stand in its strings alone, as escapes.
+pub fn json_without(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut escaped = String::with_capacity(json.len() + json.len() / 8);
     for c in json.chars() {
-        if is_live(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                let _ = write!(escaped, "\\u{unit:04x}");
-            }
-        } else {
+        if !is_escaped(c) {
             escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(escaped, "\\u{unit:04x}");
         }
     }
     escaped

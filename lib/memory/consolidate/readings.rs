@@ -193,7 +193,7 @@ impl Reading {
             return Ok(());
         }
         if pairs().any(|(session, slice)| session.history.span(slice.from, slice.to).start < session.next) {
-            *self = Reading::new(batch, slices, !self.record.is_inside())?;
+            *self = Reading::new(batch, slices, !self.record.is_inside)?;
         }
         let digests = self.digests(slices);
         let record = Rc::make_mut(&mut self.record);

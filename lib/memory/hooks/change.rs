@@ -136,7 +136,7 @@ impl SettingsFile {
             new.starts_with(bytes) || memchr::memmem::find(bytes, b"memory-capture").is_some()
         };
         // What does not answer is told when the file is written.
-        let _ = reach::writing(&self.path, |path| file::sweep_aged(path, file::LEFT_BEHIND, is_ours));
+        let _ = reach::writing(&self.path, |path| file::sweep_aged(path, is_ours));
     }
 }
 

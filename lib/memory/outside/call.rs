@@ -2,7 +2,7 @@
 
 use crate::memory::addresses::hosts;
 use crate::memory::lists::List;
-use crate::memory::outside::shell::{SimpleCommand, Word, assignment};
+use crate::memory::outside::shell::{ShellWord, SimpleCommand, assignment};
 use crate::memory::programs::PREFIXES;
 
 /// Options with a value, of programs of one kind.
@@ -14,10 +14,10 @@ pub(super) const LISTERS: List = List("listers");
 pub(super) type Source = Option<Vec<String>>;
 
 /// A simple command without what stands before it: the name of its program, and the words after it.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Call<'c> {
     pub(super) name: String,
-    pub(super) words: &'c [Word],
+    pub(super) words: &'c [ShellWord],
     /// Its here-document.
     pub(super) input: &'c str,
     /// The commands that stand before it in its pipeline.
@@ -28,33 +28,22 @@ pub(super) struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    pub(super) fn new(
-        command: &'c SimpleCommand,
-        before: &'c [SimpleCommand],
-        is_applied: bool,
-        depth: usize,
-    ) -> Option<Self> {
-        let name = String::new();
-        Call { name, words: &[], input: &command.input, before, is_applied, depth }.with(&command.words)
+    /// Of a command that stands alone.
+    pub(super) fn of(command: &'c SimpleCommand) -> Option<Self> {
+        Call { input: &command.input, ..Call::default() }.with(&command.words)
     }
 
     /// The same with other words: the command behind assignments and words like `then`.
-    pub(super) fn with(self, words: &'c [Word]) -> Option<Self> {
+    pub(super) fn with(self, words: &'c [ShellWord]) -> Option<Self> {
         const KEYWORDS: [&str; 14] = [
             "!", "do", "elif", "else", "if", "then", "until", "while", "{", "}", "done", "fi", "esac",
             "function",
         ];
-        let is_keyword = |word: &Word| KEYWORDS.contains(&word.text.as_str()) && word.inner.is_empty();
+        let is_keyword = |word: &ShellWord| KEYWORDS.contains(&word.text.as_str()) && word.inner.is_empty();
         let at = words.iter().position(|word| !is_keyword(word) && assignment(&word.text).is_none())?;
         let words = &words[at..];
         let name = words[0].text.rsplit('/').next().unwrap_or_default().to_lowercase();
-        let name = name.strip_suffix(".exe").map_or(name.clone(), str::to_owned);
-        Some(Call { name, words, ..self })
-    }
-
-    /// The call of a command of a program, which is that many words behind its name.
-    pub(super) fn behind(&self, words: usize) -> Call<'c> {
-        Call { words: self.words.get(words..).unwrap_or_default(), ..self.clone() }
+        Some(Call { name: name.strip_suffix(".exe").unwrap_or(&name).to_owned(), words, ..self })
     }
 
     /// How many words of a program that runs another one stand before that one's.
@@ -153,9 +142,9 @@ pub(super) fn hosts_or(hosts: Vec<String>, name: &str) -> Vec<String> {
 }
 
 /// Commands that print nothing of the files they are given: `xargs rm`.
-pub(super) fn is_silent(words: &[Word]) -> bool {
-    let word = words.iter().map(|word| word.text.as_str()).find(|word| !word.starts_with('-'));
-    word.is_none_or(|word| QUIET.has(word) || LISTERS.has(word))
+pub(super) fn is_silent(words: &[ShellWord]) -> bool {
+    let word = words.iter().find(|word| !word.text.starts_with('-'));
+    word.is_none_or(|word| QUIET.has(&word.text) || LISTERS.has(&word.text))
 }
 
 /// Is it an option of one letter each, one of which is among these?

@@ -4,7 +4,7 @@ use crate::memory::addresses::{host_of, hosts, is_loopback};
 use crate::memory::lists::List;
 use crate::memory::outside::call::{Call, LISTERS, QUIET, Source, hosts_or, is_cluster, is_silent};
 use crate::memory::outside::places::Places;
-use crate::memory::outside::shell::{self, Redirect, SimpleCommand, UNKNOWN, Word};
+use crate::memory::outside::shell::{self, Redirect, ShellWord, SimpleCommand, UNKNOWN, texts};
 use crate::memory::programs::{self, PREFIXES, SHELLS};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -39,17 +39,14 @@ impl Shell {
         }
     }
 
-    pub(super) fn run(&mut self, line: &str) {
-        self.line(line, 0);
-    }
-
     fn note_down(&mut self, call: &Call) {
         if self.places.is_own(&self.dir) {
             self.ran.push(call.texts());
         }
     }
 
-    fn line(&mut self, line: &str, depth: usize) {
+    /// Runs a line, which stands so deep in others.
+    pub(super) fn line(&mut self, line: &str, depth: usize) {
         if depth > DEPTH {
             return self.add(Some(Vec::new()));
         }
@@ -62,10 +59,10 @@ impl Shell {
             self.add((pipeline.len() > PIPELINE).then(Vec::new));
             for (index, command) in pipeline.iter().enumerate().take(PIPELINE) {
                 let mut scope = command.scope;
-                while scope != 0 && !dirs.contains_key(&scope) {
-                    scope = line.around.get(scope).copied().unwrap_or_default();
+                while !dirs.contains_key(&scope) {
+                    scope = line.around[scope];
                 }
-                self.dir = dirs.get(&scope).cloned().unwrap_or_default();
+                self.dir = dirs[&scope].clone();
                 let is_applied = pipeline[index + 1..].iter().any(applies);
                 self.simple(command, &pipeline[..index], is_applied, depth);
                 dirs.insert(command.scope, self.dir.clone());
@@ -81,14 +78,11 @@ impl Shell {
     fn mark_files(&mut self, pipeline: &[SimpleCommand], source: Option<&[String]>) {
         let mut files: Vec<&str> = Vec::new();
         for command in pipeline {
-            let is_marked = |redirect: Redirect| match redirect {
-                Redirect::Write => true,
-                Redirect::Append => source.is_some(),
-                _ => false,
-            };
-            let written = command.redirects.iter().filter(|(redirect, _)| is_marked(*redirect));
+            let is_marked =
+                |how: Redirect| how == Redirect::Write || how == Redirect::Append && source.is_some();
+            let written = command.redirects.iter().filter(|(how, _)| is_marked(*how));
             files.extend(written.map(|(_, file)| file.as_str()));
-            if let Some(call) = Call::new(command, &[], false, 0)
+            if let Some(call) = Call::of(command)
                 && call.name == "tee"
                 && (source.is_some() || call.option(&["-a", "--append"]).is_none())
             {
@@ -112,8 +106,8 @@ impl Shell {
                 self.file(file);
             }
         }
-        if let Some(call) = Call::new(command, before, is_applied, depth) {
-            self.call(&call);
+        if let Some(call) = Call::of(command) {
+            self.call(&Call { before, is_applied, depth, ..call });
         }
     }
 
@@ -187,8 +181,7 @@ impl Shell {
             // `command -v curl` only says where it is.
             [word, ..] if call.name == "command" && word.text.starts_with('-') => {}
             [word, line @ ..] if call.name == "env" && word.text.starts_with('-') => {
-                let line: Vec<&str> = line.iter().map(|word| word.text.as_str()).collect();
-                self.line(&line.join(" "), call.depth + 1);
+                self.line(&texts(line).join(" "), call.depth + 1);
             }
             [line] if line.text.contains(' ') && ["watch", "parallel"].contains(&call.name.as_str()) => {
                 self.line(&line.text, call.depth + 1);
@@ -198,7 +191,7 @@ impl Shell {
     }
 
     /// A command that stands in the words of another one.
-    pub(super) fn rest(&mut self, call: &Call, words: &[Word]) {
+    pub(super) fn rest(&mut self, call: &Call, words: &[ShellWord]) {
         if call.depth > DEPTH {
             self.add(Some(Vec::new()));
         } else if let Some(inner) = (Call { depth: call.depth + 1, ..call.clone() }).with(words) {
@@ -216,11 +209,12 @@ impl Shell {
             }
             return;
         }
-        let is_code = |word: &str| word == "--command" || is_cluster(word, "c");
         let mut words = call.arguments();
         while let Some(word) = words.next() {
             match word {
-                word if is_code(word) => return self.line(words.next().unwrap_or(""), call.depth + 1),
+                word if word == "--command" || is_cluster(word, "c") => {
+                    return self.line(words.next().unwrap_or(""), call.depth + 1);
+                }
                 "-o" | "+o" | "-O" | "--rcfile" | "--init-file" => {
                     words.next();
                 }
@@ -344,13 +338,12 @@ fn unclear(call: &Call) -> Source {
 
 /// Does a command run something with each name that it reads?
 fn applies(command: &SimpleCommand) -> bool {
-    let first = command.words.iter().map(|word| word.text.as_str());
-    first.take(3).any(|word| ["xargs", "parallel", "while"].contains(&word))
-        && !Call::new(command, &[], false, 0).is_some_and(|call| is_silent(&call.words[1..]))
+    command.words.iter().take(3).any(|word| ["xargs", "parallel", "while"].contains(&word.text.as_str()))
+        && !Call::of(command).is_some_and(|call| is_silent(&call.words[1..]))
 }
 
 /// Is the program only known when the command runs?
-fn is_unclear(word: &Word) -> bool {
+fn is_unclear(word: &ShellWord) -> bool {
     word.text.contains([UNKNOWN, '*', '?'])
         || word.text.contains('{') && word.text.contains(',')
         || word.text.contains('[') && word.text.len() > 2
@@ -365,9 +358,8 @@ fn device(word: &str) -> Option<String> {
 
 /// What `echo` would print into a shell.
 fn printed(command: &SimpleCommand) -> String {
-    let words: Vec<&str> = command.words.iter().map(|word| word.text.as_str()).collect();
-    match words.first() {
-        Some(&("echo" | "printf")) => words[1..].join(" ").replace("\\n", "\n"),
+    match texts(&command.words)[..] {
+        ["echo" | "printf", ref words @ ..] => words.join(" ").replace("\\n", "\n"),
         _ => command.input.clone(),
     }
 }

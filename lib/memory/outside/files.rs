@@ -5,7 +5,7 @@ use crate::memory::lists::List;
 use crate::memory::outside::call::{Call, Source, is_cluster, is_remote, is_silent, remote_host};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::places::DEEP;
-use crate::memory::outside::shell::{UNKNOWN, Word};
+use crate::memory::outside::shell::{ShellWord, UNKNOWN};
 use std::path::{Path, PathBuf};
 
 impl Shell {
@@ -17,10 +17,8 @@ impl Shell {
 
     fn source_of(&mut self, word: &str) -> Source {
         // `cat $file`: which one it is, the loop around it says.
-        if word.is_empty() || word == "-" || word.starts_with(UNKNOWN) || word.contains('\n') {
-            return None;
-        }
-        if word.contains("://") && !word.starts_with("file://") {
+        let is_address = word.contains("://") && !word.starts_with("file://");
+        if word.is_empty() || word == "-" || word.starts_with(UNKNOWN) || word.contains('\n') || is_address {
             return None;
         }
         let mut found: Source = None;
@@ -78,8 +76,9 @@ impl Shell {
 
     /// `find`, `ls`: names are no text. With `-exec`, or before `xargs`, the files are read.
     pub(super) fn list(&mut self, call: &Call) {
-        let is_exec =
-            |word: &Word| ["-exec", "-execdir", "-ok", "-x", "-X", "--exec"].contains(&word.text.as_str());
+        let is_exec = |word: &ShellWord| {
+            ["-exec", "-execdir", "-ok", "-x", "-X", "--exec"].contains(&word.text.as_str())
+        };
         let run = call.words.iter().position(is_exec).map(|at| {
             let mut commands = call.words[at + 1..].split(|word| word.text == ";" || word.text == "+");
             commands.next().unwrap_or_default()

@@ -31,7 +31,7 @@ impl Shell {
                 }
             }
         };
-        let call = call.behind(at);
+        let call = Call { words: call.words.get(at..).unwrap_or_default(), ..call.clone() };
         let operands = call.operands("git");
         match (command, operands.first().copied()) {
             ("clone", Some(from)) => self.clone_repository(&dir, from, operands.get(1).copied()),

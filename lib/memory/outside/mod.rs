@@ -72,21 +72,15 @@ impl Provenance {
     }
 }
 
-/// The words of the simple commands of a line, one after the other, without `VARIABLE=value` before them.
-pub fn commands(line: &str) -> Vec<Vec<String>> {
-    redirected(line).into_iter().map(|(words, _)| words).collect()
-}
-
 /// The words of a command, and the files that it is redirected to: `true` for one that it only reads.
 pub type Redirected = (Vec<String>, Vec<(String, bool)>);
 
-/// The same, with the files.
-pub fn redirected(line: &str) -> Vec<Redirected> {
+/// The simple commands of a line, one after the other, without `VARIABLE=value` before them.
+pub fn commands(line: &str) -> Vec<Redirected> {
     let parsed = shell::parse(line, None);
     let each = parsed.commands.iter().filter_map(|command| {
-        let call = Call::new(command, &[], false, 0)?;
         let files = command.redirects.iter().map(|(how, file)| (file.clone(), *how == Redirect::Read));
-        Some((call.texts(), files.collect()))
+        Some((Call::of(command)?.texts(), files.collect()))
     });
     each.collect()
 }
@@ -94,7 +88,7 @@ pub fn redirected(line: &str) -> Vec<Redirected> {
 /// The same without what only leads to a command: `sudo`, `timeout 5`, `bundle exec`.
 pub fn led_to(line: &str) -> Vec<Vec<String>> {
     let parsed = shell::parse(line, None);
-    let each = parsed.commands.iter().filter_map(|command| Call::new(command, &[], false, 0)?.led_to());
+    let each = parsed.commands.iter().filter_map(|command| Call::of(command)?.led_to());
     each.map(|call| call.texts()).collect()
 }
 
@@ -188,7 +182,7 @@ impl Tracker {
         if let Some((_, dir)) = find(DIRECTORIES) {
             self.shell.dir = self.shell.places.resolve(&start, dir);
         }
-        self.shell.run(command);
+        self.shell.line(command, 0);
         if !self.format.keeps_directory || !self.shell.places.is_own(&self.shell.dir) {
             self.shell.dir = start;
         }
@@ -244,11 +238,11 @@ impl Tracker {
     }
 
     fn report_in(&mut self, file: &Path) -> Source {
-        if let Some(known) = self.reports.known(file) {
-            return known;
+        if let Some(known) = self.reports.known.get(file) {
+            return known.clone();
         }
         // One that is being read: a sub-agent cannot report to itself.
-        self.reports.note(file, Some(Vec::new()));
+        self.reports.known.insert(file.to_path_buf(), Some(Vec::new()));
         let start = self.shell.places.start.clone();
         let (dir, seen) = (std::mem::replace(&mut self.shell.dir, start), self.seen.take());
         self.depth += 1;
@@ -257,7 +251,7 @@ impl Tracker {
         self.shell.dir = dir;
         let source = std::mem::replace(&mut self.seen, seen);
         let source = if is_read { source } else { Some(source.unwrap_or_default()) };
-        self.reports.note(file, source.clone());
+        self.reports.known.insert(file.to_path_buf(), source.clone());
         source
     }
 }

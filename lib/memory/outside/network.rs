@@ -52,16 +52,15 @@ impl Shell {
             "gh" | "glab" => {
                 let words = call.operands("gh");
                 let cloned = words.get(3).or(words.get(2)).filter(|_| words.get(1) == Some(&"clone"));
-                files.extend(
-                    cloned.map(|word| base(word)).into_iter().chain(folder.map(str::to_owned)).chain(output),
-                );
+                let cloned = cloned.map(|word| base(word));
+                files.extend([cloned, folder.map(str::to_owned), output].into_iter().flatten());
             }
             _ => files.extend(output.into_iter().chain(addresses.map(base))),
         }
-        for file in files.into_iter().filter(|file| !file.is_empty() && file != "-") {
-            let file = folder
-                .filter(|folder| *folder != file)
-                .map_or(file.clone(), |folder| format!("{folder}/{file}"));
+        for mut file in files.into_iter().filter(|file| !file.is_empty() && file != "-") {
+            if let Some(folder) = folder.filter(|folder| *folder != file) {
+                file = format!("{folder}/{file}");
+            }
             self.places.bring(self.path(&file), hosts);
         }
     }
@@ -70,18 +69,16 @@ impl Shell {
 /// `-fsSLo`: switches of curl, and the option for the file.
 fn is_output_cluster(option: &str) -> bool {
     let switches = option.strip_prefix('-').and_then(|option| option.strip_suffix('o'));
-    switches
-        .is_some_and(|switches| !switches.is_empty() && switches.bytes().all(|c| b"fgijkLNsSv#".contains(&c)))
+    switches.is_some_and(|all| !all.is_empty() && all.bytes().all(|c| b"fgijkLNsSv#".contains(&c)))
 }
 
 /// The hosts in a call, without those in what is sent.
 fn found_hosts(call: &Call) -> Vec<String> {
     // Options whose value is sent, or says how.
-    let sent = List("sent")
-        .after(&call.name)
-        .map(|own| [List("sent").after("all").unwrap_or_default(), own].concat());
+    let own = List("sent").after(&call.name);
+    let all = own.and(List("sent").after("all"));
     let is_sent = |option: &str| {
-        sent.as_ref().is_some_and(|sent| sent.contains(&option))
+        [own, all].into_iter().flatten().any(|sent| sent.contains(&option))
             || call.name.starts_with("curl") && is_output_cluster(option)
     };
     let mut found = Vec::new();

@@ -57,26 +57,17 @@ impl Places {
         });
         let is_strange = !is_known
             && (is_in_strange(&start) || found.as_ref().is_some_and(|found| is_in_strange(&found.top)));
-        let mut own = match &found {
-            Some(found) => repository::worktrees(&found.top),
-            None => Vec::new(),
+        let own = match found {
+            // As git calls it, and as the session does: a directory may have two names.
+            Some(found) => {
+                let mut own = repository::worktrees(&found.top);
+                own.extend([same_depth(&start, &found.top), found.top]);
+                own
+            }
+            None => vec![start.clone()],
         };
-        // As git calls it, and as the session does: a directory may have two names.
-        match found {
-            Some(found) => own.extend([same_depth(&start, &found.top), found.top]),
-            None => own.push(start.clone()),
-        }
-        Places {
-            home: home.map(Path::to_path_buf),
-            start,
-            own,
-            strange,
-            is_strange,
-            nested: HashMap::new(),
-            brought: HashMap::new(),
-            touched: BTreeSet::new(),
-            written: HashSet::new(),
-        }
+        let home = home.map(Path::to_path_buf);
+        Places { home, start, own, strange, is_strange, ..Places::default() }
     }
 
     /// The path that a word means in a directory.
@@ -107,14 +98,11 @@ impl Places {
         if self.written.contains(path) || path.starts_with("/dev") && !path.starts_with("/dev/shm") {
             return None;
         }
-        let strange = self.strange.iter().any(|place| path.starts_with(place));
         let top = self.own.iter().filter(|top| path.starts_with(top)).max_by_key(|top| top.as_os_str().len());
         let Some(top) = top.cloned() else { return Some(Vec::new()) };
-        if strange && !self.strange.iter().any(|place| top.starts_with(place)) {
-            return Some(Vec::new());
-        }
+        let is_strange = |path: &Path| self.strange.iter().any(|place| path.starts_with(place));
         let below = path.strip_prefix(&top).unwrap_or(path);
-        if below.components().count() > DEEP {
+        if is_strange(path) && !is_strange(&top) || below.components().count() > DEEP {
             return Some(Vec::new());
         }
         let is_outside = is_dependency(below) || self.is_nested(&top, path);

@@ -5,6 +5,7 @@ use crate::base::file;
 use crate::harness;
 use crate::harness::spec::Format;
 use crate::harness::turn::{ToolCall, Turn};
+use crate::memory::outside::call::Source;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub(super) struct Reports {
     /// Every file of a sub-agent, and by the call that started it; listed when the first one is asked for.
     files: Option<(Vec<PathBuf>, HashMap<String, PathBuf>)>,
     /// What was found in a file.
-    known: HashMap<PathBuf, Option<Vec<String>>>,
+    pub(super) known: HashMap<PathBuf, Source>,
 }
 
 /// What may lie beside a sub-agent's file.
@@ -32,14 +33,6 @@ impl Reports {
     pub(super) fn new(format: &'static Format, transcript: Option<&Path>) -> Reports {
         let transcript = transcript.map(Path::to_path_buf);
         Reports { format, transcript, files: None, known: HashMap::new() }
-    }
-
-    pub(super) fn known(&self, file: &Path) -> Option<Option<Vec<String>>> {
-        self.known.get(file).cloned()
-    }
-
-    pub(super) fn note(&mut self, file: &Path, source: Option<Vec<String>>) {
-        self.known.insert(file.to_path_buf(), source);
     }
 
     /// Is it a file in which the program keeps the output of an earlier call of this session?

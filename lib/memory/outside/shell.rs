@@ -22,7 +22,7 @@ const HOMES: &[(&str, &str)] = &[
 ];
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Word {
+pub(super) struct ShellWord {
     pub(super) text: String,
     /// The commands whose output stands in it.
     pub(super) inner: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) enum Redirect {
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SimpleCommand {
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<ShellWord>,
     pub(super) redirects: Vec<(Redirect, String)>,
     /// The text of a here-document.
     pub(super) input: String,
@@ -50,36 +50,28 @@ pub(super) struct SimpleCommand {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct CommandLine {
+pub(super) struct ShellLine {
     pub(super) commands: Vec<SimpleCommand>,
     /// The scope around each scope; 0 is the outermost.
     pub(super) around: Vec<usize>,
     /// Commands are nested too deep to be read.
     pub(super) is_lost: bool,
     variables: HashMap<String, String>,
-    pipelines: usize,
 }
 
 /// Reads a command line.
-pub(super) fn parse(text: &str, home: Option<&str>) -> CommandLine {
-    let mut line = CommandLine { around: vec![0], ..CommandLine::default() };
+pub(super) fn parse(text: &str, home: Option<&str>) -> ShellLine {
+    let mut line = ShellLine { around: vec![0], ..ShellLine::default() };
     let set = [("PWD", "."), ("TMPDIR", "/tmp")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     line.variables.extend(set);
     for (name, below) in HOMES.iter().filter(|_| home.is_some()) {
         line.variables.insert((*name).to_owned(), format!("{}{below}", home.unwrap_or_default()));
     }
-    let pipeline = line.next_pipeline();
-    let command = SimpleCommand { pipeline, ..SimpleCommand::default() };
-    Parser { within: None, ..Parser::new(text, &mut line, command, 0) }.read();
+    Parser::new(text, &mut line, SimpleCommand::default(), 0).read();
     line
 }
 
-impl CommandLine {
-    fn next_pipeline(&mut self) -> usize {
-        self.pipelines += 1;
-        self.pipelines
-    }
-
+impl ShellLine {
     fn open_scope(&mut self, around: usize) -> usize {
         self.around.push(around);
         self.around.len() - 1
@@ -102,25 +94,23 @@ impl CommandLine {
 /// What is read of a list of commands.
 struct Parser<'t, 'l> {
     rest: &'t str,
-    line: &'l mut CommandLine,
+    line: &'l mut ShellLine,
     command: SimpleCommand,
-    word: Option<Word>,
+    word: Option<ShellWord>,
     redirect: Option<Redirect>,
     /// What follows the here-documents of the present line.
     behind_documents: Option<&'t str>,
-    scopes: Vec<usize>,
+    /// The scope of the list.
+    scope: usize,
     depth: usize,
-    /// The pipeline in which all of the list stands.
-    within: Option<usize>,
     /// It ends with a parenthesis that was opened before it.
     is_enclosed: bool,
 }
 
 impl<'t, 'l> Parser<'t, 'l> {
-    fn new(rest: &'t str, line: &'l mut CommandLine, command: SimpleCommand, depth: usize) -> Self {
-        let (scopes, within) = (vec![command.scope], Some(command.pipeline));
-        let (word, redirect, behind_documents, is_enclosed) = (None, None, None, false);
-        Parser { rest, line, command, word, redirect, behind_documents, scopes, depth, within, is_enclosed }
+    fn new(rest: &'t str, line: &'l mut ShellLine, command: SimpleCommand, depth: usize) -> Self {
+        let (word, redirect, behind_documents, scope) = (None, None, None, command.scope);
+        Parser { rest, line, command, word, redirect, behind_documents, scope, depth, is_enclosed: false }
     }
 
     /// For a text that stands in the present command.
@@ -136,7 +126,7 @@ impl<'t, 'l> Parser<'t, 'l> {
             return "";
         }
         while let Some(c) = self.next() {
-            if c == ')' && self.is_enclosed && self.scopes.len() == 1 {
+            if c == ')' && self.is_enclosed && self.command.scope == self.scope {
                 break;
             }
             self.step(c);
@@ -199,14 +189,12 @@ impl<'t, 'l> Parser<'t, 'l> {
             '(' => {
                 self.end_command(false);
                 self.command.scope = self.line.open_scope(self.command.scope);
-                self.scopes.push(self.command.scope);
             }
             ')' => {
                 self.end_command(false);
-                if self.scopes.len() > 1 {
-                    self.scopes.pop();
+                if self.command.scope != self.scope {
+                    self.command.scope = self.line.around[self.command.scope];
                 }
-                self.command.scope = self.scopes.last().copied().unwrap_or_default();
             }
             '<' | '>' if self.takes("(") => {
                 self.enclosed();
@@ -274,18 +262,23 @@ impl<'t, 'l> Parser<'t, 'l> {
     fn end_command(&mut self, is_piped: bool) {
         self.end_word();
         self.redirect = None;
-        let pipeline = match self.within {
-            _ if is_piped => self.command.pipeline,
-            Some(within) => within,
-            None => self.line.next_pipeline(),
-        };
-        let next = SimpleCommand { pipeline, scope: self.command.scope, ..SimpleCommand::default() };
+        let SimpleCommand { pipeline, scope, .. } = self.command;
+        let next = SimpleCommand { pipeline, scope, ..SimpleCommand::default() };
         let command = std::mem::replace(&mut self.command, next);
         if !command.words.is_empty() || !command.redirects.is_empty() {
             self.line.assign(&command);
             self.line.commands.push(command);
         }
+        // A list in a command belongs to its pipeline.
+        if !is_piped && self.depth == 0 {
+            self.command.pipeline = self.line.commands.len();
+        }
     }
+}
+
+/// The words as text.
+pub(super) fn texts(words: &[ShellWord]) -> Vec<&str> {
+    words.iter().map(|word| word.text.as_str()).collect()
 }
 
 /// `NAME=value`
@@ -309,14 +302,9 @@ fn document(text: &str) -> (String, bool, &str) {
 
 /// The lines before this one, and what follows it.
 fn until_line<'t>(text: &'t str, last: &str) -> (&'t str, &'t str) {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if line.trim() == last {
-            return (&text[..at], &text[at + line.len()..]);
-        }
-        at += line.len();
-    }
-    (text, "")
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines.by_ref().take_while(|line| line.trim() != last).map(str::len).sum();
+    (&text[..before], &text[text.len() - lines.map(str::len).sum::<usize>()..])
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::base::packed::checksum;
 use crate::harness::spec::ToolKind;
 use crate::harness::turn::ToolCall;
-use crate::memory::outside::{COMMANDS, DIRECTORIES, PATHS, normal, redirected};
+use crate::memory::outside::{COMMANDS, DIRECTORIES, PATHS, commands, normal};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ impl Act {
                     dir = normal(&dir, Path::new(named));
                 }
                 let line = find(COMMANDS).map_or("", |(_, line)| line.as_str());
-                for (words, files) in redirected(line) {
+                for (words, files) in commands(line) {
                     act.add_command(words, &mut dir, place);
                     files.iter().for_each(|(file, is_read)| act.add_file(&dir, file, *is_read, place));
                 }

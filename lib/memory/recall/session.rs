@@ -59,7 +59,7 @@ impl Session {
     /// Takes note of one that is about to be given. `false`: another hook of the session has just given it.
     pub(super) fn claim(&self, root: &Root, id: &EntryId, told: &str) -> Result<bool> {
         Session::make_dir(root)?;
-        file::change_unsynced_within(&self.path, CAP, CLAIMED, |bytes| {
+        file::change_unsynced(&self.path, CAP, CLAIMED, |bytes| {
             let now: Session = serde_json::from_slice(bytes).unwrap_or_else(|_| self.clone());
             let is_new = !now.notes.contains_key(id);
             let notes = now.notes.into_iter().chain([(id.clone(), told.to_owned())]).collect();

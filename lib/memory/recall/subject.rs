@@ -93,7 +93,7 @@ impl Names {
         names.files.extend(tokens.filter_map(file).take(NAMES));
         let code = code_of(text).into_iter().take(NAMES);
         let commands = code.flat_map(|code| commands(code.trim_start_matches(['$', ' '])));
-        let commands = commands.filter_map(command);
+        let commands = commands.filter_map(|(words, _)| command(words));
         names.commands.extend(commands.filter(|words| is_head || says_enough(words)));
         names
     }

@@ -59,10 +59,7 @@ impl Claim {
     /// `retry_budget`, `advanceTimers`, `pgx.Conn`: a name of code, which is compared as it stands.
     pub(super) fn is_identifier(&self) -> bool {
         let token = self.text.as_str();
-        let has_hump =
-            token.chars().zip(token.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
-        let is_code =
-            has_hump || token.contains('_') || token.contains("::") || token.contains(char::is_uppercase);
+        let is_code = token.contains('_') || token.contains("::") || token.contains(char::is_uppercase);
         self.kind == ClaimKind::Name
             && token.chars().all(|c| c.is_alphanumeric() || "_.:".contains(c))
             && is_code
@@ -107,21 +104,16 @@ fn is_name(token: &str) -> bool {
         return digits(token) >= LONG_NUMBER || token.parse::<std::net::Ipv4Addr>().is_ok();
     }
     let is_path = token.starts_with(['/', '~']) || token.starts_with("./") || token.starts_with("../");
-    let mut before = None;
-    let mut has_inner = false;
-    let mut has_capital = false;
-    let mut chars = token.chars().peekable();
-    while let Some(c) = chars.next() {
-        let is_between =
-            before.is_some_and(char::is_alphanumeric) && chars.peek().is_some_and(|c| c.is_alphanumeric());
-        has_inner |= "./:@_-=".contains(c) && is_between;
-        has_capital |= c.is_uppercase() && before.is_some_and(char::is_lowercase);
-        before = Some(c);
-    }
+    let pairs = || token.chars().zip(token.chars().skip(1));
+    let mut marks = token.match_indices(|c| "./:@_-=".contains(c));
+    let is_inner = |(at, mark): (usize, &str)| {
+        token[..at].ends_with(char::is_alphanumeric)
+            && token[at + mark.len()..].starts_with(char::is_alphanumeric)
+    };
     is_path && key_of(token).len() > 1
-        || has_capital
+        || pairs().any(|(a, b)| a.is_lowercase() && b.is_uppercase())
         || is_fingerprint(token)
-        || (has_inner || token.contains("://")) && !is_abbreviation(token)
+        || (marks.any(is_inner) || token.contains("://")) && !is_abbreviation(token)
 }
 
 /// The fingerprint of a key, whose digits may stand in groups elsewhere.
@@ -179,7 +171,7 @@ pub(super) fn each_run(text: &str, hasher: &impl BuildHasher, mut each: impl FnM
         if last.len() == 2 * RUN_WORDS {
             last.remove(0);
         }
-        last.push((hasher.hash_one(word), kind == WordKind::Half));
+        last.push((hasher.hash_one(word), kind == Spelling::Half));
         count += 1;
         let mut halves = 0;
         let start = last.iter().rposition(|(_, is_half)| {
@@ -202,7 +194,7 @@ pub(super) fn quotations(
     let seen = plain(field);
     let mut words: Vec<(String, bool)> = Vec::new();
     each_word(&seen, |word, kind| {
-        words.push((word.to_owned(), kind == WordKind::Half || !is_stop_word(word)));
+        words.push((word.to_owned(), kind == Spelling::Half || !is_stop_word(word)));
     });
     let mut runs = Vec::new();
     each_run(&seen, hasher, |hash, place| runs.push((is_repeated(hash), place)));
@@ -219,7 +211,7 @@ pub(super) fn quotations(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum WordKind {
+enum Spelling {
     Whole,
     /// A character of a script without blanks.
     Half,
@@ -228,9 +220,8 @@ enum WordKind {
 }
 
 /// Calls `each` with every word in normal form.
-fn each_word(text: &str, mut each: impl FnMut(&str, WordKind)) {
-    let mut word = String::new();
-    let mut letters = String::new();
+fn each_word(text: &str, mut each: impl FnMut(&str, Spelling)) {
+    let (mut word, mut letters) = (String::new(), String::new());
     for c in text.chars().chain([' ']) {
         let is_end = c.is_whitespace() || is_unspaced(c);
         if is_end && word.chars().nth(1).is_none() {
@@ -241,11 +232,11 @@ fn each_word(text: &str, mut each: impl FnMut(&str, WordKind)) {
             end_spelled(&mut letters, &mut each);
         }
         if is_end && !word.is_empty() {
-            each(&word, WordKind::Whole);
+            each(&word, Spelling::Whole);
             word.clear();
         }
         if is_unspaced(c) && c.is_alphanumeric() {
-            each(c.encode_utf8(&mut [0; 4]), WordKind::Half);
+            each(c.encode_utf8(&mut [0; 4]), Spelling::Half);
         } else if !is_end && c.is_alphanumeric() && word.len() < WORD_BYTES {
             word.extend(c.to_lowercase());
         }
@@ -253,10 +244,10 @@ fn each_word(text: &str, mut each: impl FnMut(&str, WordKind)) {
     end_spelled(&mut letters, &mut each);
 }
 
-fn end_spelled(letters: &mut String, each: &mut impl FnMut(&str, WordKind)) {
+fn end_spelled(letters: &mut String, each: &mut impl FnMut(&str, Spelling)) {
     match letters.chars().nth(2) {
-        Some(_) => each(letters, WordKind::Spelled),
-        None => letters.chars().for_each(|c| each(c.encode_utf8(&mut [0; 4]), WordKind::Whole)),
+        Some(_) => each(letters, Spelling::Spelled),
+        None => letters.chars().for_each(|c| each(c.encode_utf8(&mut [0; 4]), Spelling::Whole)),
     }
     letters.clear();
 }
@@ -271,7 +262,7 @@ pub(super) fn names(field: &str) -> Vec<Claim> {
         found.extend(names_in(&text).into_iter().filter(|claim| !claim.is_identifier()));
     }
     each_word(&seen, |word, kind| {
-        if kind == WordKind::Spelled && word.len() >= SPELLED {
+        if kind == Spelling::Spelled && word.len() >= SPELLED {
             found.push(Claim::name(word, word.to_owned()));
         }
     });
@@ -307,15 +298,13 @@ fn is_prompt(line: &str) -> bool {
 fn packages(line: &str) -> Vec<&str> {
     let mut words = tokens(line);
     let is_manager = |word: &&str| {
-        let is_plain = || List("managers with plain names").has(word);
         PACKAGE_RUNNERS.has(word)
-            || MANAGERS.has(word) && !is_plain()
+            || MANAGERS.has(word) && !List("managers with plain names").has(word)
             || List("managers of clusters").has(word)
     };
-    match words.find(is_manager) {
-        Some(manager) if PACKAGE_RUNNERS.has(manager) => {}
-        Some(_) if words.any(|word| INSTALLS.has(word)) => {}
-        _ => return Vec::new(),
+    let manager = words.find(is_manager);
+    if !manager.is_some_and(|name| PACKAGE_RUNNERS.has(name) || words.any(|word| INSTALLS.has(word))) {
+        return Vec::new();
     }
     words.filter(|word| !word.starts_with('-') && is_package(word)).collect()
 }
@@ -377,11 +366,9 @@ fn host_parts(token: &str) -> impl Iterator<Item = &str> {
 
 /// Is it a word of prose such as `read-only` or `up-to-date`, and no name?
 fn is_compound(token: &str) -> bool {
-    let is_word = token.chars().all(|c| c.is_lowercase() || c == '-') || {
-        let mut chars = token.chars();
-        chars.next().is_some_and(char::is_uppercase) && chars.all(|c| c.is_lowercase() || c == '-')
-    };
-    is_word && token.to_lowercase().split('-').any(|part| List("compound parts").has(part))
+    let rest = token.strip_prefix(char::is_uppercase).unwrap_or(token);
+    rest.chars().all(|c| c.is_lowercase() || c == '-')
+        && token.to_lowercase().split('-').any(|part| List("compound parts").has(part))
 }
 
 /// What a text of somebody else's spells otherwise: escapes of URLs, HTML and programs, and what is packed in base64.
@@ -391,10 +378,8 @@ pub(super) fn unveiled(text: &str) -> Vec<String> {
     if decoded != text {
         found.push(decoded);
     }
-    for token in text.split(|c: char| !(c.is_ascii_alphanumeric() || "+/=-_".contains(c))) {
-        if token.len() < 12 || token.len() > 4096 {
-            continue;
-        }
+    let tokens = text.split(|c: char| !(c.is_ascii_alphanumeric() || "+/=-_".contains(c)));
+    for token in tokens.filter(|token| (12..=4096).contains(&token.len())) {
         let bare = token.trim_end_matches('=').replace('-', "+").replace('_', "/");
         if let Ok(bytes) = base64::engine::general_purpose::STANDARD_NO_PAD.decode(&bare)
             && let Ok(plain) = String::from_utf8(bytes)

@@ -65,10 +65,8 @@ pub fn dangers(text: &str) -> Vec<Danger> {
                 continue;
             }
             let marked = split(&joined).find_map(|sentence| Some((sentence, mark_of(sentence)?)));
-            found.extend(marked.map(|(sentence, mark)| {
-                let quote = one_line(sentence, QUOTE_CHARS);
-                Danger { kind, quote, mark }
-            }));
+            let quoted = marked.map(|(sentence, mark)| (one_line(sentence, QUOTE_CHARS), mark));
+            found.extend(quoted.map(|(quote, mark)| Danger { kind, quote, mark }));
         }
         before = split(line).last().unwrap_or("").chars().take(500).collect();
     }
@@ -116,17 +114,14 @@ fn place_of_fetch(sentence: &str) -> usize {
     places.min().unwrap_or(sentence.len())
 }
 
-fn words_of(text: &str) -> Vec<String> {
-    text.unicode_words().map(str::to_lowercase).collect()
-}
-
 /// Of some words that forbid, only one just before the verb does; elsewhere it gives a reason.
 const NEXT: usize = 3;
 
 /// Does a word that forbids stand before this place, in the same clause?
 fn forbids(sentence: &str, at: usize) -> bool {
     let before = &sentence[..border(sentence, at)];
-    let words = words_of(before.rfind([',', ';', ':', '—']).map_or(before, |comma| &before[comma..]));
+    let clause = before.rfind([',', ';', ':', '—']).map_or(before, |comma| &before[comma..]);
+    let words: Vec<String> = clause.unicode_words().map(str::to_lowercase).collect();
     let near = &words[words.len().saturating_sub(NEXT + 1)..];
     words.iter().any(|word| List("forbids").has(word))
         || near.iter().any(|word| List("forbids next").has(word))
@@ -207,16 +202,14 @@ fn squeezed(text: &str) -> String {
     let is_joint = |c: char| matches!(c, '=' | ':' | ',');
     let mut flat = String::with_capacity(text.len());
     for c in text.to_lowercase().chars().filter(|c| !"\"'`".contains(*c)) {
-        if c.is_whitespace() {
-            if !flat.ends_with(|c: char| c == ' ' || is_joint(c)) {
-                flat.push(' ');
-            }
-            continue;
-        }
         if is_joint(c) && flat.ends_with(' ') {
             flat.pop();
         }
-        flat.push(c);
+        match c.is_whitespace() {
+            true if flat.ends_with(|c: char| c == ' ' || is_joint(c)) => {}
+            true => flat.push(' '),
+            false => flat.push(c),
+        }
     }
     flat
 }

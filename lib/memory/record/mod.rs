@@ -11,7 +11,6 @@ mod piped;
 mod plain;
 mod sentences;
 mod typed;
-mod words;
 
 pub use crate::memory::record::dangers::{Danger, DangerKind, dangers};
 pub use crate::memory::record::sentences::of_note as sentences_of_note;
@@ -23,9 +22,8 @@ use crate::memory::record::claims::{
     Claim, ClaimKind, disguised, each_key, each_run, key_of, names, quotations, stream, unveiled,
 };
 use crate::memory::record::dangers::piped;
-use crate::memory::record::plain::plain;
+use crate::memory::record::plain::{plain, words_of};
 use crate::memory::record::typed::{TypedSentence, sentences_typed, typed_part};
-use crate::memory::record::words::words_of;
 use crate::memory::search::is_common;
 use crate::store::entry::By;
 use std::collections::hash_map::RandomState;
@@ -139,7 +137,7 @@ pub struct Record {
     /// What the agent gave the tool whose output comes next.
     input: HashSet<u64>,
     /// Nothing of the session is from outside, so no run of words can be repeated.
-    is_inside: bool,
+    pub is_inside: bool,
     hasher: RandomState,
 }
 
@@ -147,11 +145,6 @@ impl Record {
     /// Of a session that has read nothing outside: less is remembered.
     pub fn inside() -> Record {
         Record { is_inside: true, ..Record::default() }
-    }
-
-    /// Was it begun with [`Record::inside`]?
-    pub fn is_inside(&self) -> bool {
-        self.is_inside
     }
 
     /// What was said next. `turn` is the number that the prompt gives it; `None`: it is not shown. Headers of turns, with
@@ -272,15 +265,12 @@ impl Record {
         let mut known_runs = HashSet::new();
         old.iter().for_each(|field| each_run(field, &self.hasher, |run, _| known_runs.extend([run])));
         let mut asked = HashSet::new();
-        for claim in new.fields().flat_map(names) {
-            if (claim.text.starts_with('-') || !is_common(&claim.text))
+        let claims = new.fields().flat_map(names).filter(|claim| {
+            (claim.text.starts_with('-') || !is_common(&claim.text))
                 && asked.insert(claim.keys.clone())
-                && claim.keys.first().is_some_and(|key| !known.contains(key))
-                && self.is_foreign(&claim, &known)
-            {
-                found.push(claim.text);
-            }
-        }
+                && self.is_foreign(claim, &known)
+        });
+        found.extend(claims.map(|claim| claim.text));
         let is_repeated = |run: u64| {
             let given = self.given.get(&run).copied().unwrap_or_default();
             !known_runs.contains(&run) && given.outside.is_some_and(|place| !given.is_known(place))
@@ -294,7 +284,8 @@ impl Record {
     /// A name is from outside if it, or a part of it, stands in what came from there, and nobody inside gave it. Of an
     /// address or a package somebody inside must have given it: pages have many ways to spell one.
     fn is_foreign(&self, claim: &Claim, known: &HashSet<String>) -> bool {
-        let Some(whole) = claim.keys.first().map(|key| self.given(key)) else { return false };
+        let Some(whole) = claim.keys.first().filter(|key| !known.contains(*key)) else { return false };
+        let whole = self.given(whole);
         let is_given = |key: &String| known.contains(key) || self.given(key).is_known(0);
         if claim.kind != ClaimKind::Name && !claim.keys.iter().any(is_given) {
             return true;
@@ -335,13 +326,10 @@ impl Record {
     /// The hosts that had been read before the last of these turns; before the end, if there is none.
     pub fn hosts_before(&self, cited: &[usize]) -> Vec<String> {
         let last = cited.iter().max();
+        let is_before = |turn: &Option<usize>| turn.as_ref().zip(last).is_none_or(|(turn, last)| turn < last);
         let mut hosts: Vec<String> = Vec::new();
-        for (turn, host) in &self.hosts {
-            let is_before = match (turn, last) {
-                (Some(turn), Some(last)) => turn < last,
-                _ => true,
-            };
-            if is_before && !hosts.contains(host) && hosts.len() < HOSTS {
+        for (_, host) in self.hosts.iter().filter(|(turn, _)| is_before(turn)) {
+            if !hosts.contains(host) && hosts.len() < HOSTS {
                 hosts.push(host.clone());
             }
         }
@@ -381,9 +369,8 @@ pub fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
     let is_order = |claim: &Claim| {
         claim.kind != ClaimKind::Name || claim.text.starts_with('-') || claim.text.contains('=')
     };
-    let new = text.fields().flat_map(names).filter(is_order);
-    let new = new.filter(|claim| !claim.keys.iter().all(|key| known.contains(key)));
-    text.fields().flat_map(disguised).chain(new.map(|claim| claim.text)).collect()
+    let new = unknown(text, &known).filter(is_order).map(|claim| claim.text);
+    text.fields().flat_map(disguised).chain(new).collect()
 }
 
 /// Why a note that an agent captured or changed waits for a person: where its addresses are from is not known, and a page
@@ -391,15 +378,18 @@ pub fn orders_not_in(text: &NoteText, others: &str) -> Vec<String> {
 pub fn unproven(note: &NoteText, old: Option<&NoteText>) -> Vec<String> {
     let before: Vec<_> = old.into_iter().flat_map(NoteText::fields).map(plain).collect();
     let known = keys_of(&before);
-    let is_new =
-        |claim: &Claim| claim.kind == ClaimKind::Address && !claim.keys.iter().all(|key| known.contains(key));
-    let far = note.fields().flat_map(names).filter(is_new);
+    let far = unknown(note, &known).filter(|claim| claim.kind == ClaimKind::Address);
     let addresses = note.fields().flat_map(disguised).chain(far.map(|claim| claim.text)).take(5);
     let by = if old.is_some() { "changed" } else { "captured" };
-    let unknown =
+    let whys =
         addresses.map(|address| format!("An agent {by} it, and nothing shows where \"{address}\" is from."));
     let dangers = Record::default().dangers(note, old);
-    unknown.chain(dangers.iter().map(|danger| format!("It {}.", danger.does()))).collect()
+    whys.chain(dangers.iter().map(|danger| format!("It {}.", danger.does()))).collect()
+}
+
+/// The names of a note that have a part which is not known.
+fn unknown(note: &NoteText, known: &HashSet<String>) -> impl Iterator<Item = Claim> {
+    note.fields().flat_map(names).filter(|claim| !claim.keys.iter().all(|key| known.contains(key)))
 }
 
 /// The words of each sentence of a note, as they are compared.

@@ -1,12 +1,12 @@
 //! In the person's words: what may hold everywhere, and what may change a note that a person has taken for their own.
 
 use crate::memory::lists::{List, TURNS};
+use crate::memory::record::plain::words_of;
 use crate::memory::record::sentences::of_note;
 use crate::memory::record::typed::{TypedSentence, is_same, ways};
-use crate::memory::record::words::words_of;
 use crate::memory::record::{Given, NoteText, Record};
 use crate::memory::search::language::{is_stop_word, stem};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 impl Record {
     /// Is it this sentence? A word that nobody else uses may be a typing error, and nothing from outside its correction.
@@ -57,7 +57,7 @@ impl Record {
             return Some("you said it in another language".to_owned());
         }
         let quoted = cited_of(&self.typed, cited);
-        let change = Change {
+        let change = NoteChange {
             known: before.iter().flat_map(|sentence| content(sentence)).collect(),
             said: self.typed.iter().flat_map(|sentence| content(&sentence.words)).collect(),
             told: quoted.iter().flat_map(|sentence| content(&sentence.words)).collect(),
@@ -65,12 +65,9 @@ impl Record {
             gone: &gone,
             quoted: &quoted,
         };
-        let why = come
-            .iter()
-            .filter(|sentence| !self.has_typed(sentence))
-            .find_map(|sentence| change.why_not(sentence));
-        if why.is_some() {
-            return why;
+        let mut changed = come.iter().filter(|sentence| !self.has_typed(sentence));
+        if let Some(why) = changed.find_map(|sentence| change.why_not(sentence)) {
+            return Some(why);
         }
         // What goes needs a sentence of its own that comes, or is let go of.
         for sentence in come {
@@ -78,8 +75,7 @@ impl Record {
                 gone.remove(at);
             }
         }
-        let is_let_go = |sentence: &Vec<String>| lets_go(&quoted, &content(sentence).collect());
-        let lost = gone.into_iter().find(|sentence| !is_let_go(sentence));
+        let lost = gone.into_iter().find(|sentence| !lets_go(&quoted, &content(sentence).collect()));
         lost.map(|sentence| format!("nothing replaces \"{}\"", sentence.join(" ")))
     }
 
@@ -90,19 +86,19 @@ impl Record {
 }
 
 /// A change of a note that is the person's.
-struct Change<'a> {
+struct NoteChange<'a> {
     /// The sentences of the old note, and those of them that go.
     before: Vec<&'a Vec<String>>,
     gone: &'a [&'a Vec<String>],
     /// What the person typed in the turns that are quoted.
     quoted: &'a [&'a TypedSentence],
     /// The words of content: of the old note, of all that the person typed, and of what is quoted.
-    known: HashSet<String>,
-    said: HashSet<String>,
-    told: HashSet<String>,
+    known: BTreeSet<String>,
+    said: BTreeSet<String>,
+    told: BTreeSet<String>,
 }
 
-impl Change<'_> {
+impl NoteChange<'_> {
     /// Why a sentence that was not typed as it stands is not in the person's words.
     fn why_not(&self, sentence: &[String]) -> Option<String> {
         if let Some(word) =
@@ -113,32 +109,30 @@ impl Change<'_> {
         if !self.quoted.iter().any(allows) && !content(sentence).any(|word| !has_word(&self.known, &word)) {
             return Some("it says otherwise what it said before".to_owned());
         }
-        let from = nearest(sentence, &self.before).map(|at| self.before[at]);
-        if let Some(from) = from {
-            if let Some(lost) = self.left_out(sentence, from).filter(|lost| !lets_go(self.quoted, lost)) {
-                let lost: Vec<String> = content(from).filter(|word| lost.contains(word)).collect();
-                return Some(format!("it leaves out \"{}\"", lost.join(" ")));
-            }
-            let kept = |words: &[String], other: &[String]| -> Vec<String> {
-                let other: HashSet<String> = content(other).collect();
-                content(words).filter(|word| other.contains(word) && !has_word(&self.told, word)).collect()
-            };
-            if kept(sentence, from) != kept(from, sentence) {
-                return Some("its words change places".to_owned());
-            }
+        let from = nearest(sentence, &self.before).map_or(&[][..], |at| self.before[at]);
+        if let Some(lost) = self.left_out(sentence, from).filter(|lost| !lets_go(self.quoted, lost)) {
+            let lost: Vec<String> = content(from).filter(|word| lost.contains(word)).collect();
+            return Some(format!("it leaves out \"{}\"", lost.join(" ")));
+        }
+        let kept = |words: &[String], other: &[String]| -> Vec<String> {
+            let other: BTreeSet<String> = content(other).collect();
+            content(words).filter(|word| other.contains(word) && !has_word(&self.told, word)).collect()
+        };
+        if kept(sentence, from) != kept(from, sentence) {
+            return Some("its words change places".to_owned());
         }
         self.turned(sentence, from).map(|word| format!("\"{word}\" is not what you said"))
     }
 
     /// What a changed sentence lacks of the old one, if it is more than what comes. A number may go if the person said one.
-    fn left_out(&self, sentence: &[String], from: &[String]) -> Option<HashSet<String>> {
-        let (stays, stood): (HashSet<String>, HashSet<String>) =
+    fn left_out(&self, sentence: &[String], from: &[String]) -> Option<BTreeSet<String>> {
+        let (stays, stood): (BTreeSet<String>, BTreeSet<String>) =
             (content(sentence).collect(), content(from).collect());
         let has_number = self.said.iter().any(|word| is_number(word));
         let is_lost = |word: &String| {
             !has_word(&stays, word) && !is_said(&self.said, word) && (!has_number || !is_number(word))
         };
-        let lost: HashSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
+        let lost: BTreeSet<String> = stood.iter().filter(|word| is_lost(word)).cloned().collect();
         let come = stays.iter().filter(|word| !has_word(&stood, word)).count();
         (lost.len() > come).then_some(lost)
     }
@@ -146,14 +140,14 @@ impl Change<'_> {
     /// A negation, condition or quantifier that a changed sentence has or lacks, and the person did not say so. Of one subject,
     /// one negation is as good as another: "stop squashing" is "no squashing". "All" of a sentence that goes may be kept in this
     /// one, and one that says little beside what the person said may drop what they left out.
-    fn turned(&self, sentence: &[String], from: Option<&Vec<String>>) -> Option<String> {
-        let turns = |words: &[String]| -> HashSet<String> {
+    fn turned(&self, sentence: &[String], from: &[String]) -> Option<String> {
+        let turns = |words: &[String]| -> BTreeSet<String> {
             TURNS.iter().flat_map(|speech| speech.of(words)).collect()
         };
-        let (has, had) = (turns(sentence), from.map(|from| turns(from)).unwrap_or_default());
-        let mut said: HashSet<String> =
+        let (has, had) = (turns(sentence), turns(from));
+        let mut said: BTreeSet<String> =
             self.quoted.iter().flat_map(|sentence| turns(&sentence.words)).collect();
-        let subject: HashSet<String> = content(sentence).collect();
+        let subject: BTreeSet<String> = content(sentence).collect();
         let negates = |typed: &&TypedSentence| {
             let is_negated =
                 [List("negation"), List("let go")].iter().any(|speech| speech.is_in(&typed.words))
@@ -163,13 +157,13 @@ impl Change<'_> {
         if self.quoted.iter().any(negates) {
             said.extend(List("negation").of(sentence));
         }
-        let kept: HashSet<String> =
+        let kept: BTreeSet<String> =
             self.gone.iter().flat_map(|sentence| List("quantifier").of(sentence)).collect();
         if let Some(word) = has.difference(&had).find(|word| !said.contains(*word) && !kept.contains(*word)) {
             return Some(word.clone());
         }
         let may_drop = |typed: &&TypedSentence| {
-            let told: HashSet<String> = content(&typed.words).collect();
+            let told: BTreeSet<String> = content(&typed.words).collect();
             allows(typed) || 2 * subject.iter().filter(|word| has_word(&told, word)).count() > subject.len()
         };
         let lost = had.difference(&has).find(|word| !said.contains(*word));
@@ -182,7 +176,7 @@ fn is_number(word: &str) -> bool {
 }
 
 /// Is it a word of the person? Of a flag, they may have said the name.
-fn is_said(said: &HashSet<String>, word: &str) -> bool {
+fn is_said(said: &BTreeSet<String>, word: &str) -> bool {
     has_word(said, word) || has_word(said, word.trim_start_matches('-'))
 }
 
@@ -192,7 +186,7 @@ fn allows(sentence: &&TypedSentence) -> bool {
 }
 
 /// Does one of these sentences take back what is about one of these words?
-fn lets_go(quoted: &[&TypedSentence], subject: &HashSet<String>) -> bool {
+fn lets_go(quoted: &[&TypedSentence], subject: &BTreeSet<String>) -> bool {
     quoted.iter().any(|TypedSentence { words, .. }| {
         let takes_back = (0..words.len()).any(|at| {
             let length = List("let go").begins(&words[at..]);
@@ -214,19 +208,10 @@ fn is_foreign_to(note: &[Vec<String>], typed: &[TypedSentence]) -> bool {
 
 /// Is it English, or another language? `None`: too few words tell.
 fn is_english<'a>(words: impl Iterator<Item = &'a String>) -> Option<bool> {
-    let (mut english, mut other) = (0_usize, 0_usize);
-    for word in words {
-        // Some words are words of several languages.
-        let (is_english, is_other) =
-            (is_stop_word(word) && !List("negation").has(word), List("filler").has(word));
-        english += usize::from(is_english && !is_other);
-        other += usize::from(is_other && !is_english);
-    }
-    match (english > other + 1, other > english + 1) {
-        (true, _) => Some(true),
-        (_, true) => Some(false),
-        _ => None,
-    }
+    // Some words are words of several languages.
+    let is_english = |word: &String| is_stop_word(word) && !List("negation").has(word);
+    let lead: i32 = words.map(|word| i32::from(is_english(word)) - i32::from(List("filler").has(word))).sum();
+    (lead.abs() > 1).then_some(lead > 0)
 }
 
 /// The typed sentences of the quoted turns.
@@ -242,7 +227,7 @@ fn content(words: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// Is the word among them, inflected or not? English has a stemmer; of other languages the beginning decides.
-fn has_word(words: &HashSet<String>, word: &str) -> bool {
+fn has_word(words: &BTreeSet<String>, word: &str) -> bool {
     words.contains(word) || {
         let is_word = |word: &str| word.chars().count() >= 5 && word.chars().all(char::is_alphabetic);
         is_word(word) && words.iter().any(|other| is_word(other) && is_inflected(word, other))
@@ -252,16 +237,14 @@ fn has_word(words: &HashSet<String>, word: &str) -> bool {
 /// Do they differ in the last two letters at most?
 fn is_inflected(one: &str, other: &str) -> bool {
     let same = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-    let (short, long) =
-        (one.chars().count().min(other.chars().count()), one.chars().count().max(other.chars().count()));
-    same + 2 >= long && same >= 4 && same + 1 >= short
+    let [one, other] = [one, other].map(|word| word.chars().count());
+    same + 2 >= one.max(other) && same >= 4 && same + 1 >= one.min(other)
 }
 
 /// Which of these sentences shares most with this one; of several, the one that has least beside that.
 fn nearest(sentence: &[String], among: &[&Vec<String>]) -> Option<usize> {
-    let words: HashSet<String> = content(sentence).collect();
+    let words: BTreeSet<String> = content(sentence).collect();
     let shared = |other: &[String]| content(other).filter(|word| has_word(&words, word)).count();
-    let best =
-        (0..among.len()).max_by_key(|at| (shared(among[*at]), std::cmp::Reverse((among[*at].len(), *at))))?;
-    (shared(among[best]) > 0).then_some(best)
+    let likeness = |at: &usize| (shared(among[*at]), std::cmp::Reverse((among[*at].len(), *at)));
+    (0..among.len()).max_by_key(likeness).filter(|best| shared(among[*best]) > 0)
 }

@@ -21,20 +21,12 @@ enum Token<'a> {
     Line,
 }
 
-const MARKS: [(&str, Token); 13] = [
-    ("||", Token::Then),
-    ("&&", Token::Then),
-    ("$(", Token::Substitution),
-    ("<(", Token::Substitution),
-    ("|&", Token::Pipe),
-    ("|", Token::Pipe),
-    (";", Token::Then),
-    ("`", Token::Substitution),
-    ("(", Token::Paren),
-    (")", Token::Paren),
-    ("{", Token::Paren),
-    ("}", Token::Paren),
-    ("\n", Token::Line),
+const MARKS: [(&[&str], Token); 5] = [
+    (&["||", "&&", ";"], Token::Then),
+    (&["$(", "<(", "`"], Token::Substitution),
+    (&["|&", "|"], Token::Pipe),
+    (&["(", ")", "{", "}"], Token::Paren),
+    (&["\n"], Token::Line),
 ];
 
 /// Does a text pipe the network into a shell?
@@ -62,17 +54,16 @@ fn flat(text: &str) -> String {
     let mut flat = String::with_capacity(lower.len());
     for part in lower.split(is_quote).filter(|part| !part.is_empty()) {
         let is_joined = flat.ends_with(char::is_alphanumeric) && part.starts_with(char::is_alphanumeric);
-        if !is_joined && !flat.is_empty() {
-            flat.push(' ');
-        }
-        flat.push_str(part);
+        let gap = if is_joined || flat.is_empty() { "" } else { " " };
+        flat.extend([gap, part]);
     }
     flat
 }
 
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let is_blank = |c: char| c != '\n' && c.is_whitespace() || "\u{0}<>,[]*".contains(c);
-    let begins_mark = |text: &str| MARKS.iter().find(|(mark, _)| text.starts_with(mark));
+    let marks = || MARKS.iter().flat_map(|(marks, token)| marks.iter().map(move |mark| (mark, token)));
+    let begins_mark = |text: &str| marks().find(|(mark, _)| text.starts_with(**mark));
     // A single `&` or `$` does not end a word.
     let ends = |text: &str| text.starts_with(is_blank) || begins_mark(text).is_some();
     let mut found = Vec::new();
@@ -269,20 +260,19 @@ fn is_told(tokens: &[Token], at: usize) -> bool {
 }
 
 /// `curl -o x.sh … && sh x.sh`
-fn is_run_later(tokens: &[Token]) -> bool {
+fn is_run_later<'a>(tokens: &[Token<'a>]) -> bool {
     let words: Vec<&str> = tokens.iter().filter_map(word_of).collect();
     words.iter().enumerate().filter(|(_, word)| is_fetcher(word)).take(50).any(|(at, _)| {
         let near = &words[at + 1..(at + 1 + NEAR).min(words.len())];
-        let mut files = Vec::new();
-        for (n, word) in near.iter().enumerate() {
-            if matches!(*word, "--output" | "-outfile" | "--output-document") || word.ends_with("-o") {
-                files.extend(near.get(n + 1).copied());
-            } else if let Some((_, file)) = word.split_once("--output=") {
-                files.push(file);
-            } else if is_address(word) {
-                files.extend(word.rsplit('/').next().filter(|file| file.contains('.')));
+        let file = |(n, word): (usize, &&'a str)| match word.split_once("--output=") {
+            _ if matches!(*word, "--output" | "-outfile" | "--output-document") || word.ends_with("-o") => {
+                near.get(n + 1).copied()
             }
-        }
+            Some((_, file)) => Some(file),
+            None if is_address(word) => word.rsplit('/').next().filter(|file| file.contains('.')),
+            None => None,
+        };
+        let files: Vec<&str> = near.iter().enumerate().filter_map(file).collect();
         let is_file = |word: &str| files.iter().any(|file| !file.is_empty() && name(file) == name(word));
         let runs = |word: &str| is_shell(word) || is_interpreter(word) || word == "+x";
         near.windows(2).any(|pair| runs(pair[0]) && is_file(pair[1]))

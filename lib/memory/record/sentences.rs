@@ -6,7 +6,7 @@
 use crate::base::text::collapsed;
 use crate::memory::facts::{PieceKind, pieces};
 use crate::memory::lists::List;
-use crate::memory::record::words::words_of;
+use crate::memory::record::plain::words_of;
 
 /// Stands for what is none of the person's own words: a quote or a code block in a turn.
 pub(super) const FOREIGN: &str = " \u{fffc} ";
@@ -51,9 +51,7 @@ pub(super) fn of_turn(text: &str) -> Vec<String> {
             last.text.extend([line, "\n"]);
         }
     }
-    let mut found = Vec::new();
-    paragraphs.iter().for_each(|paragraph| split(&paragraph.text, &mut found));
-    found
+    paragraphs.iter().flat_map(|paragraph| split(&paragraph.text)).collect()
 }
 
 /// Does the next line belong to what stands before it?
@@ -63,9 +61,7 @@ fn goes_on(paragraph: &str) -> bool {
 
 /// Does the list under it belong to it? Not to a heading that says no more than "rules:".
 fn binds_items(paragraph: &str) -> bool {
-    let mut sentences = Vec::new();
-    split(paragraph, &mut sentences);
-    let words = words_of(sentences.last().map_or("", String::as_str));
+    let words = words_of(split(paragraph).last().map_or("", String::as_str));
     let is_heading = paragraph.trim_end().ends_with([':', '：'])
         && ![List("negation"), List("condition")].iter().any(|speech| speech.is_in(&words));
     goes_on(paragraph) && !is_heading
@@ -79,13 +75,13 @@ fn is_bound(line: &str) -> bool {
 
 /// What stands after the mark of a list.
 pub(super) fn list_item(line: &str) -> Option<&str> {
-    let marks = ["- ", "* ", "• ", "– ", "+ "].into_iter();
+    let marks = ["- ", "* ", "• ", "– ", "+ "];
     let numbered = || {
         let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
         let rest = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
         rest.filter(|rest| line.len() - rest.len() <= 4 && line.starts_with(|c: char| c.is_ascii_digit()))
     };
-    marks.filter_map(|mark| line.strip_prefix(mark)).next().or_else(numbered)
+    marks.iter().find_map(|mark| line.strip_prefix(mark)).or_else(numbered)
 }
 
 /// The sentences of a note's title, summary or body: items of lists, headings and lines of code end theirs.
@@ -94,8 +90,7 @@ pub fn of_note(text: &str) -> Vec<String> {
     let mut paragraph = String::new();
     for piece in pieces(text) {
         if piece.begins {
-            split(&paragraph, &mut found);
-            paragraph.clear();
+            found.extend(split(&std::mem::take(&mut paragraph)));
         }
         match piece.kind {
             PieceKind::Prose => paragraph.push_str(piece.text),
@@ -103,7 +98,7 @@ pub fn of_note(text: &str) -> Vec<String> {
             PieceKind::Code => found.push(collapsed(piece.text)),
         }
     }
-    split(&paragraph, &mut found);
+    found.extend(split(&paragraph));
     found.retain(|sentence| !sentence.is_empty());
     found
 }
@@ -111,8 +106,9 @@ pub fn of_note(text: &str) -> Vec<String> {
 /// What ends a sentence where no blank follows.
 const WIDE: [char; 5] = ['。', '！', '？', '｡', '．'];
 
-fn split(text: &str, found: &mut Vec<String>) {
-    let mut start = 0;
+/// The sentences of a paragraph.
+fn split(text: &str) -> Vec<String> {
+    let (mut found, mut start) = (Vec::new(), 0);
     // The marks that must still close.
     let mut open: Vec<char> = Vec::new();
     let mut chars = text.char_indices().peekable();
@@ -130,18 +126,14 @@ fn split(text: &str, found: &mut Vec<String>) {
         let end = at + c.len_utf8();
         if open.is_empty() && ends(text, start, end, c, next) {
             // What closes a quote or a parenthesis belongs to the sentence.
-            let sentence = collapsed(&text[start..end]);
-            if !sentence.is_empty() {
-                found.push(sentence);
-            }
+            found.push(collapsed(&text[start..end]));
             start = end;
         }
         before = c;
     }
-    let rest = collapsed(&text[start..]);
-    if !rest.is_empty() {
-        found.push(rest);
-    }
+    found.push(collapsed(&text[start..]));
+    found.retain(|sentence| !sentence.is_empty());
+    found
 }
 
 /// What opens, and what closes it.

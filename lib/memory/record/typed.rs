@@ -4,8 +4,8 @@
 //! `speech.txt`.
 
 use crate::memory::lists::{List, TURNS};
+use crate::memory::record::plain::words_of;
 use crate::memory::record::sentences::{FOREIGN, list_item, of_turn};
-use crate::memory::record::words::words_of;
 use crate::memory::search::language::is_stop_word;
 use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
@@ -33,10 +33,8 @@ pub(super) fn typed_part(text: &str) -> String {
         return text.to_owned();
     }
     let typed = unmarked(text);
-    match typed.len() < text.len() && typed.chars().nth(TYPED_CHARS).is_none() {
-        true => typed,
-        false => String::new(),
-    }
+    let is_typed = typed.len() < text.len() && typed.chars().nth(TYPED_CHARS).is_none();
+    if is_typed { typed } else { String::new() }
 }
 
 /// What stands beside quotes and code blocks.
@@ -77,9 +75,7 @@ fn names_speaker(line: &str) -> bool {
         (1..=3).contains(&name.split_whitespace().count())
             && name.chars().all(|c| c.is_alphanumeric() || " -_.@'’()[]:".contains(c))
             && list_item(line).is_none()
-            && ![List("announcement"), List("lead-in")]
-                .iter()
-                .any(|speech| speech.begins(&words_of(name)) > 0)
+            && [List("announcement"), List("lead-in")].iter().all(|list| list.begins(&words_of(name)) == 0)
     })
 }
 
@@ -92,14 +88,14 @@ pub(super) fn sentences_typed(text: &str, turn: Option<usize>) -> Vec<TypedSente
             None => whole.push(sentence),
         }
     }
-    let whole = whole.into_iter().filter(|sentence| is_own(sentence));
-    let all = whole.flat_map(|text| ways(&text).into_iter().map(str::to_owned).collect::<Vec<_>>());
-    let typed = all.map(|text| {
-        let words = words_of(&text);
-        let is_rule = is_rule(&words);
-        TypedSentence { turn, text, words, is_rule }
-    });
-    typed.filter(|sentence| !sentence.words.is_empty()).collect()
+    whole.retain(|sentence| is_own(sentence));
+    let mut typed = Vec::new();
+    for text in whole.iter().flat_map(|sentence| ways(sentence)) {
+        let words = words_of(text);
+        typed.push(TypedSentence { turn, text: text.to_owned(), is_rule: is_rule(&words), words });
+    }
+    typed.retain(|sentence| !sentence.words.is_empty());
+    typed
 }
 
 /// A sentence as it stands, and what follows a comma or colon in it, if before that stands only that a rule follows: "a rule for
@@ -150,11 +146,8 @@ fn is_request(words: &[String]) -> bool {
 /// Does it quote three words or more?
 fn is_quotation(sentence: &str) -> bool {
     let pairs = [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('»', '«'), ('「', '」')];
-    pairs.iter().any(|(open, close)| {
-        sentence.split_once(*open).is_some_and(|(_, rest)| {
-            rest.split_once(*close).is_some_and(|(inner, _)| inner.split_whitespace().count() > 2)
-        })
-    })
+    let quote = |(open, close)| Some(sentence.split_once(open)?.1.split_once(close)?.0);
+    pairs.into_iter().filter_map(quote).any(|inner| inner.split_whitespace().count() > 2)
 }
 
 /// Does it speak of more than this moment and this place?
@@ -197,21 +190,14 @@ pub(super) fn is_same(typed: &[String], written: &[String], may_fix: &dyn Fn(&st
     let ways = |words| [words, without_lead_in(words), core(words)];
     let is_same_word = |(typed, written): (&String, &String)| {
         typed == written
-            || typed.is_ascii() && *typed == without_accents(written)
+            // In a hurry people leave accents out.
+            || typed.is_ascii() && written.nfd().filter(|c| !is_combining_mark(*c)).eq(typed.chars())
             || is_slip(typed, written) && may_fix(typed, written)
     };
-    ways(typed).iter().any(|typed| {
-        ways(written).iter().any(|written| {
-            typed.len() == written.len()
-                && !typed.is_empty()
-                && typed.iter().zip(written.iter()).all(is_same_word)
-        })
-    })
-}
-
-/// In a hurry people leave them out.
-fn without_accents(word: &str) -> String {
-    word.nfd().filter(|c| !is_combining_mark(*c)).collect()
+    let is_same = |typed: &[String], written: &[String]| {
+        typed.len() == written.len() && !typed.is_empty() && typed.iter().zip(written).all(is_same_word)
+    };
+    ways(typed).iter().any(|typed| ways(written).iter().any(|written| is_same(typed, written)))
 }
 
 /// The words without those that are only polite, and with short forms written out.

@@ -3,12 +3,15 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{BASE64, trailing};
+use crate::memory::redact::chars::{BASE64, count, holds, trailing};
 use crate::memory::redact::near::{Certainty, Span, from};
 
 const DASHES: &[u8] = b"-----";
 /// The longest block, in bytes; the longest real key has about 13 KB.
 const LONGEST: usize = 64 * 1024;
+
+/// A longer line is read in pieces, in bytes.
+const LINE: usize = 1024;
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(DASHES));
@@ -43,8 +46,7 @@ struct Label {
 }
 
 fn border(bytes: &[u8], start: usize) -> Option<Label> {
-    let rest = &bytes[start + DASHES.len()..];
-    let rest = &rest[..rest.len().min(64)];
+    let rest = from(bytes, start + DASHES.len(), 64);
     let begin = rest.starts_with(b"BEGIN ");
     if !begin && !rest.starts_with(b"END ") {
         return None;
@@ -54,9 +56,11 @@ fn border(bytes: &[u8], start: usize) -> Option<Label> {
     let said = &rest[..label];
     let is_label = said.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
         && said.split(|byte| !BASE64.has(*byte)).all(|run| run.len() < 24);
-    let keys = [&b"PRIVATE KEY"[..], b"OpenVPN Static key"];
-    keys.iter().find(|key| memmem::find(said, key).is_some()).filter(|_| is_label)?;
-    Some(Label { start, end: start + DASHES.len() + label + DASHES.len(), begin })
+    (is_label && holds(said, &["PRIVATE KEY", "OpenVPN Static key"])).then_some(Label {
+        start,
+        end: start + DASHES.len() + label + DASHES.len(),
+        begin,
+    })
 }
 
 /// Is there a key between the labels, and not just code that looks for them?
@@ -65,18 +69,18 @@ fn holds_key(inside: &[u8]) -> bool {
 }
 
 /// The end of a block without its last line: after the last line that can belong to a key.
-fn cut_off(bytes: &[u8], from: usize) -> usize {
-    let (mut end, mut at, mut keyed) = (from, from, false);
-    while at < bytes.len() && at - from <= LONGEST {
-        let (line_end, next) = line(bytes, at);
-        match content(&bytes[at..line_end]) {
+fn cut_off(bytes: &[u8], start: usize) -> usize {
+    let (mut end, mut at, mut keyed) = (start, start, false);
+    while at < bytes.len() && at - start <= LONGEST {
+        let line = from(bytes, at, LINE).split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        match content(line.strip_suffix(b"\n").unwrap_or(line)) {
             LineContent::Key(to) => (end, keyed) = (at + to, true),
             // The last, shorter line of the key.
             LineContent::Short(to) if keyed => return at + to,
-            LineContent::Header | LineContent::Blank if !keyed => {}
+            LineContent::Header if !keyed => {}
             _ => break,
         }
-        at = next;
+        at += line.len();
     }
     end
 }
@@ -101,18 +105,12 @@ fn headless(bytes: &[u8], floor: usize, from: usize) -> usize {
     start
 }
 
-/// The end of the line at `from`, without its line break, and the start of the next.
-fn line(bytes: &[u8], at: usize) -> (usize, usize) {
-    let rest = from(bytes, at, 1024);
-    memchr::memchr(b'\n', rest).map_or((at + rest.len(), at + rest.len()), |many| (at + many, at + many + 1))
-}
-
 /// What a line of an incomplete block contains; the number is the end of its part of the key.
 enum LineContent {
     Key(usize),
     Short(usize),
+    /// Or a blank line.
     Header,
-    Blank,
     Other,
 }
 
@@ -120,9 +118,9 @@ fn content(line: &[u8]) -> LineContent {
     // Around the key there may be quotes, line numbers and operators of the program that printed it.
     let end = line.iter().rposition(|byte| BASE64.has(*byte) && *byte != b'+').map_or(0, |at| at + 1);
     let start = line[..end].iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |at| at + 1);
-    let lead = line[..start].iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let lead = count(&line[..start], u8::is_ascii_alphabetic);
     match end - start {
-        0 => LineContent::Blank,
+        0 => LineContent::Header,
         20.. if lead == 0 => LineContent::Key(end),
         _ if line.windows(2).any(|two| two == b": ") => LineContent::Header,
         _ if lead == 0 && line.len() < 80 => LineContent::Short(end),

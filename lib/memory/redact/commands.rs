@@ -3,10 +3,10 @@
 
 use memchr::{memchr, memmem, memrchr};
 
-use crate::memory::redact::chars::{BASE64, inner, until};
+use crate::memory::redact::chars::{BASE64, holds, inner, until};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
-use crate::memory::redact::value::{chosen, dice, flagged, made, placeholder, random, strong};
+use crate::memory::redact::value::{chosen, dice, flagged, made, random, strong};
 use crate::memory::redact::views::decoded;
 
 /// How much of a command is read: bytes and words.
@@ -48,7 +48,7 @@ pub(super) fn command(near: &mut Near) {
     let line = line(near);
     // Most commands have not the flag of the rule.
     let flag = near.usage.split(' ').find(|word| !word.starts_with(['+', '_'])).unwrap_or_default();
-    if memmem::find(line, flag.trim_end_matches('*').as_bytes()).is_none() {
+    if !holds(line, &[flag.trim_end_matches('*')]) {
         return;
     }
     let called = near.word().split(|byte| *byte == b' ').count() - 1;
@@ -82,10 +82,10 @@ fn given<'a>(words: &[&'a [u8]], called: usize, usage: &str) -> Option<&'a [u8]>
     let value = &words.get(at)?[name.len()..];
     match usage.last() {
         Some(behind) if *behind != "*" => {
-            let next = words[at + 1..].iter().take(2).copied();
             let sign = behind.as_bytes()[1];
+            let mut next = words[at + 1..].iter().take(2).copied();
             secret_of(value, sign, sign == b':')
-                .or_else(|| next.into_iter().find_map(|word| secret_of(word, sign, false)))
+                .or_else(|| next.find_map(|word| secret_of(word, sign, false)))
         }
         _ if flag.is_empty() || value.is_empty() || flag.ends_with(':') => {
             words.get(at + usage.len().max(1)).copied()
@@ -98,7 +98,7 @@ fn given<'a>(words: &[&'a [u8]], called: usize, usage: &str) -> Option<&'a [u8]>
 fn has(word: &[u8], needed: &str) -> bool {
     match (needed.strip_prefix('-'), word) {
         (Some(_), [b'-', b'-', ..]) => false,
-        (Some(letter), [b'-', letters @ ..]) => memmem::find(letters, letter.as_bytes()).is_some(),
+        (Some(letter), [b'-', letters @ ..]) => holds(letters, &[letter]),
         _ => word == needed.as_bytes(),
     }
 }
@@ -150,16 +150,10 @@ pub(super) fn piped(near: &mut Near) {
 
 /// `send "SECRET\r"` of a script for expect(1) that waited for a password.
 pub(super) fn expect(near: &mut Near) {
-    let asked = |word: &[u8]| memmem::find(near.some_before(200), word).is_some();
     let quote = near.word().last().copied();
     let text = until(near.behind(), |byte| Some(byte) == quote || byte == b'\\');
-    if text.len() < near.behind().len()
-        && (asked(b"assword") || asked(b"assphrase"))
-        && (flagged(text) || text.len() > 5)
-        && !placeholder(text)
-    {
-        near.push(text);
-    }
+    let is_asked = holds(near.some_before(200), &["assword", "assphrase"]);
+    near.offer(text, is_asked && text.len() < near.behind().len() && (flagged(text) || text.len() > 5));
 }
 
 /// `SetBasicAuth("bob", "SECRET")`, `auth=('bob', 'SECRET')`, `setPassword("SECRET")`: the last string that could be
@@ -199,17 +193,14 @@ pub(super) fn literal(near: &mut Near) {
         Some(quote) => until(value.strip_prefix(&[*quote]).unwrap_or(value), |byte| byte == *quote),
         None => until(value, |byte| byte.is_ascii_whitespace() || b"|;&'\"`<>".contains(&byte)),
     };
-    if text.len() >= 4 && !placeholder(text) {
-        near.push(text);
-    }
+    near.offer(text, text.len() >= 4);
 }
 
 /// `echo … | base64 -d`, `atob("…")`: what somebody decodes who needs a password.
 pub(super) fn decoder(near: &mut Near) {
     for part in [near.before(), near.behind()] {
         let runs = part.split(|byte| !BASE64.has(*byte)).filter(|run| run.len() >= 8);
-        for run in runs.filter(|run| decoded(run).is_some_and(|text| chosen(&text) || made(&text))) {
-            near.push(run);
-        }
+        let is_password = |run: &&[u8]| decoded(run).is_some_and(|text| chosen(&text) || made(&text));
+        runs.filter(is_password).for_each(|run| near.push(run));
     }
 }

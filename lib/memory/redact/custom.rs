@@ -26,11 +26,9 @@ pub(super) struct CustomPattern {
 impl CustomPattern {
     /// Compiles all patterns. The error quotes the one that cannot be used.
     pub(super) fn all(patterns: &[String]) -> Result<Vec<CustomPattern>> {
-        if patterns.len() > PATTERNS {
-            return Err(Error::config(format!(
-                "{} patterns: at most {PATTERNS} are allowed",
-                patterns.len()
-            )));
+        let many = patterns.len();
+        if many > PATTERNS {
+            return Err(Error::config(format!("{many} patterns: at most {PATTERNS} are allowed")));
         }
         let compile = |(at, pattern): (usize, &String)| {
             let fault =
@@ -72,8 +70,7 @@ impl CustomPattern {
         }
         for found in self.regex.captures_iter(piece) {
             // The secret is the first group, if it took part, or the whole match.
-            let Some(part) = found.get(1).or_else(|| found.get(0)) else { continue };
-            if !part.is_empty() {
+            if let Some(part) = found.get(1).or_else(|| found.get(0)).filter(|part| !part.is_empty()) {
                 let (start, end) = (offset + part.start(), offset + part.end());
                 spans.push(Span { start, end, kind: "custom", certainty: Certainty::Custom });
             }

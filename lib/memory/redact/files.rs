@@ -4,7 +4,7 @@
 use memchr::{memchr, memmem, memrchr};
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{BASE64, URL, inner, leading, past, trailing, until};
+use crate::memory::redact::chars::{BASE64, URL, inner, leading, past, split_end, until};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
 use crate::memory::redact::rules::words;
@@ -22,10 +22,7 @@ pub(super) fn url_login(near: &mut Near) {
     match memchr(b':', login) {
         Some(colon) => {
             let (user, secret) = (&login[..colon], &login[colon + 1..]);
-            let plain = [&b"pass"[..], b"pw", b"pwd", b"p", b"token", user].contains(&secret);
-            if !plain && !placeholder(secret) {
-                near.push(secret);
-            }
+            near.offer(secret, ![&b"pass"[..], b"pw", b"pwd", b"p", b"token", user].contains(&secret));
         }
         None if login.len() >= 20 && random(login) => near.push_as("url-token", login),
         None => {}
@@ -44,8 +41,8 @@ pub(super) fn kubernetes(near: &mut Near) {
     let mut section: Option<usize> = None;
     for line in near.bytes[start..near.done.document].split_inclusive(|byte| *byte == b'\n') {
         let indent = leading(line, line.len(), |byte| b" \t+-".contains(&byte));
-        for key in ["\"data\"", "\"stringData\""] {
-            if let Some(json) = memmem::find(line, key.as_bytes()) {
+        for key in [&b"\"data\""[..], b"\"stringData\""] {
+            if let Some(json) = memmem::find(line, key) {
                 object(near, place(near.bytes, line) + json);
             }
         }
@@ -55,18 +52,12 @@ pub(super) fn kubernetes(near: &mut Near) {
             (_, Some(depth)) if indent <= depth => section = None,
             (text, Some(_)) => {
                 if let Some(colon) = memmem::find(text, b": ") {
-                    held(near, inner(&text[colon + 1..], b" \"',"));
+                    let value = inner(&text[colon + 1..], b" \"',");
+                    near.offer(value, value.len() >= 4);
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// A value in a Kubernetes secret.
-fn held(near: &mut Near, value: &[u8]) {
-    if value.len() >= 4 && !placeholder(value) {
-        near.push(value);
     }
 }
 
@@ -77,7 +68,7 @@ fn object(near: &mut Near, at: usize) {
     let Some(close) = memchr(b'}', &rest[open..]) else { return };
     let parts: Vec<&[u8]> = rest[open..open + close].split(|byte| *byte == b'"').collect();
     // What stands before a key, the key, the colon, and its value, if a quote ends it.
-    parts[..parts.len() - 1].chunks_exact(4).for_each(|pair| held(near, pair[3]));
+    parts[..parts.len() - 1].chunks_exact(4).for_each(|pair| near.offer(pair[3], pair[3].len() >= 4));
 }
 
 /// The values of a Cookie or Set-Cookie header.
@@ -92,25 +83,20 @@ pub(super) fn cookies(near: &mut Near) {
         let Some(equals) = memchr(b'=', part) else { continue };
         let value = part[equals + 1..].trim_ascii_end();
         let value = value.strip_prefix(b"\"").unwrap_or(value);
-        if value.iter().any(u8::is_ascii_digit) && random(value) && !placeholder(value) {
-            near.push(value);
-        }
+        near.offer(value, value.iter().any(u8::is_ascii_digit) && random(value));
     }
 }
 
 /// The lines of a PuTTY key's private part.
 pub(super) fn putty(near: &mut Near) {
     let many = std::str::from_utf8(near.behind()).unwrap_or_default().trim().parse().unwrap_or(0);
-    let lines = from(near.bytes, near.end + near.behind().len() + 1, DOCUMENT);
+    let lines = near.below(DOCUMENT);
     let is_key = |line: &&[u8]| {
         let key = line.trim_ascii();
         !key.is_empty() && key.iter().all(|byte| BASE64.has(*byte))
     };
     let keys = lines.split_inclusive(|byte| *byte == b'\n').take(many.min(256)).take_while(is_key);
-    let key = lines[..keys.map(<[u8]>::len).sum()].trim_ascii_end();
-    if !key.is_empty() {
-        near.push(key);
-    }
+    near.push(lines[..keys.map(<[u8]>::len).sum()].trim_ascii_end());
 }
 
 /// The private members of a JSON Web Key.
@@ -124,13 +110,12 @@ pub(super) fn jwk(near: &mut Near) {
 
 /// The columns of secrets under a header of comma-separated values.
 pub(super) fn csv(near: &mut Near) {
-    let line = near.at - near.before().len();
-    let header = &near.bytes[line..near.end + near.behind().len()];
+    let header = near.line();
     let sign = near.word().iter().copied().find(|byte| b";\t ".contains(byte)).unwrap_or(b',');
-    let below = from(near.bytes, line + header.len() + 1, 512);
-    let (heads, row) = (fields(header, sign).len(), fields(until(below, |byte| byte == b'\n'), sign).len());
+    let row = until(near.below(512), |byte| byte == b'\n');
+    let (heads, row) = (fields(header, sign).len(), fields(row, sign).len());
     if header.len() < 200 && near.at >= near.done.table && row >= heads && heads > 1 {
-        columns_of(near, header, line + header.len() + 1, sign);
+        columns_of(near, header, sign);
     }
 }
 
@@ -152,22 +137,22 @@ pub(super) fn inserted(near: &mut Near) {
 
 /// The columns of secrets in a table: the line between its header and its rows is here.
 pub(super) fn columns(near: &mut Near) {
-    let line = near.at - near.before().len();
-    let separator = &near.bytes[line..near.end + near.behind().len()];
+    let separator = near.line();
     if near.at < near.done.table || !separator.iter().all(|byte| b"|-+:= \r".contains(byte) || *byte >= 0x80)
     {
         return;
     }
-    near.done.table = line + separator.len();
-    let above = near.bytes[..line].strip_suffix(b"\n").unwrap_or_default();
-    let header = &above[above.len() - trailing(above, 400, |byte| byte != b'\n')..];
+    let start = place(near.bytes, separator);
+    near.done.table = start + separator.len();
+    let above = near.bytes[..start].strip_suffix(b"\n").unwrap_or_default();
+    let (_, header) = split_end(above, 400, |byte| byte != b'\n');
     let sign = if header.contains(&b'|') { b'|' } else { 0x82 };
-    columns_of(near, header, line + separator.len() + 1, sign);
+    columns_of(near, header, sign);
 }
 
-/// If one cell of such a column looks like a secret, all are.
-fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
-    let (bytes, heads) = (near.bytes, fields(header, sign));
+/// The rows begin in the next line. If one cell of such a column looks like a secret, all are.
+fn columns_of(near: &mut Near, header: &[u8], sign: u8) {
+    let heads = fields(header, sign);
     let is_head = |head: &&[u8]| {
         let text = inner(head, BESIDE);
         text.len() <= 32
@@ -183,13 +168,20 @@ fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
     if heads.len() < 2 || is_code || !heads.iter().all(is_head) {
         return;
     }
-    for (column, cell) in heads.iter().enumerate() {
-        let Some(found) = NAMES.name(inner(cell, BESIDE), true) else { continue };
-        let (cells, end) = cells(bytes, start, sign, (column, heads.len()));
-        near.done.table = near.done.table.max(end);
-        let good = |cell: &&[u8]| chosen(cell) || found.accepts(cell, true);
-        if cells.iter().any(good) {
-            let cells = cells.into_iter().filter(|cell| cell.len() >= 4 && !placeholder(cell));
+    let name = |(column, head): (usize, _)| Some((column, NAMES.name(inner(head, BESIDE), true)?));
+    let named: Vec<_> = heads.iter().copied().enumerate().filter_map(name).collect();
+    if named.is_empty() {
+        return;
+    }
+    let below = near.below(DOCUMENT);
+    let rows = below.split_inclusive(|byte| *byte == b'\n').map(|line| (line, fields(line, sign)));
+    let rows: Vec<_> = rows.take_while(|(_, row)| row.len() == heads.len()).collect();
+    let end = place(near.bytes, below) + rows.iter().map(|(line, _)| line.len()).sum::<usize>();
+    near.done.table = near.done.table.max(end);
+    for (column, found) in named {
+        let cells = || rows.iter().map(|(_, row)| inner(row[column].trim_ascii_end(), BESIDE));
+        if cells().any(|cell| chosen(cell) || found.accepts(cell, true)) {
+            let cells = cells().filter(|cell| cell.len() >= 4 && !placeholder(cell));
             cells.for_each(|cell| near.push_as(found.kind(), cell));
         }
     }
@@ -197,18 +189,6 @@ fn columns_of(near: &mut Near, header: &[u8], start: usize, sign: u8) {
 
 /// What stands beside the text of a cell: blanks, emphasis, and what is left of a line between cells.
 const BESIDE: &[u8] = b" `*\t\r\"\xe2\x94\x95";
-
-/// The cells of one of so many columns, in the rows from `start` on, and the end of the rows.
-fn cells(bytes: &[u8], start: usize, sign: u8, (column, many): (usize, usize)) -> (Vec<&[u8]>, usize) {
-    let (mut cells, mut end) = (Vec::new(), start);
-    for row in from(bytes, start, DOCUMENT).split_inclusive(|byte| *byte == b'\n') {
-        let all = fields(row, sign);
-        let Some(cell) = all.get(column).filter(|_| all.len() == many) else { break };
-        cells.push(inner(cell.trim_ascii_end(), BESIDE));
-        end += row.len();
-    }
-    (cells, end)
-}
 
 /// A row's cells. In quotes the sign is text.
 fn fields(row: &[u8], sign: u8) -> Vec<&[u8]> {
@@ -242,36 +222,26 @@ pub(super) fn aws_pair(near: &mut Near) {
 pub(super) fn listed(near: &mut Near) {
     let rest = from(near.bytes, near.end, 2048);
     let list = memchr(b'[', &rest[..rest.len().min(12)]).and_then(|open| rest.get(open..memchr(b']', rest)?));
-    let (texts, is_list): (Vec<&[u8]>, bool) = match list {
-        Some(list) => (list.split(|byte| *byte == b'"').skip(1).step_by(2).collect(), true),
+    let parts: Vec<&[u8]> = match list {
+        Some(list) => list.split(|byte| *byte == b'"').skip(1).step_by(2).collect(),
         None => {
-            let lines = rest
-                .split(|byte| *byte == b'\n')
-                .skip(1)
-                .take(24)
-                .skip_while(|line| line.trim_ascii().is_empty());
-            (lines.take_while(|line| !line.trim_ascii().is_empty() || line.len() > 200).collect(), false)
+            let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
+            let lines = rest.split(|byte| *byte == b'\n').skip(1).take(24).skip_while(is_blank);
+            let lines = lines.take_while(|line| !is_blank(line) || line.len() > 200);
+            let parts = lines.flat_map(|line| line.split(|byte| b" \t,|;".contains(byte)));
+            parts.map(|part| inner(part, b"`*.\r\"'")).collect()
         }
     };
-    for text in texts {
-        let parts: Vec<&[u8]> = match is_list {
-            true => vec![text],
-            false => {
-                text.split(|byte| b" \t,|;".contains(byte)).map(|part| inner(part, b"`*.\r\"'")).collect()
-            }
-        };
-        let is_code = |part: &&[u8]| {
-            let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
-            (8..=256).contains(&part.len())
-                && digits > 0
-                && part.iter().all(|byte| BASE64.has(*byte))
-                && !placeholder(part)
-                // Any object may have keys.
-                && (near.word() != b"\"keys\"" || part.len() >= 32 && random(part))
-        };
-        let codes: Vec<&[u8]> = parts.into_iter().filter(is_code).collect();
-        codes.into_iter().for_each(|part| near.push(part));
-    }
+    // Any object may have keys.
+    let is_any = near.word() == b"\"keys\"";
+    let is_code = |part: &&[u8]| {
+        (8..=256).contains(&part.len())
+            && part.iter().any(u8::is_ascii_digit)
+            && part.iter().all(|byte| BASE64.has(*byte))
+            && !placeholder(part)
+            && (!is_any || part.len() >= 32 && random(part))
+    };
+    parts.into_iter().filter(is_code).for_each(|part| near.push(part));
 }
 
 /// The codes of banks' accounts (IBAN): their length is their country's, and a check holds (ISO 13616).
@@ -280,18 +250,15 @@ pub(super) fn iban(near: &mut Near) {
     let text = from(near.bytes, near.at, 44);
     let many = leading(text, 44, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
     let country = |known: &&&str| known.as_bytes()[..2] == text[..2];
-    let Some(length) = LENGTHS.iter().find(country).and_then(|known| known[2..].parse::<usize>().ok()) else {
-        return;
-    };
+    let length = LENGTHS.iter().find(country).map_or(0, |known| known[2..].parse().unwrap_or_default());
     let places: Vec<usize> = (0..many).filter(|at| text[*at] != b' ').take(length).collect();
     let value = |byte: u8| u64::from(if byte.is_ascii_digit() { byte - b'0' } else { byte - b'A' + 10 });
     let turned = places.iter().cycle().skip(4).take(places.len());
     let rest = turned
         .map(|at| value(text[*at]))
         .fold(0, |so_far, value| (so_far * if value > 9 { 100 } else { 10 } + value) % 97);
-    if let Some(last) = places.last().filter(|_| places.len() == length && rest == 1)
-        && !text.get(last + 1).is_some_and(u8::is_ascii_alphanumeric)
-    {
-        near.push(&text[..=*last]);
+    let end = places.last().map_or(0, |last| last + 1);
+    if places.len() == length && rest == 1 && !text.get(end).is_some_and(u8::is_ascii_alphanumeric) {
+        near.push(&text[..end]);
     }
 }

@@ -3,12 +3,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::base::text::hex;
-use crate::memory::redact::chars::{BASE64, leading, trailing};
+use crate::memory::redact::chars::{BASE64, count, leading, trailing};
 use crate::memory::redact::near::{Certainty, Span};
-use crate::memory::redact::search::{HASHES, hash};
+use crate::memory::redact::search::{HASHES, hash, word};
 use crate::memory::redact::value::{password, placeholder, random};
 use crate::memory::redact::views::decoded;
 
@@ -25,7 +25,7 @@ const MOST: usize = 1 << 14;
 /// Values with what they look like in other encodings.
 #[derive(Default)]
 pub(super) struct KnownValues {
-    values: BTreeMap<Vec<u8>, &'static str>,
+    values: BTreeSet<Vec<u8>>,
     forms: Vec<Encoded>,
     /// Which forms begin with these four bytes, and where in the form these are.
     starts: HashMap<u32, Vec<(usize, usize)>>,
@@ -45,31 +45,25 @@ struct Encoded {
 impl KnownValues {
     pub(super) fn add(&mut self, value: &[u8], kind: &'static str) {
         let value = value.trim_ascii();
-        if self.forms.len() >= MOST || self.values.contains_key(value) || !is_telling(value) {
+        if self.forms.len() >= MOST || self.values.contains(value) || !is_telling(value) {
             return;
         }
-        self.values.insert(value.to_vec(), kind);
+        self.values.insert(value.to_vec());
         let text = String::from_utf8_lossy(value);
-        let escaped = |keeps: fn(u8) -> bool| -> String {
-            let one =
-                |byte: &u8| if keeps(*byte) { char::from(*byte).into() } else { format!("%{byte:02X}") };
+        let escaped = |signs: &[u8]| -> String {
+            let one = |byte: &u8| match byte.is_ascii_alphanumeric() || signs.contains(byte) {
+                true => char::from(*byte).into(),
+                false => format!("%{byte:02X}"),
+            };
             value.iter().map(one).collect()
         };
         let json = serde_json::Value::from(text.as_ref()).to_string();
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-        let lower =
-            escaped(|byte| byte.is_ascii_alphanumeric() || b"-_.~!*'()".contains(&byte)).to_lowercase();
-        let mut forms = vec![
-            text.to_string(),
-            json[1..json.len() - 1].to_owned(),
-            escaped(plain),
-            if lower.contains('%') { lower } else { String::new() },
-            hex(value),
-            hex(value).to_uppercase(),
-        ];
+        let lower = Some(escaped(b"-_.~!*'()").to_lowercase()).filter(|text| text.contains('%'));
+        let mut forms = vec![text.to_string(), json[1..json.len() - 1].to_owned(), escaped(b"-_.~")];
+        forms.extend(lower.into_iter().chain([hex(value), hex(value).to_uppercase()]));
         forms.dedup();
         let pieces = value.len() >= CUT && random(value);
-        for (number, form) in forms.into_iter().filter(|form| !form.is_empty()).enumerate() {
+        for (number, form) in forms.into_iter().enumerate() {
             let least = if pieces && number == 0 { value.len() / 2 + 1 } else { form.len() };
             self.form(Encoded { text: form.into_bytes(), kind, least, is_base64: false });
         }
@@ -87,7 +81,7 @@ impl KnownValues {
         // A piece longer than half has the second or the third quarter.
         let places = if form.least < length { vec![0, length / 4, length / 2] } else { vec![0] };
         for at in places {
-            if let Some(start) = word(&form.text, at) {
+            if let Some(start) = form.text.get(at..at + 4).map(word) {
                 self.starts.entry(start).or_default().push((number, at));
                 self.firsts.resize(HASHES, false);
                 self.firsts[hash(start)] = true;
@@ -147,14 +141,10 @@ impl Encoded {
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4).map(|four| four.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte)))
-}
-
 /// Is it no word that stands elsewhere for itself: does it have digits or signs, or is it made at random?
 fn is_telling(value: &[u8]) -> bool {
     let is_number = value.iter().all(|byte| byte.is_ascii_digit() || b" -.,".contains(byte));
-    let words = value.iter().filter(|byte| **byte == b' ' || **byte == b'-').count();
+    let words = count(value, |byte| b" -".contains(byte));
     (SHORTEST..=LONGEST).contains(&value.len())
         && !value.contains(&b'\n')
         && std::str::from_utf8(value).is_ok()
@@ -166,7 +156,7 @@ fn is_telling(value: &[u8]) -> bool {
 }
 
 /// What the value is inside of a longer text in base64: at each of three places, without what its neighbours decide.
-fn in_base64(value: &[u8]) -> Vec<Vec<u8>> {
+fn in_base64(value: &[u8]) -> BTreeSet<Vec<u8>> {
     let place = |offset: usize| {
         let coded = STANDARD_NO_PAD.encode([&vec![0; offset], value].concat()).into_bytes();
         let own = offset + usize::from(offset > 0)..(offset + value.len()) * 8 / 6;
@@ -178,9 +168,6 @@ fn in_base64(value: &[u8]) -> Vec<Vec<u8>> {
         b'/' => b'_',
         other => *other,
     };
-    let url = |form: &Vec<u8>| -> Vec<u8> { form.iter().map(sign).collect() };
-    let mut all: Vec<Vec<u8>> = forms.iter().map(url).chain(forms.iter().cloned()).collect();
-    all.sort();
-    all.dedup();
-    all
+    let urls: Vec<Vec<u8>> = forms.iter().map(|form| form.iter().map(sign).collect()).collect();
+    BTreeSet::from_iter(forms.into_iter().chain(urls))
 }

@@ -96,9 +96,6 @@ impl Redactor {
     /// Time and memory are proportional to the text. Existing marks are not changed.
     pub fn redact<'a>(&self, text: &'a str) -> Redacted<'a> {
         let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
-        if !self.enabled {
-            return redacted;
-        }
         let (mut windows, mut known) = (vec![(0, text.len())], KnownValues::default());
         for _ in 0..PASSES {
             let spans = self.find(&redacted.text, &windows, &mut known);
@@ -117,20 +114,15 @@ impl Redactor {
 
     /// Takes note of the secrets in a text. Wherever they stand in what is redacted from now on, they are hidden.
     pub fn learn(&self, text: &str) {
-        if self.enabled {
-            self.find_in(text, &mut Vec::new(), &mut lock(&self.known));
-        }
+        self.find_in(text, &mut lock(&self.known));
     }
 
     /// The kinds of secrets in a text, each with the line number of the first (from 1) and their number. The secrets
     /// themselves are not returned.
     pub fn kinds(&self, text: &str) -> BTreeMap<&'static str, (usize, usize)> {
         let mut kinds = BTreeMap::new();
-        let whole = [(0, text.len())];
-        let spans =
-            if self.enabled { self.find(text, &whole, &mut KnownValues::default()) } else { Vec::new() };
         let (mut line, mut counted) = (1, 0);
-        for span in &spans {
+        for span in self.find(text, &[(0, text.len())], &mut KnownValues::default()) {
             line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..span.start]).count();
             counted = span.start;
             kinds.entry(span.kind).or_insert((line, 0)).1 += 1;
@@ -143,9 +135,8 @@ impl Redactor {
     fn find(&self, text: &str, windows: &[(usize, usize)], known: &mut KnownValues) -> Vec<Span> {
         let (mut spans, before) = (Vec::new(), known.len());
         for (from, to) in windows {
-            let mut found = Vec::new();
-            self.find_in(&text[*from..*to], &mut found, known);
-            spans.extend(found.into_iter().map(|span| span.behind(*from)));
+            let moved = |span: Span| Span { start: span.start + from, end: span.end + from, ..span };
+            spans.extend(self.find_in(&text[*from..*to], known).into_iter().map(moved));
         }
         if known.len() > before {
             known.find(text.as_bytes(), &mut spans);
@@ -157,15 +148,16 @@ impl Redactor {
         joined(spans).into_iter().flat_map(|span| outside(&marks, span)).collect()
     }
 
-    fn find_in(&self, text: &str, spans: &mut Vec<Span>, known: &mut KnownValues) {
+    fn find_in(&self, text: &str, known: &mut KnownValues) -> Vec<Span> {
+        if !self.enabled {
+            return Vec::new();
+        }
         let lines = views::lines(text.as_bytes());
         let bytes = lines.as_ref().map_or(text.as_bytes(), |view| &view.text);
-        let mut found = Vec::new();
-        search(bytes, &mut found);
+        let mut found = search(bytes);
         // What is between the characters of a secret, or stands for one of them, hides it.
         for view in views::views(bytes) {
-            let mut seen = Vec::new();
-            search(&view.text, &mut seen);
+            let seen = search(&view.text);
             seen.iter().for_each(|span| known.add(&view.text[span.start..span.end], span.kind));
             found.extend(seen.iter().map(|span| view.original(span)));
         }
@@ -175,17 +167,23 @@ impl Redactor {
         numbers::find(bytes, &mut found);
         seams::find(bytes, &mut found);
         found.iter().for_each(|span| known.add(&bytes[span.start..span.end], span.kind));
-        spans.extend(found.iter().map(|span| lines.as_ref().map_or(*span, |view| view.original(span))));
-        let before = spans.len();
-        self.custom.iter().for_each(|custom| custom.find(text, spans));
-        spans[before..].iter().for_each(|span| known.add(&text.as_bytes()[span.start..span.end], span.kind));
+        if let Some(view) = &lines {
+            found.iter_mut().for_each(|span| *span = view.original(span));
+        }
+        let before = found.len();
+        self.custom.iter().for_each(|custom| custom.find(text, &mut found));
+        found[before..].iter().for_each(|span| known.add(&text.as_bytes()[span.start..span.end], span.kind));
+        found
     }
 }
 
-fn search(bytes: &[u8], spans: &mut Vec<Span>) {
-    blocks::find(bytes, spans);
-    search::find(bytes, false, spans);
-    named::find(bytes, spans);
+/// What is found in a text as it stands.
+fn search(bytes: &[u8]) -> Vec<Span> {
+    let mut spans = Vec::new();
+    blocks::find(bytes, &mut spans);
+    search::find(bytes, false, &mut spans);
+    named::find(bytes, &mut spans);
+    spans
 }
 
 /// Merges overlapping spans. The kind is that of the most certain one.
@@ -262,10 +260,8 @@ fn around(text: &str, marks: &[(usize, usize)]) -> Vec<(usize, usize)> {
 fn line_start(text: &str, at: usize) -> usize {
     let from = at.saturating_sub(LINE);
     let before = &text.as_bytes()[from..at];
-    match memchr::memrchr(b'\n', before).or(if from > 0 { memchr::memrchr(b' ', before) } else { None }) {
-        Some(gap) => from + gap + 1,
-        None => border(text, from),
-    }
+    let blank = || memchr::memrchr(b' ', before).filter(|_| from > 0);
+    memchr::memrchr(b'\n', before).or_else(blank).map_or(border(text, from), |gap| from + gap + 1)
 }
 
 /// The end of the line that contains `at`, with its line break. Of a line longer than [`LINE`], the end of a word
@@ -273,11 +269,8 @@ fn line_start(text: &str, at: usize) -> usize {
 fn line_end(text: &str, at: usize) -> usize {
     let to = text.len().min(at + LINE);
     let behind = &text.as_bytes()[at..to];
-    match memchr::memchr(b'\n', behind).or(if to < text.len() { memchr::memchr(b' ', behind) } else { None })
-    {
-        Some(gap) => at + gap + 1,
-        None => border(text, to),
-    }
+    let blank = || memchr::memchr(b' ', behind).filter(|_| to < text.len());
+    memchr::memchr(b'\n', behind).or_else(blank).map_or(border(text, to), |gap| at + gap + 1)
 }
 
 #[cfg(test)]

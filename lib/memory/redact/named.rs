@@ -7,7 +7,9 @@
 use memchr::memmem;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{Class, URL, WORD, count, inner, leading, trailing, until};
+use crate::memory::redact::chars::{
+    Class, LastRun, URL, WORD, count, inner, is_in, leading, split_end, trailing, until,
+};
 use crate::memory::redact::names::{NAME, NAMES, SecretName, VALUE};
 use crate::memory::redact::near::{Span, from};
 use crate::memory::redact::rules::words;
@@ -15,7 +17,7 @@ use crate::memory::redact::value::{chosen, dice, phrase, placeholder, random, st
 
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     let names = &*NAMES;
-    let mut bare = Bare { bytes, start: 0, end: 0 };
+    let mut bare = Bare { bytes, run: LastRun::default() };
     let mut at = 0;
     // A plain loop, because it runs for every byte of every note.
     while let Some(&sign) = bytes.get(at) {
@@ -47,8 +49,9 @@ static SIGNS: Class = Class::of(" =:>,|<\"\\n");
 /// Words of markup between a name and its value.
 static MARKUP: LazyLock<Vec<&str>> = LazyLock::new(|| words("markup"));
 
-/// What the characters around a name say about its value.
-struct Assignment {
+/// A name, and what the characters around it say about its value.
+struct Assignment<'a> {
+    name: SecretName<'a>,
     sign: u8,
     quotes_only: bool,
     /// Not in code: the value is not another name.
@@ -81,37 +84,29 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
     }
     // In LDIF, base64 follows `:: `.
     right += usize::from(sign == b':' && bytes[right..].starts_with(b": "));
-    let before = &bytes[..left];
-    let spaces = trailing(before, 24, |byte| matches!(byte, b' ' | b'\t'));
-    let before = &before[..left - spaces];
-    let closers = trailing(before, 8, |byte| b"\"'`\\])*".contains(&byte));
-    let (before, closers) = before.split_at(before.len() - closers);
+    let (before, blanks) = split_end(&bytes[..left], 24, |byte| b" \t".contains(&byte));
+    let (before, closers) = split_end(before, 8, |byte| b"\"'`\\])*".contains(&byte));
     // `key[16] = {…}`
-    let index = trailing(before, 8, |byte| byte.is_ascii_digit());
-    let before = before[..before.len() - index].strip_suffix(b"[").unwrap_or(before);
+    let (indexed, _) = split_end(before, 8, |byte| byte.is_ascii_digit());
+    let before = indexed.strip_suffix(b"[").unwrap_or(before);
     let name = NAMES.name(before, sign == b':')?;
     let before = &before[..before.len() - name.text.len()];
-    match sign {
+    let assigns = match sign {
         // `f("name", "value")`; other commas only list.
-        b',' if !closers.iter().any(|byte| matches!(byte, b'"' | b'\'')) => return None,
+        b',' => closers.iter().any(|byte| b"\"'".contains(byte)),
         // `arn:aws:secretsmanager:region:account:secret:name`, `auth::name`
-        b':' if before.ends_with(b":") || bytes[right..].starts_with(b":") => return None,
+        b':' => !before.ends_with(b":") && !bytes[right..].starts_with(b":"),
         // `<name>value<`
-        b'>' if !(before.ends_with(b"<")
-            || closers.len() == 1 && matches!(before, [.., b'=', b'"' | b'\''])) =>
-        {
-            return None;
-        }
-        _ => {}
-    }
-    let context = Assignment {
-        sign,
-        quotes_only: compared || sign == b',',
-        // A name in capitals, or `a=b` without spaces, is not code, where the value would be another name.
-        plain: name.in_capitals() || (sign == b'=' && spaces == 0) || sign == b'>',
-        first: is_first(before),
+        b'>' => before.ends_with(b"<") || closers.len() == 1 && matches!(before, [.., b'=', b'"' | b'\'']),
+        _ => true,
     };
-    let found = value(bare, right, &name, &context)?;
+    if !assigns {
+        return None;
+    }
+    // A name in capitals, or `a=b` without spaces, is not code, where the value would be another name.
+    let plain = name.in_capitals() || (sign == b'=' && blanks.is_empty()) || sign == b'>';
+    let quotes_only = compared || sign == b',';
+    let found = value(bare, right, &Assignment { name, sign, quotes_only, plain, first: is_first(before) })?;
     // `passwd 1:4.13+dfsg1-1`: no password with a number, but a version with an epoch.
     let epoch = trailing(&bytes[..at], 2, |byte| byte.is_ascii_digit());
     (epoch == 0 || !version(&bytes[at - epoch..found.end])).then_some(found)
@@ -120,8 +115,7 @@ fn assigned(bare: &mut Bare, at: usize) -> Option<Span> {
 /// `--name value`, and netrc's `password value`. The space is at `at`, after what may be the end of a name.
 fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
     let before = &bare.bytes[..at];
-    let length = trailing(before, NAME, |byte| URL.has(byte));
-    let (verb, word) = before.split_at(at - length);
+    let (verb, word) = split_end(before, NAME, |byte| URL.has(byte));
     // `mechanism=password mfa=totp` of a log is a value itself.
     let netrc = || {
         word == b"password"
@@ -129,7 +123,7 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
             && memmem::find(&before[at.saturating_sub(200)..], b"login ").is_some()
     };
     // `ENV NAME value` of a Dockerfile, `config set NAME value`.
-    let set = length >= 4
+    let set = word.len() >= 4
         && ["ENV ", "setx ", "#define ", " set ", "option ", "Env:"]
             .iter()
             .any(|set| verb.ends_with(set.as_bytes()));
@@ -139,8 +133,8 @@ fn flagged(bare: &mut Bare, at: usize) -> Option<Span> {
         return None;
     }
     let name = NAMES.name(before, false)?;
-    let context = Assignment { sign: b' ', quotes_only: false, plain: true, first: false };
-    let found = value(bare, at + 1, &name, &context)?;
+    let context = Assignment { name, sign: b' ', quotes_only: false, plain: true, first: false };
+    let found = value(bare, at + 1, &context)?;
     let is_setting = || at_line_end(bare.bytes, found.end) && !version(&bare.bytes[found.start..found.end]);
     (!setting || is_setting()).then_some(found)
 }
@@ -154,9 +148,7 @@ fn marked_up(bytes: &[u8], at: usize) -> Option<Span> {
             let tag = &tag[memchr::memrchr2(b'<', b'\n', tag)? + 1..];
             NAMES.name(until(tag, |byte| byte == b' '), false)?
         }
-        (_, before) => {
-            NAMES.name(&before[..before.len() - trailing(before, 24, |byte| BESIDE.has(byte))], true)?
-        }
+        (_, before) => NAMES.name(split_end(before, 24, |byte| BESIDE.has(byte)).0, true)?,
     };
     let rest = from(bytes, at, 512);
     let is_sign = |byte: u8| !byte.is_ascii_alphanumeric() && byte < 0x80 && !b"$%&#!@(+".contains(&byte);
@@ -164,9 +156,7 @@ fn marked_up(bytes: &[u8], at: usize) -> Option<Span> {
     let (mut gap, mut many) = (signs(0), 0);
     while many < 6 {
         let word = until(&rest[gap..], |byte| !byte.is_ascii_alphanumeric());
-        if !rest[..gap].ends_with(b"</")
-            && !MARKUP.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word))
-        {
+        if !rest[..gap].ends_with(b"</") && !is_in(&MARKUP, &word.to_ascii_lowercase()) {
             break;
         }
         (gap, many) = (signs(gap + word.len()), many + 1);
@@ -197,19 +187,16 @@ fn marked_up(bytes: &[u8], at: usize) -> Option<Span> {
 /// What may stand between a name and the end of its cell or tag.
 static BESIDE: Class = Class::of(" *`:\"\r");
 
-/// The value after `from`, if it is a secret.
-fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment) -> Option<Span> {
-    let bytes = bare.bytes;
-    let colon = context.sign == b':';
+/// The value behind its sign, if it is a secret.
+fn value(bare: &mut Bare, behind: usize, context: &Assignment) -> Option<Span> {
+    let (bytes, name) = (bare.bytes, &context.name);
     let mut start = behind + spaces(bytes, behind);
     if let Some(block) = block(bytes, start, context.sign) {
-        let first = until(block, |byte| byte == b'\n');
-        let first = inner(first, b" \"',\r");
-        return name
-            .accepts(first, true)
-            .then(|| name.span(bytes, if first.len() < 8 { first } else { inner(block, b" \"',\r") }));
+        let [first, block] = [until(block, |byte| byte == b'\n'), block].map(|text| inner(text, b" \"',\r"));
+        let secret = if first.len() < 8 { first } else { block };
+        return name.accepts(first, true).then(|| name.span(bytes, secret));
     }
-    if colon {
+    if context.sign == b':' {
         // Markdown: **Password:** `value`
         start += leading(&bytes[start..], 3, |byte| matches!(byte, b'*' | b' '));
         // `name: Type = value`
@@ -217,53 +204,44 @@ fn value(bare: &mut Bare, behind: usize, name: &SecretName, context: &Assignment
             start = typed + spaces(bytes, typed);
         }
     }
-    // `Some("value")`, `b"value"`, `String::from("value")`
-    let call = leading(&bytes[start..], 40, |byte| WORD.has(byte) || b":.".contains(&byte));
-    let open = start + call;
-    let bracket = usize::from(call > 1 && bytes.get(open) == Some(&b'('));
-    if (bracket > 0 || call <= 2)
-        && let Some(inside) = quoted(bytes, open + bracket)
-    {
-        let secret = without_scheme(inside?, name);
-        return name.accepts(secret, true).then(|| name.span(bytes, secret));
-    }
-    if context.quotes_only {
-        return None;
-    }
-    if let Some(list) = listed(&bytes[start..]) {
-        return Some(name.span(bytes, list));
-    }
-    if let Some(line) = words_of_line(bytes, start, name, context) {
-        return Some(name.span(bytes, line));
-    }
-    start = bytes.len() - without_scheme(&bytes[start..], name).len();
+    let secret = match quoted(bytes, start) {
+        Some(inside) => Some(without_scheme(inside?, name)).filter(|secret| name.accepts(secret, true)),
+        None if context.quotes_only => None,
+        None => listed(&bytes[start..])
+            .or_else(|| words_of_line(bytes, start, context))
+            .or_else(|| unquoted(bare, start, context)),
+    };
+    secret.map(|secret| name.span(bytes, secret))
+}
+
+fn unquoted<'a>(bare: &mut Bare<'a>, start: usize, context: &Assignment) -> Option<&'a [u8]> {
+    let (bytes, name) = (bare.bytes, &context.name);
+    let start = bytes.len() - without_scheme(&bytes[start..], name).len();
     let end = bare.end(start);
-    if context.sign == b'>' && !bytes[end..].starts_with(b"</") {
-        return None;
-    }
     // A call, an index, a generic type: code.
-    if matches!(bytes.get(end), Some(b'(' | b'[' | b'{' | b'<')) && !context.plain {
+    let is_code = matches!(bytes.get(end), Some(b'(' | b'[' | b'{' | b'<')) && !context.plain;
+    if is_code || context.sign == b'>' && !bytes[end..].starts_with(b"</") {
         return None;
     }
-    let end = end - trailing(&bytes[start..end], VALUE, |byte| b".,:!?".contains(&byte));
-    let word = &bytes[start..end];
+    let (word, _) = split_end(&bytes[start..end], VALUE, |byte| b".,:!?".contains(&byte));
     if word.len() > VALUE {
         return None;
     }
-    let last = at_line_end(bytes, end);
+    let end = start + word.len();
+    let (last, next) = (at_line_end(bytes, end), bytes.get(end));
+    let colon = context.sign == b':';
     let literal = context.plain || colon && last;
     // An identifier is a value only outside of code, or if no person would write it.
     let identifier = word.iter().all(|byte| WORD.has(*byte) || *byte == b'.');
     // What a person made up: alone on its line, or in a list of `name=value;`.
-    let alone = (colon || context.first) && last;
-    let made_up = (alone || context.plain && bytes.get(end) == Some(&b';'))
-        && (chosen(word) || context.first && phrase(word));
+    let alone = (colon || context.first) && last || context.plain && next == Some(&b';');
+    let made_up = alone && (chosen(word) || context.first && phrase(word));
     // Arguments and lists continue after a name; values in shells and env files do not.
-    let goes_on = matches!(bytes.get(end), Some(b',' | b')' | b';' | b'}' | b']' | b'(' | b'['));
+    let goes_on = matches!(next, Some(b',' | b')' | b';' | b'}' | b']' | b'(' | b'['));
     let readable = made_up || literal && (!identifier || context.plain && !goes_on);
     let is_name_of_code = identifier && !literal && !made_up && word.len() < 20;
     let is_phrase = context.sign == b'=' && context.first && last && phrase(word);
-    (!is_name_of_code && (is_phrase || name.accepts(word, readable))).then(|| name.span(bytes, word))
+    (!is_name_of_code && (is_phrase || name.accepts(word, readable))).then_some(word)
 }
 
 /// The bytes or characters of a list: `{0x5a, 0xfc, …}`, `['a', 'b', …]`.
@@ -282,11 +260,9 @@ fn block(bytes: &[u8], start: usize, sign: u8) -> Option<&[u8]> {
     if !(sign == b':' && marked || b":=".contains(&sign) && head.trim_ascii().is_empty()) {
         return None;
     }
-    let line = bytes[..start].len() - trailing(&bytes[..start], 200, |byte| byte != b'\n');
     let indent = |line: &[u8]| leading(line, 200, |byte| byte == b' ' || byte == b'\t');
-    let depth = indent(&bytes[line..]);
-    let mut end = head.len() + 1;
-    let mut begin = end;
+    let depth = indent(&bytes[start - trailing(&bytes[..start], 200, |byte| byte != b'\n')..]);
+    let (mut begin, mut end) = (head.len() + 1, head.len() + 1);
     for (number, line) in rest.get(end..)?.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let text = line.trim_ascii();
         if number == 0 && text.starts_with(b"#") {
@@ -306,21 +282,15 @@ fn block(bytes: &[u8], start: usize, sign: u8) -> Option<&[u8]> {
 }
 
 /// The words of a passphrase up to the end of a line of settings: `WIFI_PASSPHRASE=twelve small boats`.
-fn words_of_line<'a>(
-    bytes: &'a [u8],
-    start: usize,
-    name: &SecretName,
-    context: &Assignment,
-) -> Option<&'a [u8]> {
+fn words_of_line<'a>(bytes: &'a [u8], start: usize, context: &Assignment) -> Option<&'a [u8]> {
     let line = until(from(bytes, start, 80), |byte| byte == b'\n' || byte == b'\\').trim_ascii_end();
-    let is_setting = context.first && context.sign == b'=' && name.in_capitals();
+    let is_setting = context.first && context.sign == b'=' && context.name.in_capitals();
     (is_setting && line.contains(&b' ') && phrase(line)).then_some(line)
 }
 
 /// Does only the margin of a line come before it: blanks, a sign of a diff, of a list, of a comment?
 fn is_first(before: &[u8]) -> bool {
-    let margin = trailing(before, 40, |byte| b" \t+-#;$".contains(&byte));
-    matches!(before[..before.len() - margin], [] | [.., b'\n'])
+    matches!(split_end(before, 40, |byte| b" \t+-#;$".contains(&byte)).0, [] | [.., b'\n'])
 }
 
 fn spaces(bytes: &[u8], from: usize) -> usize {
@@ -349,11 +319,18 @@ fn without_scheme<'a>(value: &'a [u8], name: &SecretName) -> &'a [u8] {
         let (start, rest) = value.split_at_checked(scheme.len())?;
         start.eq_ignore_ascii_case(scheme).then_some(rest)
     };
-    SCHEMES.iter().filter(|_| name.authorizes()).find_map(behind).unwrap_or(value)
+    SCHEMES.iter().filter(|_| name.kind == "auth").find_map(behind).unwrap_or(value)
 }
 
-/// A string in quotes, also inside another string: `\"…\"`. `Some(None)`: it does not end on its line.
-fn quoted(bytes: &[u8], from: usize) -> Option<Option<&[u8]>> {
+/// A string in quotes, also inside another string, `\"…\"`, and in a call: `Some("value")`, `b"value"`,
+/// `String::from("value")`. `Some(None)`: it does not end on its line.
+fn quoted(bytes: &[u8], start: usize) -> Option<Option<&[u8]>> {
+    let call = leading(&bytes[start..], 40, |byte| WORD.has(byte) || b":.".contains(&byte));
+    let bracket = usize::from(call > 1 && bytes.get(start + call) == Some(&b'('));
+    if bracket == 0 && call > 2 {
+        return None;
+    }
+    let from = start + call + bracket;
     let depth = leading(&bytes[from.min(bytes.len())..], 16, |byte| byte == b'\\');
     let quote = *bytes.get(from + depth).filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
     // `"""value"""`, and `''value''` in Nix.
@@ -372,26 +349,22 @@ fn quoted(bytes: &[u8], from: usize) -> Option<Option<&[u8]>> {
 /// What ends a value without quotes.
 static STOPS: Class = Class::of("\\s\"'`\\\\<>()[]{},;&\x1b");
 
-/// Values without quotes. The end does not depend on the start, so it is kept for the next search.
+/// Values without quotes.
 struct Bare<'a> {
     bytes: &'a [u8],
-    start: usize,
-    end: usize,
+    run: LastRun,
 }
 
 impl Bare<'_> {
     fn end(&mut self, from: usize) -> usize {
-        if !(self.start <= from && from < self.end) {
-            let stop = |at: &usize| match self.bytes[*at] {
-                // `id|secret`, `secret | next`
-                b'|' => !self.bytes.get(*at + 1).is_some_and(u8::is_ascii_alphanumeric),
-                // `.properties` escape these signs.
-                b'\\' => !self.bytes.get(*at + 1).is_some_and(|next| b":=#!".contains(next)),
-                byte => STOPS.has(byte),
-            };
-            self.start = from;
-            self.end = (from..self.bytes.len()).find(stop).unwrap_or(self.bytes.len());
-        }
-        self.end
+        let bytes = self.bytes;
+        let stop = |at: &usize| match bytes[*at] {
+            // `id|secret`, `secret | next`
+            b'|' => !bytes.get(*at + 1).is_some_and(u8::is_ascii_alphanumeric),
+            // `.properties` escape these signs.
+            b'\\' => !bytes.get(*at + 1).is_some_and(|next| b":=#!".contains(next)),
+            byte => STOPS.has(byte),
+        };
+        self.run.end(from, || (from..bytes.len()).find(stop).unwrap_or(bytes.len()))
     }
 }

@@ -1,10 +1,9 @@
-//! Names for secrets: the words they end in, what their values look like, and how they are marked.
+//! NameRules for secrets: the words they end in, what their values look like, and how they are marked.
 
-use memchr::memmem;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, trailing, until};
+use crate::memory::redact::chars::{BASE64, DOTTED, WORD, count, holds, split_end, trailing, turns, until};
 use crate::memory::redact::near::{Certainty, Span};
 use crate::memory::redact::rules::{section, words};
 use crate::memory::redact::value::{
@@ -19,7 +18,7 @@ const LAST_WORDS: usize = 48;
 pub(super) const VALUE: usize = 16 * 1024;
 
 /// What the rules say of names.
-pub(super) struct Names {
+pub(super) struct NameRules {
     /// The last words of the names, in the order of the rules, by their last two letters: a word, its kind, and what the
     /// value looks like.
     last_words: HashMap<[u8; 2], Vec<[&'static str; 3]>>,
@@ -31,22 +30,22 @@ pub(super) struct Names {
     last_three: [u32; 26 * 26],
 }
 
-pub(super) static NAMES: LazyLock<Names> = LazyLock::new(Names::read);
+pub(super) static NAMES: LazyLock<NameRules> = LazyLock::new(NameRules::read);
 
 /// A name for a secret.
 pub(super) struct SecretName<'a> {
     pub(super) text: &'a [u8],
-    kind: &'static str,
+    pub(super) kind: &'static str,
     rule: &'static str,
 }
 
-impl Names {
-    fn read() -> Names {
+impl NameRules {
+    fn read() -> NameRules {
         let vendor = |line: &'static str| {
             let mut parts = line.split_whitespace();
             Some((parts.next()?, parts.collect()))
         };
-        let mut names = Names {
+        let mut names = NameRules {
             last_words: HashMap::new(),
             endings: words("endings"),
             harmless: words("harmless"),
@@ -76,11 +75,9 @@ impl Names {
             return None;
         }
         let is_part = |byte: &u8| DOTTED.has(*byte) || prose && *byte == b' ';
-        let near = &before[before.len().saturating_sub(LAST_WORDS)..];
-        let near =
-            near.iter().rev().take_while(|byte| is_part(byte)).filter(|byte| byte.is_ascii_alphanumeric());
+        let near = before.iter().rev().take(LAST_WORDS).take_while(|byte| is_part(byte));
         let (mut letters, mut start) = ([0; LAST_WORDS], LAST_WORDS);
-        for byte in near {
+        for byte in near.filter(|byte| byte.is_ascii_alphanumeric()) {
             start -= 1;
             letters[start] = byte.to_ascii_lowercase();
         }
@@ -90,7 +87,7 @@ impl Names {
             self.endings.iter().find_map(|ending| flat.strip_suffix(ending.as_bytes())).unwrap_or(flat);
         let ends = |word: &str| flat.ends_with(word.as_bytes());
         let words = self.last_words.get(flat.last_chunk::<2>()?)?;
-        let text = &before[before.len() - trailing(before, NAME, |byte| is_part(&byte))..];
+        let (_, text) = split_end(before, NAME, |byte| is_part(&byte));
         let is_last = |word: &str| ends(word) && (word.len() > 5 || alone(text, word));
         let [_, kind, rule] = words.iter().find(|[word, ..]| is_last(word))?;
         (!self.harmless.iter().any(|word| ends(word))).then_some(SecretName { text, kind, rule })
@@ -108,11 +105,10 @@ impl Names {
     }
 
     fn may_end_numbered(&self, before: &[u8]) -> bool {
-        let unnumbered = &before[..before.len() - numbering(before)];
-        match unnumbered {
-            _ if unnumbered.len() == before.len() => false,
+        match before[..before.len() - numbering(before)] {
+            ref unnumbered if unnumbered.len() == before.len() => false,
             [.., b'_' | b'-', b'b' | b'B'] => true,
-            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(*a, *b, *c),
+            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(a, b, c),
             _ => false,
         }
     }
@@ -138,12 +134,9 @@ fn numbering(name: &[u8]) -> usize {
 /// Is `word` the whole last word of the name, as in `dbPass` or `DB_PASS`?
 fn alone(text: &[u8], word: &str) -> bool {
     let Some(at) = text.len().checked_sub(word.len()) else { return false };
-    let whole = match text[..at] {
-        [] => true,
-        [.., before] => {
-            !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && text[at].is_ascii_uppercase()
-        }
-    };
+    let whole = text[..at].last().is_none_or(|before| {
+        !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && text[at].is_ascii_uppercase()
+    });
     // `FTPPASS`
     let is_shouted = matches!(word, "pass" | "pwd") && !text.iter().any(u8::is_ascii_lowercase);
     word == "token" || (whole || is_shouted) && text[at..].eq_ignore_ascii_case(word.as_bytes())
@@ -190,32 +183,25 @@ impl SecretName<'_> {
         !self.text.iter().any(u8::is_ascii_lowercase)
     }
 
-    /// Is it the name of a header whose value begins with a scheme?
-    pub(super) fn authorizes(&self) -> bool {
-        self.kind == "auth"
-    }
-
     /// How the secret is marked: by its vendor, if the name has one. Asked only where there is a secret.
     pub(super) fn kind(&self) -> &'static str {
         if !matches!(self.rule, "token" | "secret" | "mixed") || self.kind == "azure-key" {
             return self.kind;
         }
-        let mut name: Vec<u8> =
-            self.text.iter().filter(|byte| byte.is_ascii_alphanumeric()).copied().collect();
-        name.make_ascii_lowercase();
-        let has = |part: &&str| memmem::find(&name, part.as_bytes()).is_some();
-        let vendor = NAMES.vendors.iter().find(|(_, parts)| parts.iter().any(has));
+        let letters = self.text.iter().filter(|byte| byte.is_ascii_alphanumeric());
+        let name: Vec<u8> = letters.map(u8::to_ascii_lowercase).collect();
+        let vendor = NAMES.vendors.iter().find(|(_, parts)| holds(&name, parts));
         vendor.map_or(self.kind, |(kind, _)| kind)
     }
 }
 
 /// `/etc/passwd:ro`, `core::fmt::Debug`
 fn is_path(value: &[u8]) -> bool {
-    let second = value.get(1..).and_then(|rest| memchr::memchr(b'/', rest));
-    let absolute = value.starts_with(b"/")
-        && second.is_some_and(|second| value[1..=second].iter().all(u8::is_ascii_lowercase));
-    absolute
-        || memmem::find(value, b"::").is_some() && value.iter().all(|byte| WORD.has(*byte) || *byte == b':')
+    let mut parts = value.split(|byte| *byte == b'/');
+    let is_absolute = parts.next().is_some_and(<[u8]>::is_empty)
+        && parts.next().is_some_and(|first| first.iter().all(u8::is_ascii_lowercase))
+        && parts.next().is_some();
+    is_absolute || holds(value, &["::"]) && value.iter().all(|byte| WORD.has(*byte) || *byte == b':')
 }
 
 /// `0x8007_0057`, `-2147024809i32`, `1.2.840.113549`
@@ -227,6 +213,5 @@ fn number(value: &[u8]) -> bool {
 /// A short token: alternating letters and digits.
 fn short_token(value: &[u8]) -> bool {
     let digits = count(value, u8::is_ascii_digit);
-    let turns = value.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
-    value.iter().all(u8::is_ascii_graphic) && digits >= 2 && turns >= 3 && digits < value.len() - 2
+    value.iter().all(u8::is_ascii_graphic) && digits >= 2 && turns(value) >= 3 && digits < value.len() - 2
 }

@@ -1,6 +1,9 @@
 //! A keyword in the text, with what is around it, and what finders share. A part of the text knows its place: it is a
 //! slice of it.
 
+use crate::memory::redact::chars::until;
+use crate::memory::redact::value::placeholder;
+
 /// How far a finder looks for the secret, in bytes.
 const REACH: usize = 320;
 
@@ -38,11 +41,6 @@ impl Span {
     pub(super) fn of(bytes: &[u8], secret: &[u8], kind: &'static str, certainty: Certainty) -> Span {
         let start = place(bytes, secret);
         Span { start, end: start + secret.len(), kind, certainty }
-    }
-
-    /// In the text that so many bytes come before.
-    pub(super) fn behind(self, many: usize) -> Span {
-        Span { start: self.start + many, end: self.end + many, ..self }
     }
 }
 
@@ -84,6 +82,13 @@ impl<'a> Near<'a, '_> {
         self.push_as(self.kind, secret);
     }
 
+    /// Takes note of a text that looks like a secret, unless it is a placeholder.
+    pub(super) fn offer(&mut self, text: &[u8], is_secret: bool) {
+        if is_secret && !placeholder(text) {
+            self.push(text);
+        }
+    }
+
     pub(super) fn push_as(&mut self, kind: &'static str, secret: &[u8]) {
         if !secret.is_empty() {
             self.spans.push(Span::of(self.bytes, secret, kind, Certainty::Place));
@@ -96,14 +101,23 @@ impl<'a> Near<'a, '_> {
 
     /// The rest of the line, at most [`REACH`] bytes.
     pub(super) fn behind(&self) -> &'a [u8] {
-        let rest = from(self.bytes, self.end, REACH);
-        &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
+        until(from(self.bytes, self.end, REACH), |byte| byte == b'\n')
     }
 
     /// The line up to the word, at most [`REACH`] bytes.
     pub(super) fn before(&self) -> &'a [u8] {
         let before = self.some_before(REACH);
         &before[memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)..]
+    }
+
+    /// The line of the word, at most [`REACH`] bytes on either side.
+    pub(super) fn line(&self) -> &'a [u8] {
+        &self.bytes[self.at - self.before().len()..self.end + self.behind().len()]
+    }
+
+    /// So many bytes from the next line on.
+    pub(super) fn below(&self, most: usize) -> &'a [u8] {
+        from(self.bytes, self.end + self.behind().len() + 1, most)
     }
 
     /// So many bytes up to the word, over the ends of lines.

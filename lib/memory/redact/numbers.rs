@@ -1,12 +1,11 @@
 //! Numbers of cards, by their check digit and their form, and keys that only their length and alphabet show.
 
-use memchr::memmem;
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
 
 use crate::base::text::BASE58;
-use crate::memory::redact::chars::{Class, inner};
-use crate::memory::redact::near::{Certainty, Span, from, place};
+use crate::memory::redact::chars::{Class, count, holds, inner, leading, trailing};
+use crate::memory::redact::near::{Certainty, Span, place};
 use crate::memory::redact::rules::words;
 use crate::memory::redact::value::random;
 
@@ -26,11 +25,9 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             let run = around(bytes, at, &GROUPED, 56, done);
             done = place(bytes, run) + run.len();
             let number = inner(run, b" -");
-            if is_card(bytes, number) {
-                spans.push(Span::of(bytes, number, "card", Certainty::Place));
-            } else if is_recovery(number) {
-                spans.push(Span::of(bytes, number, "recovery-key", Certainty::Place));
-            }
+            let other = || is_recovery(number).then_some("recovery-key");
+            let kind = is_card(bytes, number).then_some("card").or_else(other);
+            spans.extend(kind.map(|kind| Span::of(bytes, number, kind, Certainty::Place)));
         }
     }
     let mut done = 0;
@@ -38,21 +35,17 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         if at >= done && ALPHABET.has(bytes[at]) {
             let run = around(bytes, at, &ALPHABET, PAT, done);
             done = place(bytes, run) + run.len();
-            if run.len() == PAT && is_pat(bytes, run) {
-                spans.push(Span::of(bytes, run, "azure-secret", Certainty::Place));
-            } else if is_wif(run) {
-                spans.push(Span::of(bytes, run, "wallet-key", Certainty::Place));
-            }
+            let other = || is_wif(run).then_some("wallet-key");
+            let kind = is_pat(bytes, run).then_some("azure-secret").or_else(other);
+            spans.extend(kind.map(|kind| Span::of(bytes, run, kind, Certainty::Place)));
         }
     }
 }
 
 /// The characters of a class around a place, at most so many on each side.
 fn around<'a>(bytes: &'a [u8], at: usize, class: &Class, most: usize, floor: usize) -> &'a [u8] {
-    let before = bytes[floor.max(at.saturating_sub(most))..at].iter().rev();
-    let start = at - before.take_while(|byte| class.has(**byte)).count();
-    let behind = from(bytes, at, most + 1).iter();
-    &bytes[start..at + behind.take_while(|byte| class.has(**byte)).count()]
+    let start = at - trailing(&bytes[floor..at], most, |byte| class.has(byte));
+    &bytes[start..at + leading(&bytes[at..], most + 1, |byte| class.has(byte))]
 }
 
 /// The characters before and behind a part of the text.
@@ -99,8 +92,9 @@ fn is_pat(bytes: &[u8], run: &[u8]) -> bool {
     let is_apart = |byte: u8| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-');
     let (before, behind) = beside(bytes, run);
     // Nix writes hashes of this length without these letters.
-    let letters = run.iter().filter(|byte| b"eotu".contains(byte)).count();
-    run.iter().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte))
+    let letters = count(run, |byte| b"eotu".contains(byte));
+    run.len() == PAT
+        && run.iter().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte))
         && before.is_none_or(is_apart)
         && behind.is_none_or(|byte| is_apart(byte) && byte != b'/')
         && letters > 1
@@ -113,8 +107,8 @@ fn is_card(bytes: &[u8], number: &[u8]) -> bool {
     if before.is_some_and(|byte| is_part(byte) || b".-#".contains(&byte)) || behind.is_some_and(is_part) {
         return false;
     }
-    let digits: Vec<u8> =
-        number.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
+    let digits = number.iter().filter(|byte| byte.is_ascii_digit());
+    let digits: Vec<u8> = digits.map(|byte| byte - b'0').collect();
     let groups: Vec<usize> = number.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len).collect();
     let is_grouped = matches!(groups[..], [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4]);
     (is_grouped || groups.len() == 1 && digits.len() <= 19 && is_about_cards(bytes, number))
@@ -127,9 +121,8 @@ static CARDS: LazyLock<Vec<&str>> = LazyLock::new(|| words("cards"));
 /// Is there a word for cards near the number? One in ten numbers has a valid check digit.
 fn is_about_cards(bytes: &[u8], number: &[u8]) -> bool {
     let start = place(bytes, number);
-    let near =
-        bytes[start.saturating_sub(48)..bytes.len().min(start + number.len() + 32)].to_ascii_lowercase();
-    CARDS.iter().any(|word| memmem::find(&near, word.as_bytes()).is_some())
+    let near = &bytes[start.saturating_sub(48)..bytes.len().min(start + number.len() + 32)];
+    holds(&near.to_ascii_lowercase(), &CARDS)
 }
 
 /// The first digits and the lengths of the large networks (ISO/IEC 7812).

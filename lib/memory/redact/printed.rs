@@ -3,7 +3,7 @@
 
 use memchr::memmem;
 
-use crate::memory::redact::chars::{WORD, inner, leading, past, until};
+use crate::memory::redact::chars::{WORD, holds, inner, is_in, leading, past, split_end, until};
 use crate::memory::redact::commands::{line, words};
 use crate::memory::redact::names::NAMES;
 use crate::memory::redact::near::{Near, from, place};
@@ -32,21 +32,19 @@ pub(super) fn printed(near: &mut Near) {
     let is_first = head.is_empty()
         || ["❯", "➜", "sudo"].iter().any(|end| head.ends_with(end.as_bytes()))
         || head.last().is_some_and(|byte| b"$#%>|;&(\"'`:]=".contains(byte));
-    if !is_first || before.ends_with(b"$(") || before.ends_with(b"`") || before.ends_with(b"<(") {
-        return;
-    }
-    // Only now: it costs the most.
-    if !PROMPTS.iter().any(|prompt| memmem::find(before, prompt.as_bytes()).is_some()) {
+    let is_inner = [&b"$("[..], b"`", b"<("].iter().any(|open| before.ends_with(open));
+    // The prompts cost the most.
+    if !is_first || is_inner || !holds(before, &PROMPTS) {
         return;
     }
     let line = line(near);
-    let (arguments, goes_elsewhere) = (words(line), redirected(line));
+    let arguments = words(line);
     let mut usage = near.usage.split(' ').rev();
     let most = if usage.next() == Some(">1") { 1 } else { LINES };
-    if goes_elsewhere || !usage.all(|needed| arguments[1..].iter().any(|word| is_needed(word, needed))) {
+    if redirected(line) || !usage.all(|needed| arguments[1..].iter().any(|word| is_needed(word, needed))) {
         return;
     }
-    output(near, place(near.bytes, line) + line.len(), most).into_iter().for_each(|secret| near.push(secret));
+    output(near, place(near.bytes, line) + line.len(), most);
 }
 
 /// A file's path in the call of a tool that reads it.
@@ -54,17 +52,15 @@ pub(super) fn file_read(near: &mut Near) {
     let path = past(near.behind(), b" \"'\\");
     let path = until(path, |byte| b"\"')\\, ".contains(&byte));
     if is_secret_file(path) {
-        let end = place(near.bytes, path) + path.len();
-        output(near, end, LINES).into_iter().for_each(|secret| near.push(secret));
+        output(near, place(near.bytes, path) + path.len(), LINES);
     }
 }
 
 /// Does it print into a file or into another program that shows nothing?
 fn redirected(line: &[u8]) -> bool {
-    [" > ", " >", "pbcopy", "xclip", "wl-copy", "clip.exe", "| docker", "| sudo", "--password-stdin"]
-        .iter()
-        .any(|sign| memmem::find(line, sign.as_bytes()).is_some())
-        && memmem::find(line, b" 2>").is_none()
+    const ELSEWHERE: [&str; 8] =
+        [" >", "pbcopy", "xclip", "wl-copy", "clip.exe", "| docker", "| sudo", "--password-stdin"];
+    holds(line, &ELSEWHERE) && !holds(line, &[" 2>"])
 }
 
 /// `word`, `start*`, `*part*`, `~` the path of a file that is a secret, `$` a name for one.
@@ -74,10 +70,10 @@ fn is_needed(word: &[u8], needed: &str) -> bool {
         _ if needed == "~" => is_secret_file(word),
         _ if needed == "$" => {
             let name = past(word, b"$\\{%env:.\"'");
-            let name = &name[..leading(name, name.len(), |byte| WORD.has(byte) || b".-[]\"".contains(&byte))];
+            let name = until(name, |byte| !WORD.has(byte) && !b".-[]\"".contains(&byte));
             !word.starts_with(b"-") && NAMES.name(name.strip_suffix(b"\"").unwrap_or(name), false).is_some()
         }
-        (Some(part), _) => memmem::find(word, part.trim_end_matches('*').as_bytes()).is_some(),
+        (Some(part), _) => holds(word, &[part.trim_end_matches('*')]),
         (None, Some(start)) => word.starts_with(start.as_bytes()),
         (None, None) => word.eq_ignore_ascii_case(needed.as_bytes()),
     }
@@ -85,50 +81,42 @@ fn is_needed(word: &[u8], needed: &str) -> bool {
 
 fn is_secret_file(path: &[u8]) -> bool {
     let path = path.to_ascii_lowercase();
-    let (folder, name) = path
-        .iter()
-        .rposition(|byte| b"/\\".contains(byte))
-        .map_or((&path[..0], &path[..]), |at| path.split_at(at + 1));
-    let stem =
-        name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0).map_or(name, |at| &name[..at]);
-    let is_in = |name: &[u8]| FILES.iter().any(|file| name == file.as_bytes());
+    let (folder, name) = split_end(&path, path.len(), |byte| !b"/\\".contains(&byte));
+    let stem = memchr::memrchr(b'.', name).filter(|at| *at > 0).map_or(name, |at| &name[..at]);
     // A file of source or prose about tokens is none.
     let is_bare = name == stem
         || [&b".txt"[..], b".key", b".asc", b".b64", b".gpg"].iter().any(|end| name.ends_with(end));
     !path.starts_with(b"-")
         && path != b"/etc/passwd"
-        && (is_in(name)
-            || is_bare && (is_in(stem) || NAMES.name(stem, false).is_some())
-            || memmem::find(folder, b"secrets/").is_some() && memchr::memchr(b'.', name).is_none())
+        && (is_in(&FILES, name)
+            || is_bare && (is_in(&FILES, stem) || NAMES.name(stem, false).is_some())
+            || holds(folder, &["secrets/"]) && !name.contains(&b'.'))
 }
 
-/// The lines that a command printed: those behind it, up to the next prompt or turn.
-fn output<'a>(near: &Near<'a, '_>, end: usize, most: usize) -> Vec<&'a [u8]> {
+/// Takes note of what a command printed: the lines behind it, up to the next prompt or turn.
+fn output(near: &mut Near, end: usize, most: usize) {
     let rest = from(near.bytes, end, OUTPUT);
     let same_line = until(rest, |byte| byte == b'\n');
     // A call and its result in one object.
     for key in ["output\":\"", "stdout\":\"", "output\": \"", "stdout\": \"", "result\": \""] {
         if let Some(at) = memmem::find(same_line, key.as_bytes()) {
-            return vec![until(&same_line[at + key.len()..], |byte| byte == b'"' || byte == b'\\')];
+            return near.push(until(&same_line[at + key.len()..], |byte| byte == b'"' || byte == b'\\'));
         }
     }
     let mut secrets = Vec::new();
-    for line in
-        rest.get(same_line.len() + 1..).unwrap_or_default().split(|byte| *byte == b'\n').take(LINES + 2)
-    {
+    for line in rest.split(|byte| *byte == b'\n').skip(1).take(LINES + 2) {
         let text = behind_label(line).trim_ascii();
         let is_frame = text.starts_with(b"```") || text.is_empty() || text.starts_with(b"<");
         if is_frame && !text.is_empty() && secrets.is_empty() {
             continue;
         }
-        let is_said = MESSAGES.iter().any(|word| memmem::find(text, word.as_bytes()).is_some());
-        if is_frame || is_prompt(text) || secrets.len() >= most || is_said {
+        if is_frame || is_prompt(text) || secrets.len() >= most || holds(text, &MESSAGES) {
             break;
         }
         secrets.push(text);
     }
     let is_alone = secrets.len() == 1;
-    secrets.into_iter().filter_map(|text| secret(text, is_alone)).collect()
+    secrets.into_iter().filter_map(|text| secret(text, is_alone)).for_each(|secret| near.push(secret));
 }
 
 /// The text behind `tool result: ` and the like.
@@ -161,12 +149,11 @@ fn secret(text: &[u8], is_alone: bool) -> Option<&[u8]> {
         return Some(inner(&text[name + 1..], b" \"'")).filter(|value| made(value));
     }
     let words = text.split(|byte| *byte == b' ').count();
-    let columns = memmem::find(text, b"  ").is_some();
-    let is_secret = text.len() >= 4
-        && text.len() <= 2048
+    let is_sentence = words > WORDY || holds(text, &["  "]) || text.ends_with(b".");
+    let is_secret = (4..=2048).contains(&text.len())
         && !placeholder(text)
         && !text.starts_with(b"{")
         && !text.starts_with(b"-----")
-        && (words == 1 || is_alone && words <= WORDY && !columns && !text.ends_with(b"."));
+        && (words == 1 || is_alone && !is_sentence);
     is_secret.then_some(text)
 }

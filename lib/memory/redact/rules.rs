@@ -6,7 +6,7 @@ use crate::memory::redact::chars::Class;
 
 const TEXT: &str = include_str!("rules.txt");
 
-/// A rule of the first section, as it is written.
+/// A line of the first two sections.
 pub(super) struct Rule {
     pub(super) kind: &'static str,
     pub(super) check: &'static str,
@@ -23,16 +23,16 @@ pub(super) struct Pattern {
     pub(super) ignores_case: bool,
     /// It begins where a word begins.
     pub(super) edge: bool,
-    pub(super) before: Option<Run>,
+    pub(super) before: Option<Repeat>,
     /// What follows the keyword.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<Repeat>,
     /// The runs that are the secret; without them it is all.
     pub(super) group: Option<(usize, usize)>,
 }
 
 /// Characters of one class: the number of the class, the fewest and the most.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct Repeat {
     pub(super) class: usize,
     pub(super) least: usize,
     pub(super) most: usize,
@@ -94,22 +94,15 @@ impl Pattern {
                 rest = rest.trim_start();
             } else if let Some(inside) = rest.strip_prefix("(?:") {
                 let (words, behind) = inside.split_once(')').filter(|_| many == 0)?;
-                let longer = |keyword: &String| -> Vec<String> {
-                    words
-                        .split('|')
-                        .map(|word| [keyword.as_str()].into_iter().chain(literal(word)).collect())
-                        .collect()
-                };
-                pattern.keywords = pattern.keywords.iter().flat_map(longer).collect();
+                let starts = std::mem::take(&mut pattern.keywords);
+                let longer = |start| words.split('|').map(move |word| format!("{start}{}", literal(word)));
+                pattern.keywords = starts.iter().flat_map(longer).collect();
                 rest = behind;
-            } else if first == '(' {
-                pattern.group = Some((many, many));
-                rest = &rest[1..];
-            } else if first == ')' {
-                pattern.group = Some((pattern.group?.0, many));
+            } else if first == '(' || first == ')' {
+                pattern.group = Some((if first == '(' { many } else { pattern.group?.0 }, many));
                 rest = &rest[1..];
             } else if !plain.is_empty() {
-                pattern.keywords.iter_mut().for_each(|keyword| keyword.extend(literal(plain)));
+                pattern.keywords.iter_mut().for_each(|keyword| keyword.push_str(&literal(plain)));
                 rest = &rest[plain.len()..];
             } else {
                 let end = match first {
@@ -119,10 +112,11 @@ impl Pattern {
                 };
                 let (set, behind) = rest.split_at(end);
                 let (least, most, behind) = times(behind)?;
-                let run = Run { class: class(set, classes), least, most };
-                match pattern.keywords[0].as_str() {
-                    "" => pattern.before = Some(run),
-                    _ => pattern.runs.push(run),
+                let run = Repeat { class: class(set, classes), least, most };
+                if pattern.keywords[0].is_empty() {
+                    pattern.before = Some(run);
+                } else {
+                    pattern.runs.push(run);
                 }
                 rest = behind;
             }
@@ -138,9 +132,9 @@ fn plain(text: &str) -> &str {
     &text[..(0..text.len()).find(|at| ends(*at)).unwrap_or(text.len())]
 }
 
-/// The parts of a text as it is to be found: it may begin in a line that continues another.
-fn literal(text: &str) -> impl Iterator<Item = &str> {
-    text.strip_prefix('\n').map_or(text, str::trim_start).split('\\')
+/// A text as it is to be found: it may begin in a line that continues another.
+fn literal(text: &str) -> String {
+    text.strip_prefix('\n').map_or(text, str::trim_start).replace('\\', "")
 }
 
 /// How often the class before it comes, and the rest: `{4}`, `{4,}`, `{4,8}`, `?`, or nothing.

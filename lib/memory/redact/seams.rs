@@ -1,7 +1,7 @@
 //! Secrets that something breaks in two: the end of a line, with what the next begins with (`+` of a diff, `>` of a
 //! quotation), or the quotes of strings that are joined.
 
-use crate::memory::redact::chars::{TOKEN68, count, leading, past, trailing};
+use crate::memory::redact::chars::{TOKEN68, count, leading, past, split_end, turns, until};
 use crate::memory::redact::near::{Certainty, Span, from, place};
 use crate::memory::redact::search;
 use crate::memory::redact::value::{numbered, placeholder, random};
@@ -16,12 +16,10 @@ const MARGIN: &[u8] = b"\\=\r |\xe2\x94\x82";
 /// Adds the tokens that only whole lines together show, and the rest of each secret that goes on in the next line.
 pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
     for mark in memchr::memchr3_iter(b'\n', b'"', b'\'', bytes) {
-        let before = match bytes[mark] {
-            b'\n' => &bytes[..mark - trailing(&bytes[..mark], 6, |byte| MARGIN.contains(&byte))],
-            _ => &bytes[..mark],
-        };
+        let margin = if bytes[mark] == b'\n' { 6 } else { 0 };
+        let (before, _) = split_end(&bytes[..mark], margin, |byte| MARGIN.contains(&byte));
         let Some(behind) = seam(bytes, before.len()) else { continue };
-        let first = &before[before.len() - trailing(before, SIDE, inside)..];
+        let (_, first) = split_end(before, SIDE, inside);
         if may_be_cut(first) && search::begins_in(first) {
             joined(bytes, first, behind, spans);
         }
@@ -32,7 +30,7 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         let (mut lines, mut is_full) = (1, false);
         while lines < LINES {
             let Some(behind) = seam(bytes, end).filter(|_| certainty != Certainty::Block) else { break };
-            let part = part(bytes, behind, 2 * SIDE, |byte| TOKEN68.has(byte));
+            let part = until(from(bytes, behind, 2 * SIDE), |byte| !TOKEN68.has(byte));
             let is_last =
                 is_full && part.len() > 3 && (part.ends_with(b"=") || part.iter().any(u8::is_ascii_digit));
             if !goes_on(part) && !is_last {
@@ -52,17 +50,14 @@ fn joined(bytes: &[u8], first: &[u8], behind: usize, spans: &mut Vec<Span>) {
     let mut parts = vec![first];
     let mut next = Some(behind);
     while let Some(behind) = next {
-        let part = part(bytes, behind, SIDE, inside);
+        let part = until(from(bytes, behind, SIDE), |byte| !inside(byte));
         parts.push(part);
         next = seam(bytes, behind + part.len()).filter(|_| parts.len() < LINES && !part.is_empty());
     }
     let mut tokens = Vec::new();
     search::find(&parts.concat(), true, &mut tokens);
-    for token in tokens {
-        // What does not reach over the first seam has been found, or will be.
-        if token.start >= first.len() || token.end <= first.len() {
-            continue;
-        }
+    // What does not reach over the first seam has been found, or will be.
+    for token in tokens.into_iter().filter(|token| token.start < first.len() && token.end > first.len()) {
         // The first part has been found on its own.
         let (start, end) = (place(bytes, first) + token.start, place(bytes, first) + first.len());
         let is_known = spans.iter().rev().take(64).any(|span| span.start <= start && span.end >= end);
@@ -80,18 +75,12 @@ fn joined(bytes: &[u8], first: &[u8], behind: usize, spans: &mut Vec<Span>) {
     }
 }
 
-fn part(bytes: &[u8], start: usize, most: usize, is: impl Fn(u8) -> bool) -> &[u8] {
-    &bytes[start..start + leading(&bytes[start..], most, is)]
-}
-
 /// Can it be the rest of a secret, and not the next word?
 fn goes_on(text: &[u8]) -> bool {
-    let digits = count(text, u8::is_ascii_digit);
-    let changes = text.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit());
+    let turns = turns(text);
     text.len() >= 8
-        && digits > 0
-        && digits < text.len()
-        && (random(text) || text.len() < 12 && changes.count() >= 3)
+        && turns > 0
+        && (random(text) || text.len() < 12 && turns >= 3)
         && !placeholder(text)
         && !numbered(text)
 }

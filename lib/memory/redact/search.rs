@@ -4,68 +4,65 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{begins, ends, trailing};
+use crate::memory::redact::chars::{LastRun, begins, ends, leading, trailing};
 use crate::memory::redact::near::{Certainty, Done, Near, Span};
-use crate::memory::redact::rules::{self, Classes, Rule};
+use crate::memory::redact::rules::{self, Classes, Pattern, Rule};
 use crate::memory::redact::value::{blanked, dice, flagged, made, placeholder, random, varied};
 use crate::memory::redact::{commands, files, printed, sentences, wallet};
 
 /// What decides about a match.
 #[derive(Clone, Copy)]
-enum Check {
+pub(super) enum RuleCheck {
     /// A token: it ends where a word ends, and is like this.
     Token(fn(&[u8]) -> bool),
     Value(fn(&[u8]) -> bool),
     Finder(fn(&mut Near)),
 }
 
-fn check(name: &str) -> Option<Check> {
-    Some(match name {
-        "varied" => Check::Token(varied),
-        "random" => Check::Token(random),
-        "unnamed" => Check::Token(|value| random(value) && !placeholder(value)),
-        "digits" => Check::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
-        "password" => Check::Value(|value| made(value) || dice(value)),
-        "flagged" => Check::Value(flagged),
-        "given" => Check::Value(|value| !placeholder(value)),
-        "login" => Check::Value(is_login),
-        "said_password" => Check::Finder(sentences::password),
-        "said_token" => Check::Finder(sentences::token),
-        "said_code" => Check::Finder(sentences::one_time_code),
-        "said_pin" => Check::Finder(sentences::pin),
-        "said_card_check" => Check::Finder(sentences::card_check),
-        "around" => Check::Finder(sentences::around),
-        "said_login" => Check::Finder(sentences::login),
-        "command" => Check::Finder(|near| match near.usage.contains('>') {
-            true => printed::printed(near),
-            false => commands::command(near),
-        }),
-        "decoder" => Check::Finder(commands::decoder),
-        "literal" => Check::Finder(commands::literal),
-        "piped" => Check::Finder(commands::piped),
-        "expect" => Check::Finder(commands::expect),
-        "call" => Check::Finder(commands::call),
-        "url_login" => Check::Finder(files::url_login),
-        "kubernetes" => Check::Finder(files::kubernetes),
-        "cookies" => Check::Finder(files::cookies),
-        "putty" => Check::Finder(files::putty),
-        "jwk" => Check::Finder(files::jwk),
-        "seed" => Check::Finder(wallet::said),
-        "columns" => Check::Finder(files::columns),
-        "aws_pair" => Check::Finder(files::aws_pair),
-        "listed" => Check::Finder(files::listed),
-        "iban" => Check::Finder(files::iban),
-        "file_read" => Check::Finder(printed::file_read),
-        "inserted" => Check::Finder(files::inserted),
-        "csv" => Check::Finder(files::csv),
-        _ => return None,
-    })
-}
-
-/// Checks that the rules name and that do not exist.
-#[cfg(test)]
-pub(super) fn unknown_checks() -> Vec<&'static str> {
-    rules::all().0.iter().map(|rule| rule.check).filter(|name| check(name).is_none()).collect()
+impl RuleCheck {
+    /// By the name that the rules have for it.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "varied" => Self::Token(varied),
+            "random" => Self::Token(random),
+            "unnamed" => Self::Token(|value| random(value) && !placeholder(value)),
+            "digits" => Self::Token(|value| random(value) && value.iter().any(u8::is_ascii_digit)),
+            "password" => Self::Value(|value| made(value) || dice(value)),
+            "flagged" => Self::Value(flagged),
+            "given" => Self::Value(|value| !placeholder(value)),
+            "login" => Self::Value(is_login),
+            "said_password" => Self::Finder(sentences::password),
+            "said_token" => Self::Finder(sentences::token),
+            "said_code" => Self::Finder(|near| sentences::number(near, 6..=8)),
+            "said_pin" => Self::Finder(|near| sentences::number(near, 4..=8)),
+            "said_card_check" => Self::Finder(|near| sentences::number(near, 3..=4)),
+            "around" => Self::Finder(sentences::around),
+            "said_login" => Self::Finder(sentences::login),
+            "command" => Self::Finder(|near| match near.usage.contains('>') {
+                true => printed::printed(near),
+                false => commands::command(near),
+            }),
+            "decoder" => Self::Finder(commands::decoder),
+            "literal" => Self::Finder(commands::literal),
+            "piped" => Self::Finder(commands::piped),
+            "expect" => Self::Finder(commands::expect),
+            "call" => Self::Finder(commands::call),
+            "url_login" => Self::Finder(files::url_login),
+            "kubernetes" => Self::Finder(files::kubernetes),
+            "cookies" => Self::Finder(files::cookies),
+            "putty" => Self::Finder(files::putty),
+            "jwk" => Self::Finder(files::jwk),
+            "seed" => Self::Finder(wallet::said),
+            "columns" => Self::Finder(files::columns),
+            "aws_pair" => Self::Finder(files::aws_pair),
+            "listed" => Self::Finder(files::listed),
+            "iban" => Self::Finder(files::iban),
+            "file_read" => Self::Finder(printed::file_read),
+            "inserted" => Self::Finder(files::inserted),
+            "csv" => Self::Finder(files::csv),
+            _ => return None,
+        })
+    }
 }
 
 /// `user:password` in base64.
@@ -81,8 +78,8 @@ struct Keyword {
     rule: usize,
 }
 
-struct Search {
-    rules: Vec<(Rule, Check)>,
+struct RuleIndex {
+    rules: Vec<(Rule, RuleCheck)>,
     classes: Classes,
     /// The keywords by their [`list`], in the order of the rules.
     lists: Vec<Vec<Keyword>>,
@@ -92,24 +89,26 @@ struct Search {
     fours: Box<Hashes>,
 }
 
-static SEARCH: LazyLock<Search> = LazyLock::new(Search::new);
+static INDEX: LazyLock<RuleIndex> = LazyLock::new(RuleIndex::new);
 
 /// Everything that the rules find, or of that the tokens only, without what functions find around words.
 pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
-    let search = &*SEARCH;
-    let (mut runs, mut done, mut at) = (Runs::new(bytes, &search.classes), Done::default(), 0);
-    while let Some(next) = search.next(bytes, at) {
+    let index = &*INDEX;
+    let runs = vec![LastRun::default(); index.classes.len()];
+    let mut matcher = Matcher { bytes, classes: &index.classes, runs };
+    let (mut done, mut at) = (Done::default(), 0);
+    while let Some(next) = index.next(bytes, at) {
         at = next;
         let found = spans.len();
-        for keyword in search.keywords(bytes, at) {
-            let (rule, check) = &search.rules[keyword.rule];
+        for keyword in index.keywords(bytes, at) {
+            let (rule, check) = &index.rules[keyword.rule];
             let end = at + keyword.text.len();
-            if only_tokens && !matches!(check, Check::Token(_)) {
+            if only_tokens && !matches!(check, RuleCheck::Token(_)) {
                 continue;
-            } else if let Check::Finder(find) = check {
+            } else if let RuleCheck::Finder(find) = check {
                 let Rule { kind, usage, .. } = rule;
                 find(&mut Near { bytes, at, end, kind, usage, done: &mut done, spans: &mut *spans });
-            } else if let Some(span) = runs.fit(at, end, rule, *check) {
+            } else if let Some(span) = matcher.fit(at, end, rule, *check) {
                 spans.push(span);
                 break;
             }
@@ -123,41 +122,34 @@ pub(super) fn find(bytes: &[u8], only_tokens: bool, spans: &mut Vec<Span>) {
 
 /// Does a token begin in the text, although it need not end there?
 pub(super) fn begins_in(bytes: &[u8]) -> bool {
-    let search = &*SEARCH;
-    let mut places = std::iter::successors(search.next(bytes, 0), |at| search.next(bytes, at + 1));
-    let is_token = |keyword: &Keyword| matches!(search.rules[keyword.rule].1, Check::Token(_));
-    places.any(|at| search.keywords(bytes, at).any(is_token))
+    let index = &*INDEX;
+    let mut places = std::iter::successors(index.next(bytes, 0), |at| index.next(bytes, at + 1));
+    let is_token = |keyword: &Keyword| matches!(index.rules[keyword.rule].1, RuleCheck::Token(_));
+    places.any(|at| index.keywords(bytes, at).any(is_token))
 }
 
-impl Search {
-    fn new() -> Search {
+impl RuleIndex {
+    fn new() -> RuleIndex {
         let (rules, classes) = rules::all();
         let table = || Box::new([0; HASHES / 64]);
-        let mut search = Search {
-            rules: Vec::with_capacity(rules.len()),
-            classes,
-            lists: vec![Vec::new(); LISTS],
-            threes: table(),
-            fours: table(),
-        };
+        let lists = vec![Vec::new(); LISTS];
+        let mut index = RuleIndex { rules: Vec::new(), classes, lists, threes: table(), fours: table() };
         for mut rule in rules {
-            let Some(check) = check(rule.check) else { continue };
-            let pattern = &mut rule.pattern;
-            let alone = pattern.group.is_none() && pattern.before.is_none();
-            pattern.edge |= alone && matches!(check, Check::Token(_));
-            let (ignores_case, next) = (pattern.ignores_case, pattern.runs.first().map(|run| run.class));
-            for text in std::mem::take(&mut pattern.keywords) {
-                search.add(&Keyword { text, rule: search.rules.len() }, ignores_case, next);
+            let Some(check) = RuleCheck::of(rule.check) else { continue };
+            let alone = rule.pattern.group.is_none() && rule.pattern.before.is_none();
+            rule.pattern.edge |= alone && matches!(check, RuleCheck::Token(_));
+            for text in std::mem::take(&mut rule.pattern.keywords) {
+                index.add(&Keyword { text, rule: index.rules.len() }, &rule.pattern);
             }
-            search.rules.push((rule, check));
+            index.rules.push((rule, check));
         }
-        search
+        index
     }
 
-    /// Adds a keyword; `next` is the class of what follows a short one.
-    fn add(&mut self, keyword: &Keyword, ignores_case: bool, next: Option<usize>) {
+    /// Adds a keyword of a pattern.
+    fn add(&mut self, keyword: &Keyword, pattern: &Pattern) {
         let text = keyword.text.as_bytes();
-        let follows = |byte: &u8| next.is_none_or(|class| self.classes[class].1.has(*byte));
+        let follows = |byte: &u8| pattern.runs.first().is_none_or(|run| self.classes[run.class].1.has(*byte));
         let thirds =
             (0..=255).filter(|byte| text.len() > 2 || follows(byte)).map(|byte| [text, &[byte]].concat());
         for start in thirds.take(if text.len() > 2 { 1 } else { 256 }).collect::<Vec<_>>() {
@@ -165,7 +157,7 @@ impl Search {
             // Capitals, and a capital first: all cases that the filter lets through.
             let upper = start.to_ascii_uppercase();
             let title = [&upper[..1], &start[1..]].concat();
-            for cased in [start, &upper, &title].iter().take(if ignores_case { 3 } else { 1 }) {
+            for cased in [start, &upper, &title].iter().take(if pattern.ignores_case { 3 } else { 1 }) {
                 set(&mut self.threes, word(&cased[..3]));
                 set(&mut self.fours, word(cased));
             }
@@ -217,7 +209,7 @@ fn list(text: &[u8]) -> usize {
     hash(word(&text[..text.len().min(3)]) | 0x20_2020) % LISTS
 }
 
-fn word(bytes: &[u8]) -> u32 {
+pub(super) fn word(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |so_far, byte| so_far << 8 | u32::from(*byte))
 }
 
@@ -242,34 +234,22 @@ fn set(table: &mut Hashes, word: u32) {
     table[hash / 64] |= 1 << (hash % 64);
 }
 
-/// The text, and the last run of each class. The end of a run is searched once, however many candidates begin inside
-/// it, so that a long line of keywords costs no more than its length.
-struct Runs<'a> {
+/// The text, and the last run of each class.
+struct Matcher<'a> {
     bytes: &'a [u8],
     classes: &'a Classes,
-    ends: Vec<(usize, usize)>,
+    runs: Vec<LastRun>,
 }
 
-impl<'a> Runs<'a> {
-    fn new(bytes: &'a [u8], classes: &'a Classes) -> Runs<'a> {
-        Runs { bytes, classes, ends: vec![(0, 0); classes.len()] }
-    }
-
+impl Matcher<'_> {
     /// The end of the run of a class that begins at `start`; `start` itself if there is none.
     fn end(&mut self, class: usize, start: usize) -> usize {
-        let (from, to) = self.ends[class];
-        if from <= start && start < to {
-            return to;
-        }
-        let set = &self.classes[class].1;
-        let rest = &self.bytes[start..];
-        let end = start + rest.iter().position(|byte| !set.has(*byte)).unwrap_or(rest.len());
-        self.ends[class] = (start, end);
-        end
+        let (rest, set) = (&self.bytes[start..], &self.classes[class].1);
+        self.runs[class].end(start, || start + leading(rest, rest.len(), |byte| set.has(byte)))
     }
 
     /// The secret of a rule whose keyword is here.
-    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: Check) -> Option<Span> {
+    fn fit(&mut self, at: usize, body: usize, rule: &Rule, check: RuleCheck) -> Option<Span> {
         let pattern = &rule.pattern;
         let mut start = at;
         if let Some(run) = pattern.before {
@@ -299,19 +279,17 @@ impl<'a> Runs<'a> {
         }
         let bytes = self.bytes;
         let good = match check {
-            Check::Token(is_good) => {
+            RuleCheck::Token(is_good) => {
                 let body = body.max(secret.start);
                 // A full stop after a token ends the sentence.
-                while secret.end > body && bytes[secret.end - 1] == b'.' {
-                    secret.end -= 1;
-                }
+                secret.end -= trailing(&bytes[body..secret.end], usize::MAX, |byte| byte == b'.');
                 let telling = if secret.end - body < 16 { secret.start } else { body };
                 ends(bytes, secret.end)
                     && is_good(&bytes[telling..secret.end])
                     && !blanked(&bytes[telling..secret.end])
             }
-            Check::Value(is_good) => is_good(&bytes[secret.clone()]),
-            Check::Finder(_) => false,
+            RuleCheck::Value(is_good) => is_good(&bytes[secret.clone()]),
+            RuleCheck::Finder(_) => false,
         };
         let alone = pattern.group.is_none();
         let certainty = if alone { Certainty::Token } else { Certainty::Place };

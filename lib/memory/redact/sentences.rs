@@ -6,8 +6,8 @@ use memchr::memmem;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{count, inner, leading, past, trailing, until};
-use crate::memory::redact::near::{Certainty, Near, Span, from, place};
+use crate::memory::redact::chars::{count, holds, inner, is_in, leading, past, split_end, trailing, until};
+use crate::memory::redact::near::{Certainty, Near, Span, place};
 use crate::memory::redact::rules::words;
 use crate::memory::redact::value::{
     chosen, dice, dotted, identifier, made_up, mixed, odd_hex, password as passes, phrase, placeholder,
@@ -27,36 +27,20 @@ static CONNECTORS: LazyLock<Vec<&str>> = LazyLock::new(|| words("connectors"));
 static ADVERBS: LazyLock<Vec<&str>> = LazyLock::new(|| words("adverbs"));
 static FILLERS: LazyLock<Vec<&str>> = LazyLock::new(|| words("fillers"));
 
-fn is_in(list: &[&str], word: &[u8]) -> bool {
-    list.iter().any(|known| known.as_bytes() == word)
-}
-
-/// What stands where a secret would.
-struct Candidate<'a> {
-    text: &'a [u8],
-    quoted: bool,
-    /// A word like "is" comes before it.
-    connected: bool,
-}
-
 static SUFFIXES: LazyLock<Vec<&str>> = LazyLock::new(|| words("suffixes"));
 static LINKS: LazyLock<Vec<&str>> = LazyLock::new(|| words("links"));
 static JOINS: LazyLock<Vec<&str>> = LazyLock::new(|| words("joins"));
 
 pub(super) fn password(near: &mut Near) {
     let found = near.spans.len();
-    said(near, |said| {
-        let number = (6..=24).contains(&said.text.len()) && said.text.iter().all(u8::is_ascii_digit);
-        let made = match said.quoted {
-            true => passes(said.text) || phrase(said.text) && !said.text.contains(&b' '),
-            false => {
-                let good = number || (random(said.text) || phrase(said.text)) && !is_path(said.text);
-                said.connected && (good || strong(said.text))
-            }
+    said(near, |text, connected, quoted| {
+        let number = (6..=24).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
+        let made = match quoted {
+            true => passes(text) || phrase(text) && !text.contains(&b' '),
+            false => number || (random(text) || phrase(text)) && !is_path(text) || strong(text),
         };
-        made || dice(said.text) || chosen(said.text) && !is_address(said.text)
+        connected && made || dice(text) || chosen(text) && !is_address(text)
     });
-
     if near.spans.len() == found {
         said_before(near);
         answered(near);
@@ -70,76 +54,87 @@ pub(super) fn password(near: &mut Near) {
 /// What can be nothing else than a secret, wherever it stands on the line of the word, or alone on the next: made by a
 /// generator of capitals, small letters and digits, or a password as people make it up.
 pub(super) fn around(near: &mut Near) {
-    let (before, behind) = (near.before(), near.behind());
+    let (before, mut line) = (near.before(), near.line());
     let start = near.at - before.len();
     // A mark says such a word, too.
     if start < near.done.around || before.ends_with(b"[redacted:") {
         return;
     }
-    near.done.around = near.end + behind.len();
-    let next = until(from(near.bytes, near.done.around + 1, LONGEST), |byte| byte == b'\n');
+    near.done.around = start + line.len();
+    let ends =
+        |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;<>()[]{}|=\\".contains(byte) || *byte >= 0xE2;
+    let mut next = alone_below(near);
+    // Of a line that is too long, the last word may be cut.
+    if near.bytes.get(near.done.around).is_some_and(|byte| *byte != b'\n') {
+        (line, next) = (&line[..line.iter().rposition(ends).unwrap_or(0)], b"");
+    }
+    // Where a line is cut, so may be a name and its value.
+    let is_cut = start > 0 && near.bytes[start - 1] != b'\n';
+    let mut is_other = false;
+    let tokens = line.split(ends).chain(next.split(ends)).map(|token| inner(token, b".:!?*-"));
+    for token in tokens.filter(|token| !token.is_empty()).skip(2 * usize::from(is_cut)) {
+        // `"requestId": "…"`, `sha256: …`: what names something else.
+        if !std::mem::replace(&mut is_other, names_other(token))
+            && let Some(secret) = certain(near.bytes, token)
+        {
+            near.spans.push(Span::of(near.bytes, secret, near.kind, Certainty::Nearby));
+        }
+    }
+    spelled(near, line);
+}
+
+/// The next line, if one word is all that it says.
+fn alone_below<'a>(near: &Near<'a, '_>) -> &'a [u8] {
+    let next = until(near.below(LONGEST), |byte| byte == b'\n');
     let said = behind_speaker(next);
     let is_other = names_other(inner(&next[..next.len() - said.len()], b": "));
+    let behind = near.behind();
     // A list of constants goes on.
     let ends_in_code = behind.trim_ascii_end().last().is_some_and(|byte| b";{(".contains(byte));
     let is_alone = !ends_in_code && !said.trim_ascii().contains(&b' ') || behind.contains(&b'?');
-    let ends =
-        |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;<>()[]{}|=\\".contains(byte) || *byte >= 0xE2;
-    let line = &near.bytes[start..near.done.around];
-    // Of a line that is too long, the last word may be cut.
-    let goes_on = near.bytes.get(near.done.around).is_some_and(|byte| *byte != b'\n');
-    let line = if goes_on { &line[..line.iter().rposition(ends).unwrap_or(0)] } else { line };
-    let next = if is_alone && !is_other && !goes_on { said } else { b"" };
-    // `"requestId": "…"`, `sha256: …`: what names something else. Where a line is cut, so may be a name and its value.
-    let is_cut = start > 0 && near.bytes[start - 1] != b'\n';
-    let mut named = false;
-    let tokens = line.split(ends).chain(next.split(ends)).map(|token| inner(token, b".:!?*-"));
-    for token in tokens.filter(|token| !token.is_empty()).skip(2 * usize::from(is_cut)) {
-        if std::mem::replace(&mut named, names_other(token)) || token.len() < 8 {
-            continue;
-        }
-        // `name(`, `name="`, and somebody who is mentioned.
-        let is_name = match &near.bytes[place(near.bytes, token) + token.len()..] {
-            [b'=', next, ..] => next.is_ascii_alphanumeric() || b"\"'".contains(next),
-            rest => {
-                let is_mention = token[0] == b'@' && !strong(&token[1..]);
-                rest.starts_with(b"(") || is_mention || identifier(token)
-            }
-        };
-        if is_name {
-            continue;
-        }
-        let last = memchr::memrchr(b':', token).map_or(token, |at| &token[at + 1..]);
-        let label = &token[..token.len() - last.len()];
-        let is_secret = |token: &&[u8]| {
-            (mixed(token) || made_up(token) || odd_hex(token) || grouped(token))
-                && (!is_path(token) || is_joined(token))
-                && !placeholder(token)
-        };
-        // `user:SECRET@host`
-        let login = until(last, |byte| byte == b'@');
-        if names_other(inner(label, b":")) {
-            continue;
-        }
-        if let Some(token) = [token, last, login].into_iter().find(is_secret) {
-            near.spans.push(Span::of(near.bytes, token, near.kind, Certainty::Nearby));
-        }
+    if is_alone && !is_other { said } else { b"" }
+}
+
+/// The secret of a word that can be nothing else.
+fn certain<'a>(bytes: &[u8], token: &'a [u8]) -> Option<&'a [u8]> {
+    if token.len() < 8 {
+        return None;
     }
-    // `m7ny tmq4 aqd2 3ny5 …`, `D M 6 T F 1 D K`
+    // `name(`, `name="`, and somebody who is mentioned.
+    let is_name = match &bytes[place(bytes, token) + token.len()..] {
+        [b'=', next, ..] => next.is_ascii_alphanumeric() || b"\"'".contains(next),
+        [b'(', ..] => true,
+        _ => token[0] == b'@' && !strong(&token[1..]) || identifier(token),
+    };
+    let last = memchr::memrchr(b':', token).map_or(token, |at| &token[at + 1..]);
+    if is_name || names_other(inner(&token[..token.len() - last.len()], b":")) {
+        return None;
+    }
+    let is_secret = |token: &&[u8]| {
+        (mixed(token) || made_up(token) || odd_hex(token) || grouped(token))
+            && (!is_path(token) || is_joined(token))
+            && !placeholder(token)
+    };
+    // `user:SECRET@host`
+    [token, last, until(last, |byte| byte == b'@')].into_iter().find(is_secret)
+}
+
+/// `m7ny tmq4 aqd2 3ny5 …`, `D M 6 T F 1 D K`
+fn spelled(near: &mut Near, line: &[u8]) {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).collect();
     let is_word = |word: &[u8]| word.iter().all(u8::is_ascii_alphanumeric);
-    let apart = words.chunk_by(|one, next| one.len() == next.len() && is_word(one) && is_word(next));
-    for same in
-        apart.filter(|same| same.len() >= 6 && !same[0].is_empty() || same.len() > 3 && same[0].len() == 4)
-    {
-        let start = place(near.bytes, same[0]);
-        let text = &near.bytes[start..place(near.bytes, same[same.len() - 1]) + same[0].len()];
-        let digits = same.iter().filter(|word| word.iter().any(u8::is_ascii_digit)).count();
-        let is_mixed = |word: &&[u8]| {
-            word.len() < 2 || word.iter().any(u8::is_ascii_digit) && word.iter().any(u8::is_ascii_alphabetic)
-        };
-        let is_odd = same.len() >= 6 || same.iter().any(is_mixed);
-        if digits > 1 && is_odd && text.iter().any(u8::is_ascii_alphabetic) {
+    for same in words.chunk_by(|one, next| one.len() == next.len() && is_word(one) && is_word(next)) {
+        let (many, length) = (same.len(), same[0].len());
+        if length == 0 || many < 6 && (many < 4 || length != 4) {
+            continue;
+        }
+        let text = &line[place(line, same[0])..place(line, same[many - 1]) + length];
+        let has_digit = |word: &&&[u8]| word.iter().any(u8::is_ascii_digit);
+        let is_mixed = |word: &&[u8]| has_digit(&word) && word.iter().any(u8::is_ascii_alphabetic);
+        if same.iter().filter(has_digit).count() > 1
+            && (many >= 6 || same.iter().any(is_mixed))
+            && text.iter().any(u8::is_ascii_alphabetic)
+        {
             near.push(text);
         }
     }
@@ -185,21 +180,17 @@ fn behind_speaker(line: &[u8]) -> &[u8] {
 /// "The new password is:", and it is on the next line, or, wrapped, on the next lines.
 fn below(near: &mut Near, is_secret: impl Fn(&[u8]) -> bool) {
     const FRAME: &[u8] = b" \t\r|`*>-\xe2\x94\x82\x83\x95\x91";
-    let behind = near.behind();
-    let line = inner(behind, FRAME);
+    let line = inner(near.behind(), FRAME);
     let last = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     let is_heading = line.is_empty() && inner(near.before(), b" \t|`*#-").is_empty();
     if line.len() > 120 || !(is_heading || line.ends_with(b":") || is_in(&CONNECTORS, last)) {
         return;
     }
-    let rest = from(near.bytes, near.end + behind.len() + 1, 4 * LONGEST);
-    let lines = rest.split(|byte| *byte == b'\n').map(|line| inner(line, FRAME)).take(LINES);
-    let lines = lines.skip_while(|line| line.is_empty());
+    let lines = near.below(4 * LONGEST).split(|byte| *byte == b'\n').map(|line| inner(line, FRAME));
     let is_one =
         |line: &&[u8]| line.len() >= 6 && !line.contains(&b' ') && is_secret(line) && !placeholder(line);
-    for line in lines.take_while(is_one).collect::<Vec<_>>() {
-        near.push(line);
-    }
+    let lines = lines.take(LINES).skip_while(|line| line.is_empty()).take_while(is_one);
+    lines.for_each(|line| near.push(line));
 }
 
 /// "SECRET is the password", "use SECRET as the password of …"
@@ -228,7 +219,7 @@ fn said_before(near: &mut Near) {
             continue;
         }
         let lower = String::from_utf8_lossy(word).to_lowercase();
-        if linked && let Some(text) = quoted.or_else(|| candidate(word, false).map(|said| said.text)) {
+        if linked && let Some(text) = quoted.or_else(|| candidate(word).map(|(text, _)| text)) {
             let good = chosen(text)
                 || strong(text)
                 || random(text)
@@ -251,16 +242,10 @@ fn said_before(near: &mut Near) {
 
 /// "用SECRET作为密码", "SECRETをパスワードに": what is written in other letters is the secret.
 fn said_unspaced(near: &mut Near) {
-    let before = near.before();
-    let words = trailing(before, 60, |byte| !byte.is_ascii_graphic());
-    let text = &before[..before.len() - words];
-    let text = &text[text.len() - trailing(text, 64, |byte| byte.is_ascii_graphic())..];
-    let text = inner(text, b"`\"'");
+    let (before, words) = split_end(near.before(), 60, |byte| !byte.is_ascii_graphic());
+    let text = inner(split_end(before, 64, |byte| byte.is_ascii_graphic()).1, b"`\"'");
     let links = ["作", "为", "為", "是", "当", "を", "は", "が", "를", "을"];
-    let is_linked = |link: &&str| memmem::find(&before[before.len() - words..], link.as_bytes()).is_some();
-    if links.iter().any(is_linked) && (chosen(text) || strong(text)) && !placeholder(text) {
-        near.push(text);
-    }
+    near.offer(text, holds(words, &links) && (chosen(text) || strong(text)));
 }
 
 /// The text in quotes at the end.
@@ -278,8 +263,7 @@ fn is_plain(word: &[u8]) -> bool {
 
 /// What the next speaker says, in the line below.
 fn reply<'a>(near: &Near<'a, '_>, most: usize) -> Option<&'a [u8]> {
-    let next = from(near.bytes, near.end + near.behind().len() + 1, most);
-    let line = until(next, |byte| byte == b'\n');
+    let line = until(near.below(most), |byte| byte == b'\n');
     Some(behind_speaker(line)).filter(|said| said.len() < line.len())
 }
 
@@ -288,9 +272,7 @@ fn answered(near: &mut Near) {
     let Some(text) = reply(near, LONGEST).filter(|_| near.behind().contains(&b'?')) else { return };
     let text = inner(text, b" `\"'.,\r");
     let passes = passes(text) || phrase(text) && !text.contains(&b' ');
-    if passes && !text.contains(&b'/') && !placeholder(text) {
-        near.push(text);
-    }
+    near.offer(text, passes && !text.contains(&b'/'));
 }
 
 pub(super) fn token(near: &mut Near) {
@@ -298,29 +280,12 @@ pub(super) fn token(near: &mut Near) {
     if near.bytes.get(near.end) == Some(&b'=') {
         return;
     }
-    said(near, |said| {
-        said.text.len() >= 16
-            && count(said.text, u8::is_ascii_digit) > 1
-            && !identifier(said.text)
-            && !is_path(said.text)
-            && random(said.text)
-    });
-    below(near, |text| {
-        text.len() >= 16 && text.iter().any(u8::is_ascii_digit) && random(text) && !is_path(text)
-    });
+    let is_token = |text: &[u8], digits: usize| {
+        text.len() >= 16 && count(text, u8::is_ascii_digit) >= digits && random(text) && !is_path(text)
+    };
+    said(near, |text, _, _| is_token(text, 2) && !identifier(text));
+    below(near, |text| is_token(text, 1));
     around(near);
-}
-
-pub(super) fn one_time_code(near: &mut Near) {
-    number(near, 6..=8);
-}
-
-pub(super) fn pin(near: &mut Near) {
-    number(near, 4..=8);
-}
-
-pub(super) fn card_check(near: &mut Near) {
-    number(near, 3..=4);
 }
 
 /// "log in as bob / …", "creds: bob:…", "user/pass: bob/…"
@@ -330,9 +295,8 @@ pub(super) fn login(near: &mut Near) {
         ["/", ":", "|", ",", "and ", "with ", "und ", "et ", "y ", "e ", "mit ", "avec ", "con "];
     const NAMES: [&str; 7] =
         ["the password ", "password ", "pw ", "pass ", "Passwort ", "password: ", "pw: "];
-    let strip = |text, starts: &[&'static str]| {
-        let found = starts.iter().find_map(|start| Some((start.len(), strip_prefix(text, start)?)));
-        found.unwrap_or((0, text))
+    let strip = |text: &[u8], starts: &[&str]| {
+        starts.iter().find(|start| text.starts_with(start.as_bytes())).map_or(0, |start| start.len())
     };
     let mut user = near.behind();
     for _ in 0..3 {
@@ -347,54 +311,31 @@ pub(super) fn login(near: &mut Near) {
     if !(1..=64).contains(&length) || user.len() == near.behind().len() {
         return;
     }
-    let gap = past(&user[length..], b" \t`\"'*");
-    let (join, secret) = strip(gap, &JOINS);
-    if join == 0 && random(&user[..length]) && count(&user[..length], u8::is_ascii_digit) > 1 {
-        return near.push(&user[..length]);
+    let (user, rest) = user.split_at(length);
+    let gap = past(rest, b" \t`\"'*");
+    let join = strip(gap, &JOINS);
+    if join == 0 && random(user) && count(user, u8::is_ascii_digit) > 1 {
+        return near.push(user);
     }
-    if join == 0 || join > 1 && gap.len() == user.len() - length {
+    if join == 0 || join > 1 && gap.len() == rest.len() {
         return;
     }
-    let (name, mut secret) = strip(past(secret, b" \t`\"'*"), &NAMES);
+    let mut secret = past(&gap[join..], b" \t`\"'*");
+    let name = strip(secret, &NAMES);
     if name > 0 {
-        secret = past(secret, b" \t`\"'*:");
+        secret = past(&secret[name..], b" \t`\"'*:");
     }
-    if let Some(said) = candidate(secret, true)
-        && (chosen(said.text) || strong(said.text))
-        && !placeholder(said.text)
-        && !is_address(said.text)
-    {
-        near.push(said.text);
+    if let Some((text, _)) = candidate(secret) {
+        near.offer(text, (chosen(text) || strong(text)) && !is_address(text));
     }
 }
 
-fn strip_prefix<'a>(text: &'a [u8], start: &str) -> Option<&'a [u8]> {
-    text.strip_prefix(start.as_bytes())
-}
-
-/// Looks along the sentence for what is a secret, and no placeholder.
-fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
+/// Looks along the sentence for what is a secret, and no placeholder. `is_secret` gets a text, whether a word like "is" comes
+/// before it, and whether it stands in quotes.
+fn said(near: &mut Near, is_secret: impl Fn(&[u8], bool, bool) -> bool) {
     let behind = near.behind();
-    let mut rest = behind;
+    let Some(mut rest) = behind_name(near) else { return };
     let (mut connected, mut apart) = (false, false);
-    // `mechanism=password`, `user:password:uid`: itself a value, and no name.
-    if near.some_before(1) == b"=" || near.some_before(1) == b":" && behind.starts_with(b":") {
-        return;
-    }
-    // `passwords`, `password_file`, `passwordless`: not the word.
-    let ends_in_word = near.word().last().is_some_and(|byte| !byte.is_ascii_punctuation() && *byte != b' ');
-    match behind.first() {
-        Some(_) if !ends_in_word => {}
-        Some(byte) if byte.is_ascii_alphanumeric() => {
-            let ending = word(behind);
-            if !is_in(&SUFFIXES, ending) {
-                return;
-            }
-            rest = &behind[ending.len()..];
-        }
-        Some(byte) if b" :=*`\"'\t|,".contains(byte) || *byte >= 0xC2 => {}
-        _ => return,
-    }
     for _ in 0..WORDS {
         rest = past(rest, b" \t*");
         // A closing quote or bracket of the name itself.
@@ -402,15 +343,11 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
             rest = &rest[1..];
             continue;
         }
-        // "When it asks for the password, type …", "the password (of the test server): …"
-        match rest {
-            [b',', clause @ ..] => (rest, apart) = (past(clause, b" "), true),
-            [b'(', inside @ ..] => {
-                let close = inside.iter().take(40).position(|byte| *byte == b')').unwrap_or_default();
-                let behind = inside.get(close + 1..).unwrap_or_default();
-                rest = if joined_sign(behind) > 0 { behind } else { rest };
-            }
-            _ => {}
+        // "When it asks for the password, type …"
+        if let [b',', clause @ ..] = rest {
+            (rest, apart) = (past(clause, b" "), true);
+        } else if let Some(behind) = behind_parentheses(rest) {
+            rest = behind;
         }
         let sign = joined_sign(rest);
         let next = if sign > 0 { &rest[..sign] } else { word(rest) };
@@ -422,14 +359,14 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
         if next.is_empty() || next.starts_with(b"--") {
             return;
         }
-        if let Some(found) = candidate(rest, connected)
-            && (connected || !apart || found.text.len() >= 16 && random(found.text))
-            && is_secret(&found)
-            && !placeholder(found.text)
+        if let Some((text, quoted)) = candidate(rest)
+            && (connected || !apart || text.len() >= 16 && random(text))
+            && is_secret(text, connected, quoted)
+            && !placeholder(text)
         {
-            near.push(found.text);
+            near.push(text);
             // "from SECRET to SECRET", "SECRET or SECRET"
-            let end = place(near.bytes, found.text) + found.text.len() - near.end;
+            let end = place(near.bytes, text) + text.len() - near.end;
             rest = past(&behind[end.min(behind.len())..], b" `\"'*,\xe2\x80\x9c\x9d");
             let join = word(rest);
             if !is_in(&JOINS, join) {
@@ -444,6 +381,31 @@ fn said(near: &mut Near, is_secret: impl Fn(&Candidate) -> bool) {
         }
         (rest, connected) = (&rest[next.len()..], false);
     }
+}
+
+/// What stands behind the word that names a secret, if it is a whole word and no value itself.
+fn behind_name<'a>(near: &Near<'a, '_>) -> Option<&'a [u8]> {
+    let behind = near.behind();
+    // `mechanism=password`, `user:password:uid`
+    if near.some_before(1) == b"=" || near.some_before(1) == b":" && behind.starts_with(b":") {
+        return None;
+    }
+    // `passwords`, `password_file`, `passwordless`: not the word.
+    let ends_in_word = near.word().last().is_some_and(|byte| !byte.is_ascii_punctuation() && *byte != b' ');
+    match behind.first()? {
+        byte if ends_in_word && byte.is_ascii_alphanumeric() => {
+            let ending = word(behind);
+            is_in(&SUFFIXES, ending).then(|| &behind[ending.len()..])
+        }
+        byte => (!ends_in_word || b" :=*`\"'\t|,".contains(byte) || *byte >= 0xC2).then_some(behind),
+    }
+}
+
+/// "the password (of the test server): …"
+fn behind_parentheses(text: &[u8]) -> Option<&[u8]> {
+    let inside = text.strip_prefix(b"(")?;
+    let close = inside.iter().take(40).position(|byte| *byte == b')').unwrap_or_default();
+    inside.get(close + 1..).filter(|behind| joined_sign(behind) > 0)
 }
 
 /// The length of a sign that needs no space: `:`, `：`, `是`.
@@ -462,21 +424,19 @@ fn word(text: &[u8]) -> &[u8] {
 /// What opens and what closes quoted text, in turn.
 static QUOTES: LazyLock<Vec<&str>> = LazyLock::new(|| words("quotes"));
 
-/// The word or the quoted text at the start.
-fn candidate(rest: &[u8], connected: bool) -> Option<Candidate<'_>> {
-    if let Some((inside, close)) =
-        QUOTES.chunks_exact(2).find_map(|pair| Some((strip_prefix(rest, pair[0])?, pair[1])))
-    {
-        let end = memmem::find(inside, close.as_bytes())?;
-        let text = inner(&inside[..end], b" \xc2\xa0");
-        return Some(Candidate { text, quoted: connected, connected });
+/// The word or the quoted text at the start, and whether it is in quotes.
+fn candidate(rest: &[u8]) -> Option<(&[u8], bool)> {
+    let pair = QUOTES.chunks_exact(2).find(|pair| rest.starts_with(pair[0].as_bytes()));
+    if let Some(pair) = pair {
+        let inside = &rest[pair[0].len()..];
+        return Some((inner(&inside[..memmem::find(inside, pair[1].as_bytes())?], b" \xc2\xa0"), true));
     }
     let stops = |byte: u8| b" \t\r\n\"`\\<>|,;".contains(&byte) || byte >= 0xE3;
     let text = past(until(&rest[..rest.len().min(LONGEST)], stops), b"(*");
     let text =
         ["“", "”", "»", "’"].iter().find_map(|quote| text.strip_suffix(quote.as_bytes())).unwrap_or(text);
     let end = text.iter().rposition(|byte| !b".:)]*'?".contains(byte))?;
-    Some(Candidate { text: &text[..=end], quoted: false, connected })
+    Some((&text[..=end], false))
 }
 
 /// `a/b/c`, `x.y.z`, `A::B`: a place in files or code.
@@ -484,9 +444,7 @@ fn is_path(text: &[u8]) -> bool {
     !text.iter().any(u8::is_ascii_alphabetic) && text.contains(&b'.')
         || dotted(text)
         || is_address(text)
-        || text.contains(&b'(')
-        || text.contains(&b'[')
-        || memmem::find(text, b"::").is_some()
+        || holds(text, &["(", "[", "::"])
         || text.starts_with(b"/")
 }
 
@@ -499,7 +457,7 @@ fn is_address(text: &[u8]) -> bool {
 }
 
 /// So many digits after "is", "code" and the like.
-fn number(near: &mut Near, many: RangeInclusive<usize>) {
+pub(super) fn number(near: &mut Near, many: RangeInclusive<usize>) {
     let mut rest = near.behind();
     let is_apart = near.word().last().is_some_and(|byte| *byte == b' ' || !byte.is_ascii());
     if !is_apart && !rest.first().is_some_and(|byte| b" :=*\"'".contains(byte)) {

@@ -1,10 +1,9 @@
 //! Is a value a secret, or a placeholder, a word, or a name in code?
 
-use memchr::memmem;
 use std::sync::LazyLock;
 
 use crate::base::text::escape;
-use crate::memory::redact::chars::{WORD, count, leading, trailing};
+use crate::memory::redact::chars::{WORD, count, holds, leading, split_end, turns};
 use crate::memory::redact::rules::words;
 
 /// How much of a value is checked, in bytes: a random value is random from the start.
@@ -54,15 +53,12 @@ pub(super) fn random(value: &[u8]) -> bool {
 /// The version of a package: `1:4.13+dfsg1-1+deb12u1`, `2.36-9ubuntu3.1`. Its first two numbers are joined by a full stop, and
 /// its parts are short: small letters and digits, which change places seldom.
 pub(super) fn version(value: &[u8]) -> bool {
-    let (epoch, number) = value.iter().position(|byte| *byte == b':').map_or((&b""[..], value), |at| {
-        let (epoch, number) = value.split_at(at);
-        (epoch, &number[1..])
-    });
+    let epoch = memchr::memchr(b':', value).unwrap_or_default();
+    let (epoch, number) = (&value[..epoch], value[epoch..].strip_prefix(b":").unwrap_or(value));
     let major = leading(number, 8, |byte| byte.is_ascii_digit());
     let is_part = |part: &[u8]| {
-        let turns = part.windows(2).filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit()).count();
         part.len() <= 12
-            && turns <= 3
+            && turns(part) <= 3
             && part.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
     epoch.len() <= 2
@@ -75,10 +71,10 @@ pub(super) fn version(value: &[u8]) -> bool {
 
 /// The names of fields, joined by colons: `pw_name:pw_uid:pw_gid`.
 fn fields(value: &[u8]) -> bool {
-    let is_name = |name: &[u8]| {
-        (1..=16).contains(&name.len()) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_')
-    };
-    value.split(|byte| *byte == b':').count() > 2 && value.split(|byte| *byte == b':').all(is_name)
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    let mut names = value.split(|byte| *byte == b':');
+    names.clone().count() > 2
+        && names.all(|name| (1..=16).contains(&name.len()) && name.iter().all(is_letter))
 }
 
 /// Could a person have chosen it as a password: letters with digits or other characters?
@@ -138,8 +134,8 @@ pub(super) fn strong(value: &[u8]) -> bool {
     let many = KINDS.iter().filter(|kind| value.iter().any(kind)).count();
     // What may also be code must have all four, and a sign that is seldom there.
     let may_be_code = dotted(value) || value.iter().any(|byte| b";=".contains(byte));
-    (many > 3 && value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte))
-        || many > 2 && !may_be_code)
+    let has_sign = || value[..value.len() - 1].iter().any(|byte| b"!#%^*+~@".contains(byte));
+    (many > 3 && has_sign() || many > 2 && !may_be_code)
         && password(value)
         && !value.iter().any(|byte| b"()[]{}<>\"'`|\\/".contains(byte))
         && !numbered(value)
@@ -150,17 +146,12 @@ pub(super) fn chosen(value: &[u8]) -> bool {
     if value.len() > WORDY {
         return false;
     }
-    let digits = count(value, u8::is_ascii_digit);
-    let joins = |byte: &u8| b"()[]{}<>\"'`,;|\\$=&".contains(byte);
     // `self.password2`, `path/to/file2`, `Kind::Two2`
-    let path = memmem::find(value, b"::").is_some() || value.contains(&b'/');
-    let core = value.trim_ascii_end();
-    let core = &core[..core.len() - trailing(core, WORDY, |byte| b"!?@".contains(&byte))];
-    (digits > 0 || core.iter().any(is_sign))
-        && digits < value.len()
-        && !value.iter().any(joins)
-        && !path
-        && !dotted(value)
+    let is_path = dotted(value) || holds(value, &["::", "/"]);
+    let (core, _) = split_end(value.trim_ascii_end(), WORDY, |byte| b"!?@".contains(&byte));
+    (value.iter().any(u8::is_ascii_digit) || core.iter().any(is_sign))
+        && !is_path
+        && !value.iter().any(|byte| b"()[]{}<>\"'`,;|\\$=&".contains(byte))
         && password(value)
         && !numbered(value)
         && !of_words(value, &[&PLACEHOLDERS, &CODE])
@@ -179,7 +170,6 @@ pub(super) fn mixed(value: &[u8]) -> bool {
 pub(super) fn dice(value: &[u8]) -> bool {
     let words = || value.split(|byte| b"- ".contains(byte));
     words().count() > 3
-        && value.is_ascii()
         && words().all(|word| (4..=9).contains(&word.len()) && word.iter().all(u8::is_ascii_lowercase))
         && phrase(value)
 }
@@ -201,7 +191,7 @@ pub(super) fn made_up(value: &[u8]) -> bool {
         && (many(u8::is_ascii_digit) > 2
             || strong(value) && value.iter().any(is_sign)
             || random(value) && KINDS[..3].iter().all(|kind| value.iter().any(kind)))
-        && (chosen(value) || value.iter().filter(|byte| **byte == b'.').count() == 1 && password(value))
+        && (chosen(value) || count(value, |byte| *byte == b'.') == 1 && password(value))
         && (!value[0].is_ascii_digit() || random(value))
         && !value.contains(&b'_')
         && count(value, |byte| *byte == b'%') < 2
@@ -209,7 +199,7 @@ pub(super) fn made_up(value: &[u8]) -> bool {
 }
 
 /// Signs that people put into passwords and not between words.
-fn is_sign(byte: &u8) -> bool {
+pub(super) fn is_sign(byte: &u8) -> bool {
     b"!#%^*+?@~".contains(byte)
 }
 
@@ -227,24 +217,18 @@ pub(super) fn numbered(value: &[u8]) -> bool {
 pub(super) fn placeholder(value: &[u8]) -> bool {
     let sample = &value[..value.len().min(SAMPLE)];
     let opens = match sample {
-        [] => true,
-        [b'$', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'{' | b'(' | b'_' | b'['),
+        [] | [b'*', b'*', ..] | [b'%', .., b'%'] | [b'%', _] => true,
+        [b'<', .., b'>'] | [b'[', .., b']'] | [b'(', .., b')'] => true,
+        [b'{', inside @ .., b'}'] => !random(inside),
+        [b'$', next, ..] => next.is_ascii_alphabetic() || b"{(_[".contains(next),
         [b'&', next, ..] => next.is_ascii_alphabetic(),
-        [b'*', b'*', ..] => true,
-        [b'%', .., last] => *last == b'%' || sample.len() == 2,
-        [b'<', .., last] => *last == b'>',
-        [b'{', inside @ .., last] => *last == b'}' && !random(inside),
-        [b'[', .., last] => *last == b']',
-        [b'(', .., last] => *last == b')',
         _ => false,
     };
-    let has = |part: &&str| memmem::find(sample, part.as_bytes()).is_some();
     opens
-        || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && REFERENCES.iter().any(has))
+        || (sample.iter().any(|byte| b".*{$#<:\xe2xX%".contains(byte)) && holds(sample, REFERENCES))
         || fields(sample)
         || PLAIN.iter().any(|form| fits(form.as_bytes(), sample))
-        || sample.ends_with(b"EXAMPLE")
-        || sample.ends_with(b"EXAMPLEKEY")
+        || [&b"EXAMPLE"[..], b"EXAMPLEKEY"].iter().any(|end| sample.ends_with(end))
         || sample == b"s3cr3t"
         || counted(sample)
         || value.len() <= WORDY && of_words(sample, &[&PLACEHOLDERS])
@@ -268,8 +252,8 @@ fn fits(form: &[u8], value: &[u8]) -> bool {
 /// Is it a name of code: words that `_` joins, in which letters and digits change places seldom, and none is random?
 pub(super) fn identifier(value: &[u8]) -> bool {
     let changes = |two: &&[u8]| {
-        let both = (sort(two[0]), sort(two[1]));
-        both.0 != both.1 && both != (b'A', b'a') && both.0 != b'.' && both.1 != b'.'
+        let (one, next) = (sort(two[0]), sort(two[1]));
+        one != next && (one, next) != (b'A', b'a') && ![one, next].contains(&b'.')
     };
     value.contains(&b'_')
         && value.iter().all(|byte| WORD.has(*byte))
@@ -325,11 +309,8 @@ const SIZES: &[&[u8]] = &[
 /// Can the letters be cut into words of the lists, without a rest?
 fn is_made_of(letters: &[u8], lists: &[&[&str]]) -> bool {
     const LONGEST: usize = 64;
-    if letters.len() > LONGEST {
-        return false;
-    }
-    if letters.len() == 1 {
-        return true;
+    if !(2..=LONGEST).contains(&letters.len()) {
+        return letters.len() < 2;
     }
     let mut can_end = [false; LONGEST + 1];
     can_end[0] = true;

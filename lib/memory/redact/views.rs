@@ -10,7 +10,7 @@ use memchr::{memchr_iter, memchr3_iter, memmem};
 use crate::base::text::{escape, is_hidden};
 use crate::memory::redact::chars::{BASE64, leading, past, trailing, until};
 use crate::memory::redact::near::{Certainty, Span, from};
-use crate::memory::redact::value::made_up;
+use crate::memory::redact::value::{is_sign, made_up};
 
 /// How much of the text on each side of something decoded is searched, in bytes.
 const AROUND: usize = 320;
@@ -19,15 +19,14 @@ const AROUND: usize = 320;
 #[derive(Default)]
 pub(super) struct View {
     pub(super) text: Vec<u8>,
-    runs: Vec<Run>,
+    segments: Vec<Segment>,
 }
 
 impl View {
     /// The span of the original that a span of the view was made from.
     pub(super) fn original(&self, span: &Span) -> Span {
-        let run =
-            |seen: usize| &self.runs[self.runs.partition_point(|run| run.seen <= seen).saturating_sub(1)];
-        let (first, last) = (run(span.start), run(span.end - 1));
+        let of = |seen| &self.segments[self.segments.partition_point(|part| part.seen <= seen) - 1];
+        let (first, last) = (of(span.start), of(span.end - 1));
         let start = first.original + if first.decoded { 0 } else { span.start - first.seen };
         let end = last.original + if last.decoded { last.len } else { span.end - last.seen };
         Span { start, end, ..*span }
@@ -36,26 +35,22 @@ impl View {
     /// Adds what the next bytes of the original look like.
     fn push(&mut self, original: usize, len: usize, text: &[u8]) {
         if !text.is_empty() {
-            self.runs.push(Run { seen: self.text.len(), original, len, decoded: text.len() < len });
+            self.segments.push(Segment { seen: self.text.len(), original, len, decoded: text.len() < len });
             self.text.extend_from_slice(text);
         }
     }
 }
 
 /// A part of a view: text as it is, or one character that something longer stands for.
-struct Run {
+struct Segment {
     seen: usize,
     original: usize,
     len: usize,
     decoded: bool,
 }
 
-/// Something that is not what it looks like: its place and length, and the sign that it stands for.
-struct Veil {
-    at: usize,
-    len: usize,
-    sign: Option<char>,
-}
+/// Something that is not what it looks like: its place, its length, and the sign that it stands for.
+type Veil = (usize, usize, Option<char>);
 
 /// The text with the line breaks and tabs that are escaped, however often: `\n`, `\\\\n`. Nothing, if it has none.
 pub(super) fn lines(bytes: &[u8]) -> Option<View> {
@@ -67,10 +62,8 @@ pub(super) fn lines(bytes: &[u8]) -> Option<View> {
             Some(b'r') => b'\r',
             // A word that goes on in the next line.
             Some(b'\n')
-                if at > 0
-                    && [at - 1, at + 2]
-                        .iter()
-                        .all(|at| bytes.get(*at).is_some_and(u8::is_ascii_alphanumeric)) =>
+                if bytes[..at].last().is_some_and(u8::is_ascii_alphanumeric)
+                    && bytes.get(at + 2).is_some_and(u8::is_ascii_alphanumeric) =>
             {
                 0
             }
@@ -90,23 +83,22 @@ pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     let signs = memchr3_iter(0x1b, b'\\', b'%', bytes).chain(memchr3_iter(0xC2, 0xE2, 0xEF, bytes));
     let signs = signs.chain(memchr_iter(b'&', bytes)).chain(memchr3_iter(0xCD, 0xE1, 0xE3, bytes));
     let signs = signs.chain(memchr3_iter(0xD8, 0xF0, 0xF3, bytes));
-    let veil = |at: usize| veil(&bytes[at..]).map(|(len, sign)| Veil { at, len, sign });
-    let mut veils: Vec<Veil> = signs.filter_map(veil).collect();
-    veils.sort_by_key(|veil| veil.at);
-    veils.chunk_by(|one, next| next.at <= one.at + one.len + AROUND).map(|near| view(bytes, near)).collect()
+    let mut veils: Vec<Veil> =
+        signs.filter_map(|at| veil(&bytes[at..]).map(|(len, sign)| (at, len, sign))).collect();
+    veils.sort_unstable();
+    veils.chunk_by(|one, next| next.0 <= one.0 + one.1 + AROUND).map(|near| view(bytes, near)).collect()
 }
 
 /// The text around some veils that are near each other.
 fn view(bytes: &[u8], veils: &[Veil]) -> View {
     let mut view = View::default();
-    let mut at = veils[0].at.saturating_sub(AROUND);
-    for veil in veils {
+    let mut at = veils[0].0.saturating_sub(AROUND);
+    for (start, len, sign) in veils {
         // None begins within another one.
-        if veil.at >= at {
-            view.push(at, veil.at - at, &bytes[at..veil.at]);
-            let sign = veil.sign.map(String::from).unwrap_or_default();
-            view.push(veil.at, veil.len, sign.as_bytes());
-            at = veil.at + veil.len;
+        if *start >= at {
+            view.push(at, start - at, &bytes[at..*start]);
+            view.push(*start, *len, sign.map(String::from).unwrap_or_default().as_bytes());
+            at = start + len;
         }
     }
     let rest = from(bytes, at, AROUND);
@@ -117,9 +109,9 @@ fn view(bytes: &[u8], veils: &[Veil]) -> View {
 /// How long the veil is that a text begins with, and the sign that it stands for.
 fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     const ESCAPES: [&[u8]; 7] = [b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
-    if let Some(length) = ESCAPES.iter().find_map(|escape| colour(escape.len(), text.strip_prefix(*escape)?))
-    {
-        return Some((length, None));
+    let code = |escape: &&[u8]| Some((escape.len() + colour(text.strip_prefix(*escape)?)?, None));
+    if let Some(colour) = ESCAPES.iter().find_map(code) {
+        return Some(colour);
     }
     const ENTITIES: [(&[u8], char); 6] =
         [(b"\\/", '/'), (b"&quot;", '"'), (b"&apos;", '\''), (b"&amp;", '&'), (b"&lt;", '<'), (b"&gt;", '>')];
@@ -132,16 +124,13 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
             let (sign, length) = escape(&[b'%', *first, *second])?;
             Some((length + 2, Some(sign).filter(char::is_ascii)))
         }
-        // Full width.
-        [0xEF, 0xBC | 0xBD, ..] => {
-            let wide = std::str::from_utf8(text.get(..3)?).ok()?.chars().next()?;
-            let sign = u32::from(wide).checked_sub(0xFEE0).and_then(char::from_u32)?;
-            sign.is_ascii_graphic().then_some((3, Some(sign)))
-        }
         [first, ..] if !first.is_ascii() => {
             let many = first.leading_ones() as usize;
             let c = std::str::from_utf8(text.get(..many)?).ok()?.chars().next()?;
-            is_hidden(c).then(|| (c.len_utf8(), None))
+            let narrow = u32::from(c).checked_sub(0xFEE0).and_then(char::from_u32);
+            // Full width, or of no width.
+            let sign = narrow.filter(char::is_ascii_graphic);
+            (sign.is_some() || is_hidden(c)).then_some((many, sign))
         }
         _ => match escape(text)? {
             (c, length) if (' '..='~').contains(&c) || c.is_alphabetic() => Some((length, Some(c))),
@@ -150,11 +139,11 @@ fn veil(text: &[u8]) -> Option<(usize, Option<char>)> {
     }
 }
 
-/// The length of `ESC [ 1 ; 31 m`, of which the text behind so many bytes of the escape is left.
-fn colour(escape: usize, behind: &[u8]) -> Option<usize> {
-    let rest = behind.strip_prefix(b"[")?;
+/// The length of `[ 1 ; 31 m`, which follows an escape.
+fn colour(text: &[u8]) -> Option<usize> {
+    let rest = text.strip_prefix(b"[")?;
     let many = leading(rest, 24, |byte| byte.is_ascii_digit() || b";:?".contains(&byte));
-    rest.get(many).filter(|byte| byte.is_ascii_alphabetic()).map(|_| escape + 1 + many + 1)
+    rest.get(many).filter(|byte| byte.is_ascii_alphabetic()).map(|_| many + 2)
 }
 
 /// A run is found by looking at every so many bytes; a shorter one has no room for a name and a value.
@@ -164,8 +153,8 @@ const LONGEST: usize = 64 * 1024;
 const WRAPPED: usize = 48;
 
 /// Adds each run, over the ends of full lines, whose text has something that `search` finds, or is a password itself.
-pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans: &mut Vec<Span>) {
-    let (mut done, mut text, mut found) = (0, Vec::new(), Vec::new());
+pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8]) -> Vec<Span>, spans: &mut Vec<Span>) {
+    let (mut done, mut text) = (0, Vec::new());
     for at in (STEP - 1..bytes.len()).step_by(STEP) {
         let is_inside = |byte: u8| BASE64.has(byte) && byte != b'=';
         if at < done || !is_inside(bytes[at]) {
@@ -188,21 +177,20 @@ pub(super) fn coded(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans:
             done += margin;
         }
         // Words of prose and of code have no digits.
-        let may_be_coded = text.len() >= STEP && text.iter().any(u8::is_ascii_digit);
-        let Some(text) = Some(&text).filter(|_| may_be_coded).and_then(|run| decoded(run)) else { continue };
-        found.clear();
-        search(&text, &mut found);
-        let kind = found.first().map(|first| first.kind);
-        if let Some(kind) = kind
-            .or((made_up(&text) && text.iter().any(|byte| b"!#%^*+?@~".contains(byte))).then_some("password"))
-        {
+        if text.len() < STEP || !text.iter().any(u8::is_ascii_digit) {
+            continue;
+        }
+        let Some(text) = decoded(&text) else { continue };
+        let is_password = || made_up(&text) && text.iter().any(is_sign);
+        let kind = search(&text).first().map(|first| first.kind);
+        if let Some(kind) = kind.or_else(|| is_password().then_some("password")) {
             spans.push(Span { start, end: done, kind, certainty: Certainty::Place });
         }
     }
 }
 
 /// Adds the lines of a dump in hexadecimal, as xxd and hexdump print it, if there is a secret in what was dumped.
-pub(super) fn dumped(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans: &mut Vec<Span>) {
+pub(super) fn dumped(bytes: &[u8], search: impl Fn(&[u8]) -> Vec<Span>, spans: &mut Vec<Span>) {
     let mut rest = 0;
     for zero in memmem::find_iter(bytes, b"00000000") {
         if zero < rest {
@@ -211,26 +199,18 @@ pub(super) fn dumped(bytes: &[u8], search: impl Fn(&[u8], &mut Vec<Span>), spans
         rest = zero;
         let mut text = Vec::new();
         for line in bytes[zero..].split_inclusive(|byte| *byte == b'\n') {
-            let Some((_, line_text)) =
-                line.split_at_checked(8).filter(|(place, _)| place.iter().all(u8::is_ascii_hexdigit))
-            else {
+            if leading(line, 8, |byte| byte.is_ascii_hexdigit()) < 8 {
                 break;
-            };
-            let digits = past(line_text, b": ");
-            let end = memmem::find(digits, b"  ")
-                .filter(|end| *end > 24)
-                .or(memmem::find(digits, b" |"))
-                .unwrap_or(digits.len());
-            let digits: Vec<u8> =
-                digits[..end].iter().copied().filter(u8::is_ascii_hexdigit).take(32).collect();
+            }
+            let digits = past(&line[8..], b": ");
+            let end = memmem::find(digits, b"  ").filter(|end| *end > 24).or(memmem::find(digits, b" |"));
+            let digits = digits[..end.unwrap_or(digits.len())].iter().copied();
+            let digits: Vec<u8> = digits.filter(u8::is_ascii_hexdigit).take(32).collect();
             text.extend(unhex(&digits).unwrap_or_default());
             rest += line.len();
         }
-        let mut found = Vec::new();
-        search(&text, &mut found);
-        if let Some(first) = found.first() {
-            let dump = bytes[zero..rest].trim_ascii_end();
-            spans.push(Span::of(bytes, dump, first.kind, Certainty::Place));
+        if let Some(first) = search(&text).first() {
+            spans.push(Span::of(bytes, bytes[zero..rest].trim_ascii_end(), first.kind, Certainty::Place));
         }
     }
 }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::memory::redact::chars::{leading, past, trailing, until};
+use crate::memory::redact::chars::{leading, past, split_end, trailing, until};
 use crate::memory::redact::near::{Certainty, Near, Span, from, place};
 
 /// The list of the standard, in its order, which is that of the alphabet, one word a line. It is a constant of BIP 39.
@@ -52,50 +52,39 @@ fn listed(bytes: &[u8], start: usize) -> Option<&[u8]> {
     let is_apart = start == 0 || !bytes[start - 1].is_ascii_alphanumeric();
     let goes_on = bytes.get(start + word.len()).is_some_and(u8::is_ascii_alphanumeric);
     let may_be = (3..=LONGEST_WORD).contains(&word.len()) && is_apart && !goes_on;
-    (may_be && PACKED.binary_search(&packed(word)).is_ok()).then_some(word)
+    (may_be && is_listed(word)).then_some(word)
+}
+
+fn is_listed(word: &[u8]) -> bool {
+    PACKED.binary_search(&packed(word)).is_ok()
 }
 
 /// A phrase that its name tells: twelve words or more in any language, also without a checksum.
 pub(super) fn said(near: &mut Near) {
     let rest = from(near.bytes, near.end, 600);
-    let is_part = |byte: u8| {
-        byte.is_ascii_lowercase()
-            || byte >= 0x80
-            || byte.is_ascii_digit()
-            || b" ,.()=\n:|\"'`".contains(&byte)
-    };
-    let text = &rest[..leading(rest, rest.len(), is_part)];
-    let is_word =
-        |word: &&[u8]| word.len() >= 3 && word.iter().all(|byte| byte.is_ascii_lowercase() || *byte >= 0x80);
-    let words: Vec<&[u8]> = text
-        .split(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace())
-        .filter(is_word)
-        .collect();
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte >= 0x80;
+    let is_word = |word: &&[u8]| word.len() >= 3 && word.iter().all(|byte| is_letter(*byte));
+    let ends = |byte| !(is_letter(byte) || byte.is_ascii_digit() || b" ,.()=\n:|\"'`".contains(&byte));
+    let text = until(rest, ends);
+    let words = text.split(|byte| byte.is_ascii_punctuation() || byte.is_ascii_whitespace());
+    let words: Vec<&[u8]> = words.filter(is_word).collect();
     let short = words.iter().take(MOST).filter(|word| word.len() <= 2 * LONGEST_WORD).count();
     // Two more may come before the phrase: "write down".
-    let known = words
-        .iter()
-        .take(14)
-        .filter(|word| PACKED.binary_search(&packed(&word[..word.len().min(LONGEST_WORD)])).is_ok())
-        .count();
+    let is_known = |word: &&&[u8]| is_listed(&word[..word.len().min(LONGEST_WORD)]);
+    let known = words.iter().take(14).filter(is_known).count();
     let line = until(rest, |byte| byte == b'\n');
-    let spoken = line
-        .split(u8::is_ascii_whitespace)
-        .filter(|word| word.iter().all(|byte| byte.is_ascii_lowercase() || *byte >= 0x80) && word.len() > 2);
-    let spoken: Vec<&[u8]> = spoken.collect();
+    let spoken: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(is_word).collect();
     if matches!(spoken.len(), 12 | 15 | 18 | 21 | 24)
         && past(line, b" ").first().is_some_and(|byte| b":\xef".contains(byte))
     {
-        let start = place(near.bytes, spoken[0]);
-        return near.push(near.bytes[start..place(near.bytes, line) + line.len()].trim_ascii_end());
+        return near.push(line[place(line, spoken[0])..].trim_ascii_end());
     }
     if short >= 12
         && (known >= 10
             || words.iter().take(12).all(|word| !word.is_ascii() || known == 0) && text.contains(&b','))
     {
         let last = words[words.len().min(MOST) - 1];
-        let start = place(near.bytes, words[0]);
-        near.push(&near.bytes[start..place(near.bytes, last) + last.len()]);
+        near.push(&text[place(text, words[0])..place(text, last) + last.len()]);
     }
 }
 
@@ -138,7 +127,7 @@ fn behind(bytes: &[u8], end: usize) -> Option<&[u8]> {
 /// The word of a phrase before one that begins at `start`.
 fn before(bytes: &[u8], start: usize, floor: usize) -> Option<&[u8]> {
     let text = &bytes[floor.min(start)..start];
-    let (text, gap) = text.split_at(text.len() - trailing(text, 17, |byte| !byte.is_ascii_alphabetic()));
+    let (text, gap) = split_end(text, 17, |byte| !byte.is_ascii_alphabetic());
     let many = trailing(text, LONGEST_WORD + 1, |byte| byte.is_ascii_lowercase());
     (is_gap(gap) && many > 0).then(|| listed(bytes, start - gap.len() - many))?
 }

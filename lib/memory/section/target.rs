@@ -90,7 +90,7 @@ impl File {
     }
 
     fn refresh_now(&self, section: &str, may_add: bool) -> Result<Standing> {
-        file::sweep_aged(&self.real, file::LEFT_BEHIND, |left| {
+        file::sweep_aged(&self.real, |left| {
             left.is_empty() || memchr::memmem::find(left, START.as_bytes()).is_some()
         });
         for _ in 0..TRIES {

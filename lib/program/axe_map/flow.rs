@@ -7,11 +7,12 @@
 use crate::agent::stats::Cost;
 use crate::base::cli::{Progress, Stdout};
 use crate::base::deadline::Deadline;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::sync::{lock, spawn};
+use crate::base::text::{counted, further};
 use crate::base::{exec, signal};
-use crate::program::axe_map::line::{Line, Lines, Record};
-use crate::program::axe_map::work::{Outcome, Task};
+use crate::program::axe_map::line::{Line, OutputLine, lines};
+use crate::program::axe_map::work::{LineOutcome, Task};
 use crate::store::answers::{Answers, Known};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -40,11 +41,11 @@ struct Totals {
     cost: Cost,
 }
 
-enum Event {
+enum FlowEvent {
     Line(Line),
     /// The end of the input.
     Ended(Result<()>),
-    Done(u64, Box<Outcome>),
+    Done(u64, Box<LineOutcome>),
     Signal,
 }
 
@@ -58,8 +59,8 @@ pub(super) struct Flow<'a> {
     /// Lines that have failed since the last one that has not.
     in_a_row: u64,
     /// Outcomes that wait for earlier lines, and the number of the one that is written next.
-    early: BTreeMap<u64, Option<Record>>,
-    next: u64,
+    early: BTreeMap<u64, Option<OutputLine>>,
+    turn: u64,
     /// Why no more lines are asked.
     stopped: Option<Result<()>>,
     /// One for each line in memory.
@@ -83,7 +84,7 @@ impl<'a> Flow<'a> {
             totals: Arc::default(),
             in_a_row: 0,
             early: BTreeMap::new(),
-            next: 0,
+            turn: 0,
             stopped: None,
             places: None,
         }
@@ -116,51 +117,22 @@ impl<'a> Flow<'a> {
         self.places = Some(taken);
         let to_main = events.clone();
         spawn(move || read(&places, &to_main))?;
-        let (finished, ended) = channel::<()>();
-        let to_main = events.clone();
-        signal::before_end(move |ending| {
-            let _ = to_main.send(Event::Signal);
-            let grace = Deadline::after(GRACE);
-            let wait = Duration::from_millis(20);
-            while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
-                && !grace.passed()
-                && !ending.is_repeated()
-            {}
-        });
-        let (lines, to_ask) = channel();
-        let to_ask = Arc::new(Mutex::new(to_ask));
-        let (mut waiting, mut count, mut asked, mut workers) = (VecDeque::new(), 0, 0, 0);
-        let (mut has_ended, mut is_signalled) = (false, false);
+        let finished = wait_at_signal(events.clone());
+        let mut pool = WorkerPool::new(Arc::clone(&self.task), self.jobs, events);
+        let (mut waiting, mut has_ended, mut is_signalled) = (VecDeque::new(), false, false);
         loop {
             while self.stopped.is_none()
-                && asked < self.jobs
+                && pool.asked < pool.jobs
                 && let Some(line) = waiting.pop_front()
             {
-                if asked == workers {
-                    let (task, lines, events) = (Arc::clone(&self.task), Arc::clone(&to_ask), events.clone());
-                    match spawn(move || work(&task, &lines, &events)) {
-                        Ok(()) => workers += 1,
-                        // Fewer do it, too.
-                        Err(_) if workers > 0 => self.jobs = workers,
-                        Err(e) => return Err(Error::io(format!("no thread could be started: {e}"))),
-                    }
-                }
-                let _ = lines.send((count, line));
-                (count, asked) = (count + 1, asked + 1);
+                pool.ask(line)?;
             }
-            if asked == 0 && (self.stopped.is_some() || has_ended && waiting.is_empty()) {
+            if pool.asked == 0 && (self.stopped.is_some() || has_ended && waiting.is_empty()) {
                 break;
             }
-            let event = match coming.try_recv() {
-                Err(TryRecvError::Empty) => {
-                    self.sync()?;
-                    coming.recv().ok()
-                }
-                event => event.ok(),
-            };
-            match event {
+            match self.next(&coming)? {
                 None => break,
-                Some(Event::Line(line)) => {
+                Some(FlowEvent::Line(line)) => {
                     lock(&self.totals).read += 1;
                     if self.is_wanted(&line) {
                         waiting.push_back(line);
@@ -168,30 +140,25 @@ impl<'a> Flow<'a> {
                         self.free();
                     }
                 }
-                Some(Event::Ended(end)) => {
+                Some(FlowEvent::Ended(end)) => {
                     has_ended = true;
-                    if end.is_err() {
-                        self.stop(end);
-                    }
+                    end.unwrap_or_else(|error| self.stop(Err(error)));
                 }
-                Some(Event::Done(at, outcome)) => {
-                    asked -= 1;
-                    let record = self.counted(*outcome);
+                Some(FlowEvent::Done(at, outcome)) => {
+                    pool.asked -= 1;
+                    let record = self.count(*outcome);
                     self.place(at, record)?;
-                    if let Sink::Stdout(stdout) = &self.sink
-                        && stdout.is_unread()
-                    {
+                    if matches!(&self.sink, Sink::Stdout(stdout) if stdout.is_unread()) {
                         return Ok(());
                     }
                 }
-                Some(Event::Signal) => {
+                Some(FlowEvent::Signal) => {
                     is_signalled = true;
                     self.stop(Ok(()));
                     // Answers that wait for a line that may never come are written now.
                     self.is_ordered = false;
-                    for record in std::mem::take(&mut self.early).into_values().flatten() {
-                        self.write(&record)?;
-                    }
+                    let mut early = std::mem::take(&mut self.early).into_values().flatten();
+                    early.try_for_each(|record| self.write(&record))?;
                 }
             }
         }
@@ -202,6 +169,17 @@ impl<'a> Flow<'a> {
             std::thread::sleep(GRACE);
         }
         self.stopped.take().unwrap_or(Ok(()))
+    }
+
+    /// The next event. Before it waits, what is written is synced.
+    fn next(&mut self, coming: &Receiver<FlowEvent>) -> Result<Option<FlowEvent>> {
+        match coming.try_recv() {
+            Err(TryRecvError::Empty) => {
+                self.sync()?;
+                Ok(coming.recv().ok())
+            }
+            event => Ok(event.ok()),
+        }
     }
 
     fn stop(&mut self, why: Result<()>) {
@@ -220,8 +198,8 @@ impl<'a> Flow<'a> {
     }
 
     /// Counts an outcome, and decides whether it is the last.
-    fn counted(&mut self, outcome: Outcome) -> Option<Record> {
-        let Outcome { record, error, is_last, was_asked, stats } = outcome;
+    fn count(&mut self, outcome: LineOutcome) -> Option<OutputLine> {
+        let LineOutcome { record, error, is_last, was_asked, stats } = outcome;
         let mut totals = lock(&self.totals);
         totals.tokens.0 += stats.tokens.input;
         totals.tokens.1 += stats.tokens.output;
@@ -236,34 +214,29 @@ impl<'a> Flow<'a> {
             if is_last {
                 self.stop(Err(error.context(format!("stopped after {answered} answers"))));
             } else if self.in_a_row >= self.most_errors {
-                let what = match self.in_a_row {
-                    1 => "1 line has failed".to_owned(),
-                    lines => format!("{lines} lines in a row have failed"),
-                };
+                let what = counted(self.in_a_row as usize, "line has failed", "lines in a row have failed");
                 let message = format!("{what}: {}", error.message());
-                let next = error.next_step().unwrap_or("go on with --resume FILE when that is corrected");
-                self.stop(Err(Error::api(message).hint(next)));
+                let hint = error.next_step().unwrap_or("go on with --resume FILE when that is corrected");
+                self.stop(Err(Error::api(message).hint(hint)));
             }
         }
         record
     }
 
     /// Writes an outcome when its turn comes.
-    fn place(&mut self, at: u64, record: Option<Record>) -> Result<()> {
+    fn place(&mut self, at: u64, record: Option<OutputLine>) -> Result<()> {
         if !self.is_ordered {
-            return record.map_or(Ok(()), |record| self.write(&record));
+            return record.iter().try_for_each(|record| self.write(record));
         }
         self.early.insert(at, record);
-        while let Some(record) = self.early.remove(&self.next) {
-            self.next += 1;
-            if let Some(record) = record {
-                self.write(&record)?;
-            }
+        while let Some(record) = self.early.remove(&self.turn) {
+            self.turn += 1;
+            record.iter().try_for_each(|record| self.write(record))?;
         }
         Ok(())
     }
 
-    fn write(&mut self, record: &Record) -> Result<()> {
+    fn write(&mut self, record: &OutputLine) -> Result<()> {
         self.free();
         match &mut self.sink {
             Sink::Stdout(stdout) => {
@@ -271,10 +244,8 @@ impl<'a> Flow<'a> {
                 stdout.flush()
             }
             Sink::File(answers) => {
-                let mut line =
-                    serde_json::to_vec(record).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
-                line.push(b'\n');
-                answers.append(&line)
+                let line = serde_json::to_string(record).map_err(unwritable)? + "\n";
+                answers.append(line.as_bytes())
             }
         }
     }
@@ -296,40 +267,93 @@ impl Totals {
     /// `12 of 40 lines, 1 failed, 3400 tokens, cost 0.12, 2.1/s`
     fn line(&self, started: Instant) -> String {
         let done = self.answered + self.failed;
-        let mut text = format!("{done} of {} lines", self.read);
-        if self.failed > 0 {
-            text += &format!(", {} failed", self.failed);
-        }
-        text += &format!(", {} tokens", self.tokens.0 + self.tokens.1);
-        if let Some(cost) = self.cost.amount().filter(|cost| *cost > 0.0) {
-            text += &format!(", cost {cost:.4}");
-        }
-        text + &format!(", {:.1}/s", done as f64 / started.elapsed().as_secs_f64().max(0.001))
+        let cost = self.cost.amount().filter(|cost| *cost > 0.0);
+        format!(
+            "{done} of {} lines{}, {} tokens{}, {:.1}/s",
+            self.read,
+            further(&[(self.failed as usize, "failed")]),
+            self.tokens.0 + self.tokens.1,
+            cost.map(|cost| format!(", cost {cost:.4}")).unwrap_or_default(),
+            done as f64 / started.elapsed().as_secs_f64().max(0.001)
+        )
     }
 }
 
 /// Reads lines, each when there is a place for it.
-fn read(places: &SyncSender<()>, events: &Sender<Event>) {
-    let mut lines = Lines::new(io::stdin().lock());
+fn read(places: &SyncSender<()>, events: &Sender<FlowEvent>) {
+    let mut lines = lines(io::stdin().lock());
     while places.send(()).is_ok() {
         let event = match lines.next() {
-            Some(Ok(line)) => Event::Line(line),
-            Some(Err(error)) => Event::Ended(Err(error)),
-            None => Event::Ended(Ok(())),
+            Some(Ok(line)) => FlowEvent::Line(line),
+            Some(Err(error)) => FlowEvent::Ended(Err(error)),
+            None => FlowEvent::Ended(Ok(())),
         };
-        let is_end = matches!(event, Event::Ended(_));
+        let is_end = matches!(event, FlowEvent::Ended(_));
         if events.send(event).is_err() || is_end {
             return;
         }
     }
 }
 
-/// Asks for one line after another.
-fn work(task: &Task, lines: &Mutex<Receiver<(u64, Line)>>, events: &Sender<Event>) {
+/// At a signal, tells the main thread, and waits for the answers that are on their way. What is returned is dropped when
+/// everything is written.
+fn wait_at_signal(events: Sender<FlowEvent>) -> Sender<()> {
+    let (finished, ended) = channel();
+    signal::before_end(move |ending| {
+        let _ = events.send(FlowEvent::Signal);
+        let grace = Deadline::after(GRACE);
+        let wait = Duration::from_millis(20);
+        while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
+            && !grace.passed()
+            && !ending.is_repeated()
+        {}
+    });
+    finished
+}
+
+/// The threads that ask, each for one line after another.
+struct WorkerPool {
+    task: Arc<Task>,
+    jobs: usize,
+    events: Sender<FlowEvent>,
+    lines: Sender<(u64, Line)>,
+    to_ask: Arc<Mutex<Receiver<(u64, Line)>>>,
+    workers: usize,
+    /// Lines that have no answer yet, and how many there were in all.
+    asked: usize,
+    count: u64,
+}
+
+impl WorkerPool {
+    fn new(task: Arc<Task>, jobs: usize, events: Sender<FlowEvent>) -> WorkerPool {
+        let (lines, to_ask) = channel();
+        let to_ask = Arc::new(Mutex::new(to_ask));
+        WorkerPool { task, jobs, events, lines, to_ask, workers: 0, asked: 0, count: 0 }
+    }
+
+    /// Starts a thread if all are busy.
+    fn ask(&mut self, line: Line) -> Result<()> {
+        if self.asked == self.workers {
+            let (task, lines, events) =
+                (Arc::clone(&self.task), Arc::clone(&self.to_ask), self.events.clone());
+            match spawn(move || work(&task, &lines, &events)) {
+                Ok(()) => self.workers += 1,
+                // Fewer do it, too.
+                Err(_) if self.workers > 0 => self.jobs = self.workers,
+                Err(e) => return Err(Error::io(format!("no thread could be started: {e}"))),
+            }
+        }
+        let _ = self.lines.send((self.count, line));
+        (self.count, self.asked) = (self.count + 1, self.asked + 1);
+        Ok(())
+    }
+}
+
+fn work(task: &Task, lines: &Mutex<Receiver<(u64, Line)>>, events: &Sender<FlowEvent>) {
     loop {
         let next = lock(lines).recv();
         let Ok((at, line)) = next else { return };
-        if events.send(Event::Done(at, Box::new(task.ask(line)))).is_err() {
+        if events.send(FlowEvent::Done(at, Box::new(task.ask(line)))).is_err() {
             return;
         }
     }

@@ -80,39 +80,27 @@ fn raw_of(value: &impl Serialize) -> Box<RawValue> {
 }
 
 /// The lines of an input that are not blank.
-pub(super) struct Lines<R> {
-    from: R,
-    number: u64,
-}
-
-impl<R: BufRead> Lines<R> {
-    pub(super) fn new(from: R) -> Lines<R> {
-        Lines { from, number: 0 }
-    }
-}
-
-impl<R: BufRead> Iterator for Lines<R> {
-    type Item = Result<Line>;
-
-    fn next(&mut self) -> Option<Result<Line>> {
+pub(super) fn lines(mut from: impl BufRead) -> impl Iterator<Item = Result<Line>> {
+    let mut number = 0;
+    std::iter::from_fn(move || {
         loop {
             let mut bytes = Vec::new();
-            let is_too_long = match next_line(&mut self.from, &mut bytes, LINE_CAP) {
+            let is_too_long = match next_line(&mut from, &mut bytes, LINE_CAP) {
                 Ok(read) if read.length == 0 => return None,
                 Ok(read) => read.too_long,
                 Err(e) => return Some(Err(unreadable(e))),
             };
-            self.number += 1;
-            if let Some(line) = Line::new(self.number, bytes, is_too_long) {
+            number += 1;
+            if let Some(line) = Line::new(number, bytes, is_too_long) {
                 return Some(Ok(line));
             }
         }
-    }
+    })
 }
 
 /// A line of the output.
 #[derive(Debug, Serialize)]
-pub(super) struct Record {
+pub(super) struct OutputLine {
     id: Box<RawValue>,
     input: Box<RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +129,7 @@ struct Usage {
     cost: Option<f64>,
 }
 
-impl Record {
+impl OutputLine {
     /// `is_json`: the answer is a JSON document, which may have several lines.
     pub(super) fn answer(
         line: Line,
@@ -149,24 +137,24 @@ impl Record {
         is_json: bool,
         warnings: Vec<String>,
         stats: &RunStats,
-    ) -> Record {
+    ) -> OutputLine {
         let document = if is_json { RawValue::from_string(on_one_line(text)).ok() } else { None };
         let result = Some(document.unwrap_or_else(|| raw_of(&text)));
-        Record { result, error: None, warnings, ..Record::blank(line, stats) }
+        OutputLine { result, error: None, warnings, ..OutputLine::blank(line, stats) }
     }
 
-    pub(super) fn error(line: Line, error: &Error, said: String, stats: &RunStats) -> Record {
+    pub(super) fn error(line: Line, error: &Error, said: String, stats: &RunStats) -> OutputLine {
         let error = LineError { kind: error.kind(), message: error.message().to_owned(), said };
-        Record { error: Some(error), ..Record::blank(line, stats) }
+        OutputLine { error: Some(error), ..OutputLine::blank(line, stats) }
     }
 
-    fn blank(line: Line, stats: &RunStats) -> Record {
+    fn blank(line: Line, stats: &RunStats) -> OutputLine {
         let usage = Usage {
             input_tokens: stats.tokens.input,
             output_tokens: stats.tokens.output,
             cost: stats.cost.amount().filter(|_| stats.tokens.input + stats.tokens.output > 0),
         };
-        Record { id: line.id, input: line.input, result: None, error: None, usage, warnings: Vec::new() }
+        OutputLine { id: line.id, input: line.input, result: None, error: None, usage, warnings: Vec::new() }
     }
 }
 
@@ -190,12 +178,12 @@ mod tests {
     use super::*;
 
     /// Number, id, input and text of each line.
-    fn lines(input: &str) -> Vec<(u64, String, String, String)> {
+    fn told(input: &str) -> Vec<(u64, String, String, String)> {
         let shown = |line: Result<Line>| {
             let line = line.unwrap();
             (line.number, line.id.to_string(), line.input.to_string(), line.text)
         };
-        Lines::new(input.as_bytes()).map(shown).collect()
+        lines(input.as_bytes()).map(shown).collect()
     }
 
     #[test]
@@ -219,20 +207,20 @@ mod tests {
             ("\u{feff}{\"id\": 3}", "3", r#"{"id": 3}"#, r#"{"id": 3}"#),
         ] {
             let expected = (1, id.to_owned(), shown.to_owned(), text.to_owned());
-            assert_eq!(lines(input), [expected], "{input}");
+            assert_eq!(told(input), [expected], "{input}");
         }
     }
 
     #[test]
     fn blank_lines_count_but_are_none() {
-        let numbers: Vec<u64> = lines("\n a\n\r\n \t\nb\n\n\nc").iter().map(|line| line.0).collect();
+        let numbers: Vec<u64> = told("\n a\n\r\n \t\nb\n\n\nc").iter().map(|line| line.0).collect();
         assert_eq!(numbers, [2, 5, 8]);
     }
 
     #[test]
     fn a_line_of_any_length_is_read_and_one_that_is_too_long_is_told() {
         let input = format!("{}\nb\n", "x".repeat(LINE_CAP + 1));
-        let all: Vec<_> = Lines::new(input.as_bytes()).map(Result::unwrap).collect();
+        let all: Vec<_> = lines(input.as_bytes()).map(Result::unwrap).collect();
         assert_eq!((all.len(), all[0].is_too_long, all[0].input.get()), (2, true, "null"));
         assert_eq!((all[1].is_too_long, all[1].text.as_str()), (false, "b"));
     }

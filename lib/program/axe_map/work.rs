@@ -11,7 +11,7 @@ use crate::base::deadline::Deadline;
 use crate::base::env::Env;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::config::global::Global;
-use crate::program::axe_map::line::{Line, Record};
+use crate::program::axe_map::line::{Line, OutputLine};
 use crate::prompt;
 use crate::provider::message::{ChatTurn, Reply, Request};
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub(super) struct Task {
 }
 
 /// What has become of a line.
-pub(super) struct Outcome {
+pub(super) struct LineOutcome {
     /// `None`: it was not asked, because a budget is spent.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<OutputLine>,
     pub(super) error: Option<Error>,
     /// Whether no other line can be asked either.
     pub(super) is_last: bool,
@@ -67,19 +67,19 @@ impl Task {
         self.agent.request(&self.log, ChatTurn::User(message))
     }
 
-    pub(super) fn ask(&self, line: Line) -> Outcome {
+    pub(super) fn ask(&self, line: Line) -> LineOutcome {
         let (mut stats, mut is_last, was_asked) = (RunStats::default(), false, !line.is_too_long);
         let (record, error) = match self.reply(&line, &mut stats, &mut is_last) {
             Ok(reply) => {
                 let is_json = self.agent.schema.is_some();
-                (Some(Record::answer(line, &reply.text, is_json, reply.warnings, &stats)), None)
+                (Some(OutputLine::answer(line, &reply.text, is_json, reply.warnings, &stats)), None)
             }
             Err((error, said)) => {
                 let took = stats.tokens.input + stats.tokens.output > 0 || !said.is_empty();
-                ((!is_last || took).then(|| Record::error(line, &error, said, &stats)), Some(error))
+                ((!is_last || took).then(|| OutputLine::error(line, &error, said, &stats)), Some(error))
             }
         };
-        Outcome { record, error, is_last, was_asked, stats }
+        LineOutcome { record, error, is_last, was_asked, stats }
     }
 
     /// The answer; or the error, and what was said before it. `is_last`: no other line can be asked either.

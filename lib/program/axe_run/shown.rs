@@ -7,6 +7,7 @@ use crate::agent::stats::{RunStats, millis};
 use crate::base::cli::{Reporter, Stdout};
 use crate::base::error::Result;
 use crate::base::text::size;
+use crate::program::axe_run::load::Loaded;
 use crate::provider::message::{Attachment, ChatTurn, Reply, Request};
 use crate::store::conversation::Exchange;
 use std::fmt::Write;
@@ -67,22 +68,19 @@ fn params(prepared: &PreparedAgent) -> String {
     text
 }
 
-/// What a dry run shows besides the agent.
-pub(super) struct Preview<'a> {
+/// What a dry run shows.
+pub(super) struct DryRun<'a> {
+    pub(super) loaded: &'a Loaded,
     pub(super) request: &'a Request,
     pub(super) log: &'a AgentLog,
     pub(super) conversation: Option<&'a NamedConversation>,
-    pub(super) prompt: Option<&'a str>,
-    pub(super) piped: Option<&'a str>,
-    pub(super) timeout: u64,
+    pub(super) prompt: Option<String>,
+    pub(super) piped: Option<String>,
 }
 
-pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut Stdout) -> Result<()> {
-    let Preview { request, log, conversation, prompt, piped, timeout } = preview;
-    let attached = match request.turns.last() {
-        Some(ChatTurn::Attached(_, files)) => &files[..],
-        _ => &[],
-    };
+pub(super) fn dry_run(run: &DryRun, stdout: &mut Stdout) -> Result<()> {
+    let DryRun { loaded: Loaded { prepared, timeout, .. }, request, conversation, .. } = run;
+    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
     let mut out = String::new();
     let mut part = |title: &str, text: &str| {
         let gap = if out.is_empty() { "" } else { "\n" };
@@ -90,7 +88,6 @@ pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut S
         let _ = writeln!(out, "{gap}{title}\n{}", text.trim_end_matches('\n'));
     };
     let or_none = |text: &str| if text.is_empty() { "(none)".to_owned() } else { text.to_owned() };
-    let PreparedAgent { agent, model, workdir, files, skill, .. } = prepared;
     let (workdir, params) = (workdir.display(), params(prepared));
     part(
         "=== Dry Run ===",
@@ -100,43 +97,38 @@ pub(super) fn dry_run(prepared: &PreparedAgent, preview: Preview, stdout: &mut S
     part("--- Skill ---", &or_none(skill));
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     part(&format!("--- Files ({}) ---", paths.len()), &or_none(&paths.join("\n")));
-    if let Some(prompt) = prompt {
-        part("--- Prompt ---", prompt);
-    }
-    part("--- Stdin ---", &or_none(piped.unwrap_or_default()));
-    if !attached.is_empty() {
+    run.prompt.iter().for_each(|prompt| part("--- Prompt ---", prompt));
+    part("--- Stdin ---", &or_none(run.piped.as_deref().unwrap_or_default()));
+    if let Some(ChatTurn::Attached(_, files)) = request.turns.last() {
         let line =
             |file: &Attachment| format!("{} ({}, {})", file.name, file.media, size(file.length as u64));
-        let lines: Vec<_> = attached.iter().map(line).collect();
+        let lines: Vec<_> = files.iter().map(line).collect();
         part(&format!("--- Attachments ({}) ---", lines.len()), &lines.join("\n"));
     }
-    if let Some(conversation) = conversation {
-        let mut text = String::new();
-        for Exchange { user, assistant, .. } in &conversation.exchanges {
-            let _ = writeln!(text, "[user]\n{user}\n[assistant]\n{assistant}");
-        }
-        part(&format!("--- Conversation ({}) ---", conversation.exchanges.len()), &or_none(&text));
+    if let Some(NamedConversation { exchanges, .. }) = conversation {
+        let text =
+            |exchange: &Exchange| format!("[user]\n{}\n[assistant]\n{}\n", exchange.user, exchange.assistant);
+        let text: String = exchanges.iter().map(text).collect();
+        part(&format!("--- Conversation ({}) ---", exchanges.len()), &or_none(&text));
     }
     if let Some(schema) = &prepared.schema {
         part("--- Schema ---", &schema.value().to_string());
     }
-    match &log.entries {
+    match &run.log.entries {
         None => {}
         Some(Err(why)) => part("--- Memory ---", &format!("(error: {why})")),
         Some(Ok(text)) => part("--- Memory ---", &or_none(text)),
     }
     if !agent.sub_agents.is_empty() {
         let config = &agent.sub_agents_config;
-        let names = agent.sub_agents.join(", ");
-        let parallel = if config.parallel { "yes" } else { "no" };
+        let (names, parallel) = (agent.sub_agents.join(", "), if config.parallel { "yes" } else { "no" });
         let (depth, timeout) = (config.depth(), config.timeout);
         let limits = format!("Max Depth: {depth}\nParallel:  {parallel}\nTimeout:   {timeout}s");
         part("--- Sub-Agents ---", &format!("{names}\n{limits}"));
     }
     if !prepared.tools.is_empty() {
-        let tools: Vec<_> =
-            prepared.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.shown)).collect();
-        part("--- Tools ---", &tools.join("\n"));
+        let tools = prepared.tools.iter().map(|tool| format!("{}: {}", tool.name, tool.shown));
+        part("--- Tools ---", &tools.collect::<Vec<_>>().join("\n"));
     }
     stdout.text(&out)
 }

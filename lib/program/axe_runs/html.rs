@@ -1,7 +1,7 @@
 //! The runs as a page.
 
 use crate::base::error::Result;
-use crate::program::page::{Item, Page, Panel, Plot, Related, Shown, Warning, facts};
+use crate::program::page::{Item, Page, PageText, Panel, Plot, Related, Warning, facts};
 use crate::store::run_id::RunId;
 use crate::store::runs::{Run, ToolRun};
 use jiff::Timestamp;
@@ -32,7 +32,7 @@ pub fn page(runs: &[Run], now: Timestamp) -> Result<Page> {
     let about = "Days are those of UTC.";
     Ok(Page {
         title: "Runs",
-        made: Shown::time(now),
+        made: PageText::time(now),
         things: ["run", "runs"],
         events: "Tools",
         filters: FILTERS,
@@ -48,21 +48,23 @@ fn item(run: &Run, related: Related) -> Result<Item> {
     Ok(Item {
         id: (&run.id).into(),
         aliases: Vec::new(),
-        title: format!("{}, {} tokens", Shown::time(run.time).as_str(), tokens(run)).into(),
-        values: [&run.agent, &run.model, &run.program, result].map(|value| vec![Shown::line(value)]).into(),
+        title: format!("{}, {} tokens", PageText::time(run.time).as_str(), tokens(run)).into(),
+        values: [&run.agent, &run.model, &run.program, result]
+            .map(|value| vec![PageText::line(value)])
+            .into(),
         facts: facts(run, APART)?,
         text: error.unwrap_or_default().into(),
         related,
         events: run.tools.iter().map(tool).collect(),
-        command: Shown::line(&format!("axe-runs {}", run.id)),
+        command: PageText::line(&format!("axe-runs {}", run.id)),
     })
 }
 
 /// How long a tool ran, and what it was called with.
-fn tool(tool: &ToolRun) -> (Shown, Shown) {
+fn tool(tool: &ToolRun) -> (PageText, PageText) {
     let exit = tool.exit.map(|exit| format!(", exit code {exit}")).unwrap_or_default();
     let what = format!("{} {}{exit}", tool.name, tool.arguments);
-    (format!("{} ms", tool.duration_ms).into(), Shown::line(&what))
+    (format!("{} ms", tool.duration_ms).into(), PageText::line(&what))
 }
 
 fn tokens(run: &Run) -> u64 {

@@ -30,9 +30,8 @@ pub(super) enum What {
 /// The command line, read.
 pub(super) struct CaptureForm {
     pub(super) what: What,
-    /// The program that is named; of a note without one, a person.
-    pub(super) harness: Harness,
-    pub(super) has_harness: bool,
+    /// The program that is named.
+    pub(super) harness: Option<Harness>,
     pub(super) tags: Vec<String>,
     /// `None`: not said.
     pub(super) scope: Option<Scope>,
@@ -58,8 +57,7 @@ impl CaptureForm {
             return Err(Error::unexpected(&one_line(word, 80)).hint(hint));
         }
         let what = what(args, harness, thread_id.is_some(), word.is_some())?;
-        let (harness, has_harness) = (harness.unwrap_or(Harness::MANUAL), harness.is_some());
-        Ok(CaptureForm { what, harness, has_harness, tags, scope, thread_id, word })
+        Ok(CaptureForm { what, harness, tags, scope, thread_id, word })
     }
 }
 

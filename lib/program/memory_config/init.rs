@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, cx: &mut Context) -> Result<()> {
     };
     // What could not be done is still to do.
     let has_timers = has_timers && timed.is_ok();
-    report(&SetUp { homes: &homes, has_timers, has_llm, config: args.path("config") }, &cx.env);
+    report(&homes, has_llm, has_timers, args.path("config").is_some(), &cx.env);
     cx.last_of([hooked, timed].into_iter().filter_map(Result::err))
 }
 
@@ -145,23 +145,15 @@ fn say(outcome: &HookOutcome) {
     }
 }
 
-/// What was set up.
-struct SetUp<'a> {
-    homes: &'a [&'static Spec],
-    has_timers: bool,
-    has_llm: bool,
-    config: Option<&'a Path>,
-}
-
 /// What the next session will see, and what is still to do.
-fn report(set: &SetUp, env: &Env) {
+fn report(homes: &[&'static Spec], has_llm: bool, has_timers: bool, has_config: bool, env: &Env) {
     let has_hooks =
         |home: &&&'static Spec| matches!(status(home, env), Ok(Some(status)) if status.captures());
-    let (hooked, bare): (Vec<&Spec>, Vec<&Spec>) = set.homes.iter().partition(has_hooks);
+    let (hooked, bare): (Vec<&Spec>, Vec<&Spec>) = homes.iter().partition(has_hooks);
     let is_told = |home: &&Spec| runs_in(home, HookProgram::Recall);
     let (with, without): (Vec<&Spec>, Vec<&Spec>) = hooked.into_iter().partition(is_told);
     let titles_of = |homes: &[&Spec]| homes.iter().map(|home| home.title).collect::<Vec<_>>().join(", ");
-    for (homes, what) in [
+    for (told, what) in [
         (
             &with,
             "starts with the notes of its repository, and each prompt brings those that answer it; its end queues it",
@@ -169,32 +161,24 @@ fn report(set: &SetUp, env: &Env) {
         (&without, "is queued at its end"),
         (&bare, "reads the global notes in its AGENTS.md target; nothing queues it"),
     ] {
-        if !homes.is_empty() {
-            line(&format!("the next session of {} {what}", titles_of(homes)));
+        if !told.is_empty() {
+            line(&format!("the next session of {} {what}", titles_of(told)));
         }
     }
-    let mut to_do = Vec::new();
-    if set.homes.is_empty() {
-        to_do.push("start a coding agent once, then run memory-install-hooks".to_owned());
-    } else if !bare.is_empty() {
-        to_do.push("memory-install-hooks queues sessions and gives notes to the next".to_owned());
-    }
-    if !set.has_llm {
-        to_do.push("set llm.command: without one, sessions wait".to_owned());
-    }
-    if !set.has_timers {
-        to_do.push(
-            "memory-install-cron makes notes of the queue every two hours; by hand: memory-consolidate"
-                .to_owned(),
-        );
-    }
-    if set.config.is_some() || env.os("AGENT_MEMORY_CONFIG").is_some() {
-        to_do.push(
-            "hooks find this configuration only if AGENT_MEMORY_CONFIG names it in the agent's shell"
-                .to_owned(),
-        );
-    }
-    for step in to_do {
+    let to_do = [
+        (homes.is_empty(), "start a coding agent once, then run memory-install-hooks"),
+        (!bare.is_empty(), "memory-install-hooks queues sessions and gives notes to the next"),
+        (!has_llm, "set llm.command: without one, sessions wait"),
+        (
+            !has_timers,
+            "memory-install-cron makes notes of the queue every two hours; by hand: memory-consolidate",
+        ),
+        (
+            has_config || env.os("AGENT_MEMORY_CONFIG").is_some(),
+            "hooks find this configuration only if AGENT_MEMORY_CONFIG names it in the agent's shell",
+        ),
+    ];
+    for (_, step) in to_do.iter().filter(|(is_open, _)| *is_open) {
         line(&format!("to do: {step}"));
     }
 }

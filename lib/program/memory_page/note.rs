@@ -1,13 +1,16 @@
-//! A note as an item of the page.
+//! A note as an item of the page, with the commits of the store that changed it.
 
+use crate::base::cli::Context;
 use crate::base::error::Result;
 use crate::base::text::one_line;
-use crate::program::page::{Item, Related, Shown, facts};
+use crate::program::page::{Item, PageText, Related, facts};
 use crate::store::entry::{EntryId, Meta, Scope, Source, links, repos};
+use crate::store::git::Git;
 use crate::store::persistence::{Note, Place};
+use crate::store::place::Root;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// A note that was not changed, confirmed or read for so long may be out of date.
@@ -25,7 +28,7 @@ const APART: &[&str] =
 
 /// A note without what the page does not show.
 #[derive(Debug)]
-pub struct KnownNote {
+pub struct PageNote {
     pub meta: Meta,
     pub place: Place,
     path: PathBuf,
@@ -33,14 +36,14 @@ pub struct KnownNote {
 }
 
 /// What the notes have to do with each other: links, and what an archived one was replaced by.
-pub fn related(notes: &[KnownNote]) -> BTreeMap<EntryId, Related> {
+pub fn related(notes: &[PageNote]) -> BTreeMap<EntryId, Related> {
     let aliases = notes.iter().flat_map(|note| note.meta.aliases.iter().map(|alias| (alias, &note.meta.id)));
     let aliases: BTreeMap<&EntryId, &EntryId> = aliases.collect();
     let mut related: BTreeMap<EntryId, Related> = BTreeMap::new();
     let mut add = |of: &EntryId, what: &'static str, other: &EntryId| {
         related.entry(of.clone()).or_default().entry(what).or_default().insert(other.to_string().into());
     };
-    for KnownNote { meta, body, .. } in notes {
+    for PageNote { meta, body, .. } in notes {
         for link in links(body) {
             let link = aliases.get(&link).copied().unwrap_or(&link);
             add(&meta.id, "Links to", link);
@@ -54,10 +57,10 @@ pub fn related(notes: &[KnownNote]) -> BTreeMap<EntryId, Related> {
     related
 }
 
-impl KnownNote {
-    pub fn of(note: Note) -> KnownNote {
+impl PageNote {
+    pub fn of(note: Note) -> PageNote {
         let body = String::from_utf8_lossy(note.entry.body()).into_owned();
-        KnownNote { place: note.place, path: note.path, body, meta: note.entry.into_meta() }
+        PageNote { place: note.place, path: note.path, body, meta: note.entry.into_meta() }
     }
 
     /// When somebody last said, changed or read it.
@@ -81,31 +84,31 @@ impl KnownNote {
     pub fn item(
         &self,
         related: Related,
-        commits: &[(Timestamp, Shown)],
+        commits: &[(Timestamp, PageText)],
         now: Timestamp,
         today: Date,
     ) -> Result<Item> {
         let Meta { id, title, tags, tier, scope, by, sources, .. } = &self.meta;
         let repositories = match scope {
             Scope::Global => vec!["all repositories".into()],
-            Scope::Repo => repos(sources).into_iter().map(Shown::line).collect(),
+            Scope::Repo => repos(sources).into_iter().map(PageText::line).collect(),
         };
         let mut facts = facts(&self.meta, APART)?;
-        facts.push(("file".to_owned(), Shown::line(&self.path.to_string_lossy())));
+        facts.push(("file".to_owned(), PageText::line(&self.path.to_string_lossy())));
         let command = format!("memory-read {id}");
         Ok(Item {
             id: id.to_string().into(),
             aliases: self.meta.aliases.iter().map(|alias| alias.to_string().into()).collect(),
-            title: Shown::line(title),
+            title: PageText::line(title),
             values: vec![
                 repositories,
-                tags.iter().map(|tag| Shown::line(tag)).collect(),
+                tags.iter().map(|tag| PageText::line(tag)).collect(),
                 vec![tier.as_str().into()],
                 vec![by.map_or("unknown", |by| by.as_str()).into()],
-                self.states(now, today).into_iter().map(Shown::from).collect(),
+                self.states(now, today).into_iter().map(PageText::from).collect(),
             ],
             facts,
-            text: Shown::start(&self.body, &command),
+            text: PageText::start(&self.body, &command),
             related,
             events: self.events(commits),
             command: command.into(),
@@ -113,10 +116,10 @@ impl KnownNote {
     }
 
     /// Who said it and when it was changed, the oldest first.
-    fn events(&self, commits: &[(Timestamp, Shown)]) -> Vec<(Shown, Shown)> {
+    fn events(&self, commits: &[(Timestamp, PageText)]) -> Vec<(PageText, PageText)> {
         let said = self.meta.sources.iter().map(|source| {
             let time = source.at.as_ref().and_then(|at| at.parse::<Timestamp>().ok());
-            (time, Shown::line(&told(source)))
+            (time, PageText::line(&told(source)))
         });
         let changed =
             commits.iter().map(|(time, what)| (Some(*time), format!("commit: {}", what.as_str()).into()));
@@ -126,7 +129,7 @@ impl KnownNote {
         // A commit has no fractions of seconds. In the same second, this is the order.
         let mut events: Vec<_> = created.chain(said).chain(changed).collect();
         events.sort_by_key(|(time, _)| time.map(Timestamp::as_second));
-        let time = |time: Option<Timestamp>| time.map_or_else(|| "at an unknown time".into(), Shown::time);
+        let time = |time: Option<Timestamp>| time.map_or_else(|| "at an unknown time".into(), PageText::time);
         events.into_iter().map(|(at, what)| (time(at), what)).collect()
     }
 }
@@ -138,4 +141,75 @@ fn told(source: &Source) -> String {
     let thread = thread_id.as_ref().map(|id| format!(" session {id}")).unwrap_or_default();
     let place = repo.as_ref().or(cwd.as_ref()).map(|place| format!(" in {place}")).unwrap_or_default();
     one_line(&format!("said: {harness}{thread}{place}"), 500)
+}
+
+/// The newest commits that are looked at, and what is told of each: the time and the subject, between separators.
+const LOG: [&str; 10] = [
+    "log", "-z", "--no-renames", "--name-only", "--max-count=5000", "--format=%x1e%ct%x1f%s", "HEAD", "--",
+    "topics", "archive",
+];
+
+/// For each note the commits that changed it: when, and their subjects.
+pub type Changes = BTreeMap<EntryId, Vec<(Timestamp, PageText)>>;
+
+/// None if the store has no history. If it cannot be read, there is a warning.
+pub fn changes(root: &Root, cx: &Context) -> Changes {
+    let read = || -> Result<Changes> {
+        let git = Git::new(root, &cx.env)?;
+        // Before the first commit there is nothing to read.
+        match git.maybe_object(&["rev-parse", "--quiet", "--verify", "HEAD"])? {
+            Some(_) => Ok(parse(&String::from_utf8_lossy(&git.run(&LOG)?))),
+            None => Ok(Changes::new()),
+        }
+    };
+    if !root.path().join(".git").exists() {
+        return Changes::new();
+    }
+    read().unwrap_or_else(|error| {
+        cx.reporter.warn(&format!("without the notes' history: {}", error.line()));
+        Changes::new()
+    })
+}
+
+/// Each commit ends with the paths of its files, and a NUL before each.
+fn parse(log: &str) -> Changes {
+    let mut changes = Changes::new();
+    for commit in log.split('\u{1e}') {
+        let Some((head, paths)) = commit.split_once('\0') else { continue };
+        let Some((time, subject)) = head.split_once('\u{1f}') else { continue };
+        let Some(time) = time.parse().ok().and_then(|time| Timestamp::from_second(time).ok()) else {
+            continue;
+        };
+        let names = paths.split('\0').filter_map(|path| path.rsplit('/').next());
+        // A note that was archived has two paths.
+        let ids: BTreeSet<EntryId> = names.filter_map(EntryId::at_end_of).collect();
+        for id in ids {
+            changes.entry(id).or_default().push((time, PageText::line(subject)));
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_note_has_the_commits_that_changed_it() {
+        let log = "\u{1e}200\u{1f}two \u{1b}[31m\0\ntopics/a b -- id__a1B2c3.md\0archive/a b -- id__a1B2c3.md\0topics/x.md\0\0\
+                   \u{1e}100\u{1f}one\0\ntopics/a b -- id__a1B2c3.md\0topics/c -- id__Zz9yX1.md\0";
+        let changes = parse(log);
+        let told = |id: &str| {
+            let its = changes.get(&EntryId::parse(id).unwrap());
+            its.into_iter()
+                .flatten()
+                .map(|(time, what)| format!("{} {}", time.as_second(), what.as_str()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (told("a1B2c3"), told("Zz9yX1")),
+            (vec!["200 two  [31m".to_owned(), "100 one".to_owned()], vec!["100 one".to_owned()])
+        );
+        assert!(parse("").is_empty() && parse("\u{1e}x\u{1f}\0\n\0").is_empty());
+    }
 }

@@ -4,7 +4,7 @@ use crate::base::cli::{Meaning, Paint};
 use crate::base::env::Env;
 use crate::base::error::Result;
 use crate::base::reach;
-use crate::base::text::{counted, in_line};
+use crate::base::text::{counted, further, in_line};
 use crate::harness::HARNESSES;
 use crate::harness::spec::Spec;
 use crate::memory::budget::{self, CallSum};
@@ -13,7 +13,7 @@ use crate::memory::recall::last_given;
 use crate::memory::review::{dangers_of, session_of};
 use crate::memory::section::Aim;
 use crate::memory::sync::remote;
-use crate::schedule::runs::TimerRuns;
+use crate::schedule::installed::TimerRuns;
 use crate::store::batch::Batches;
 use crate::store::entry::Source;
 use crate::store::health::{Health, Trouble, TroubleKind};
@@ -30,14 +30,14 @@ use std::path::{Path, PathBuf};
 const SHOWN: usize = 4;
 
 /// What stands in an area, and the next step, if there is one.
-pub(super) struct Line {
+pub(super) struct StatusLine {
     pub(super) area: &'static str,
     pub(super) meaning: Option<Meaning>,
     pub(super) what: String,
     pub(super) next: String,
 }
 
-impl Line {
+impl StatusLine {
     /// What it says, or a row of that, in the colour of its meaning.
     pub(super) fn painted(&self, text: &str, paint: Paint) -> String {
         self.meaning.map_or(text.to_owned(), |meaning| paint.paint(meaning, text).into_owned())
@@ -45,12 +45,12 @@ impl Line {
 }
 
 /// A line without a meaning of its own.
-fn plain(area: &'static str, what: impl Into<String>, next: &str) -> Line {
-    Line { area, meaning: None, what: what.into(), next: next.to_owned() }
+fn plain(area: &'static str, what: impl Into<String>, next: &str) -> StatusLine {
+    StatusLine { area, meaning: None, what: what.into(), next: next.to_owned() }
 }
 
-fn line(area: &'static str, meaning: Meaning, what: impl Into<String>, next: &str) -> Line {
-    Line { meaning: Some(meaning), ..plain(area, what, next) }
+fn line(area: &'static str, meaning: Meaning, what: impl Into<String>, next: &str) -> StatusLine {
+    StatusLine { meaning: Some(meaning), ..plain(area, what, next) }
 }
 
 /// How things are told.
@@ -73,9 +73,9 @@ impl Told<'_> {
     }
 
     /// A line for each, or `none`; on a screen the first ones.
-    fn some<T>(&self, all: &[T], line_of: impl Fn(&T) -> Line, none: Line) -> Vec<Line> {
+    fn some<T>(&self, all: &[T], line_of: impl Fn(&T) -> StatusLine, none: StatusLine) -> Vec<StatusLine> {
         let most = if self.is_whole { usize::MAX } else { SHOWN };
-        let mut lines: Vec<Line> = all.iter().take(most).map(line_of).collect();
+        let mut lines: Vec<StatusLine> = all.iter().take(most).map(line_of).collect();
         if all.is_empty() {
             lines.push(none);
         } else if all.len() > most {
@@ -89,7 +89,7 @@ impl Told<'_> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Status {
+pub(super) struct StoreStatus {
     /// The store's directory.
     store: PathBuf,
     #[serde(skip)]
@@ -98,7 +98,7 @@ pub(super) struct Status {
     archived: usize,
     /// What is wrong, the worst first.
     trouble: Vec<Finding>,
-    queue: Queue,
+    queue: QueueStatus,
     calls: Spending,
     harnesses: Vec<HarnessUse>,
     targets: Vec<TargetUse>,
@@ -108,25 +108,25 @@ pub(super) struct Status {
     timers: Vec<TimerRuns>,
 }
 
-impl Status {
+impl StoreStatus {
     /// `found`: findings of other checks.
     ///
     /// # Errors
     /// A directory of the store cannot be listed.
-    pub(super) fn of(cx: &CheckContext, found: Vec<Finding>, timers: Vec<TimerRuns>) -> Result<Status> {
+    pub(super) fn of(cx: &CheckContext, found: Vec<Finding>, timers: Vec<TimerRuns>) -> Result<StoreStatus> {
         let count = |place: Place| Topics::at(cx.root).names(place.dir(), ".md").map(|names| names.len());
         let (trouble, harnesses) = glance(cx, found);
         let given = last_given(cx.root);
         let used = |state: HarnessState| HarnessUse { last_recall: given.get(state.harness).copied(), state };
         let last = Health::load(cx.root).synced;
         let remote = remote::current(cx.root, cx.env).or_else(|| cx.config.sync.remote.clone());
-        Ok(Status {
+        Ok(StoreStatus {
             store: cx.root.path().to_path_buf(),
             has_config: cx.config_file != cx.root.path(),
             notes: count(Place::Topics)?,
             archived: count(Place::Archive)?,
             trouble,
-            queue: Queue::of(cx)?,
+            queue: QueueStatus::of(cx)?,
             calls: Spending::of(cx),
             harnesses: harnesses.into_iter().map(used).collect(),
             targets: cx.aims.iter().map(|aim| TargetUse::of(aim, cx)).collect(),
@@ -136,8 +136,8 @@ impl Status {
         })
     }
 
-    pub(super) fn lines(&self, told: &Told) -> Vec<Line> {
-        let Status { trouble, harnesses, targets, review, timers, .. } = self;
+    pub(super) fn lines(&self, told: &Told) -> Vec<StatusLine> {
+        let StoreStatus { trouble, harnesses, targets, review, timers, .. } = self;
         let none = line("trouble", Meaning::Good, "none", "memory doctor looks into the notes");
         let mut all = vec![self.notes(told)];
         all.extend(told.some(trouble, |finding| self.trouble(finding, told), none));
@@ -153,24 +153,30 @@ impl Status {
         all.extend(told.some(review, |session| session.line(told), none));
         all.push(match &self.sync {
             None => line("sync", Meaning::Faint, "not set up: the notes are only on this machine", ""),
-            Some(sync) => sync.line(told),
+            Some(SyncState { remote, last }) => {
+                let what = format!("with {}: last {}", in_line(remote), told.moment(*last, "never"));
+                match last {
+                    None => line("sync", Meaning::Warning, what, "memory sync"),
+                    // That it was long ago is among the trouble.
+                    Some(_) => plain("sync", what, ""),
+                }
+            }
         });
         all
     }
 
-    fn notes(&self, told: &Told) -> Line {
+    fn notes(&self, told: &Told) -> StatusLine {
         let path = told.path(&self.store);
         if !self.store.join("topics").is_dir() {
             let add = "memory add --title TITLE --body TEXT";
             let next = if self.has_config { add } else { "memory config init" };
             return plain("notes", format!("there is no store yet ({path})"), next);
         }
-        let archived =
-            if self.archived > 0 { format!(", {} archived", self.archived) } else { String::new() };
+        let archived = further(&[(self.archived, "archived")]);
         plain("notes", format!("{} in {path}{archived}", counted(self.notes, "note", "notes")), "")
     }
 
-    fn trouble(&self, Finding { severity, file, what, mend, .. }: &Finding, told: &Told) -> Line {
+    fn trouble(&self, Finding { severity, file, what, mend, .. }: &Finding, told: &Told) -> StatusLine {
         let meaning = if *severity == Severity::Error { Meaning::Error } else { Meaning::Warning };
         let file = if *file == self.store { String::new() } else { format!("{}: ", told.path(file)) };
         line("trouble", meaning, in_line(&format!("{file}{what}")), &in_line(mend))
@@ -180,7 +186,7 @@ impl Status {
 /// What waits to be made into notes.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Queue {
+struct QueueStatus {
     /// The oldest first.
     waiting: Vec<WaitingEntry>,
     /// How many entries a run has taken out.
@@ -204,8 +210,8 @@ struct WaitingEntry {
     last_error: Option<String>,
 }
 
-impl Queue {
-    fn of(cx: &CheckContext) -> Result<Queue> {
+impl QueueStatus {
+    fn of(cx: &CheckContext) -> Result<QueueStatus> {
         let (failed, journal) = (cx.root.inbox().join(".failed"), Journal::at(cx.root));
         let tries = Tries::load(cx.root).unwrap_or_default();
         let entries = |mut ids: Vec<String>, error_of: &dyn Fn(&str) -> Option<String>| {
@@ -221,7 +227,7 @@ impl Queue {
         let batches = Batches::of_queue(cx.root).all().unwrap_or_default();
         let claimed = batches.iter().filter_map(|batch| Journal::ids_in(&batch.claims()).ok());
         let trouble = Health::load(cx.root).troubles.remove(&TroubleKind::Waiting);
-        Ok(Queue {
+        Ok(QueueStatus {
             waiting: entries(journal.ids()?, &|id| tries.error(id).map(str::to_owned)),
             claimed: claimed.map(|ids| ids.len()).sum(),
             trouble: trouble.map(|trouble| Trouble { why: cx.cleaned(&trouble.why), ..trouble }),
@@ -230,7 +236,7 @@ impl Queue {
         })
     }
 
-    fn lines(&self, has_config: bool, told: &Told) -> Vec<Line> {
+    fn lines(&self, has_config: bool, told: &Told) -> Vec<StatusLine> {
         let mut all = vec![self.sum(has_config)];
         for (entries, is_failed) in [(&self.waiting, false), (&self.failed, true)] {
             let groups = groups(entries, told);
@@ -242,11 +248,11 @@ impl Queue {
         all
     }
 
-    fn sum(&self, has_config: bool) -> Line {
+    fn sum(&self, has_config: bool) -> StatusLine {
         if self.waiting.is_empty() && self.claimed == 0 {
             return line("queue", Meaning::Good, "nothing waits", "");
         }
-        let claimed = if self.claimed > 0 { format!(", {} in a run", self.claimed) } else { String::new() };
+        let claimed = further(&[(self.claimed, "in a run")]);
         let what = counted(self.waiting.len(), "entry waits", "entries wait") + &claimed;
         match &self.trouble {
             _ if !self.has_command => {
@@ -261,7 +267,7 @@ impl Queue {
         }
     }
 
-    fn group(&self, group: &[&WaitingEntry], is_failed: bool, told: &Told) -> Line {
+    fn group(&self, group: &[&WaitingEntry], is_failed: bool, told: &Told) -> StatusLine {
         const RETRY: &str = "memory consolidate --retry-failed";
         let (from, why) = (origin(group, told), group[0].last_error.as_deref().map(in_line));
         match why {
@@ -329,7 +335,7 @@ impl Spending {
         Spending { today, month, max_today: cx.config.llm.max_calls_per_day, runs_today, runs_month }
     }
 
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<StatusLine> {
         let Spending { today, month, max_today, runs_today, runs_month } = self;
         let of = |sum: &CallSum| match sum.calls {
             0 => "none".to_owned(),
@@ -360,7 +366,7 @@ fn short(number: u64) -> String {
     }
 }
 
-fn timer_line(TimerRuns { program, scheduler, when, last, next }: &TimerRuns, told: &Told) -> Line {
+fn timer_line(TimerRuns { program, scheduler, when, last, next }: &TimerRuns, told: &Told) -> StatusLine {
     let when = when.as_ref().map(|when| format!(" {when}")).unwrap_or_default();
     let (last, next) = (told.moment(*last, "unknown"), told.moment(*next, "unknown"));
     plain("timers", format!("{program}{when} by {scheduler}: last {last}, next {next}"), "")
@@ -377,7 +383,7 @@ struct HarnessUse {
 
 impl HarnessUse {
     /// What is wrong with its hooks is among the trouble.
-    fn line(&self, told: &Told) -> Line {
+    fn line(&self, told: &Told) -> StatusLine {
         let done = |done: &str, at: Option<Timestamp>| match at {
             Some(at) => format!("{done} {}", (told.time)(at)),
             None => format!("never {done}"),
@@ -406,7 +412,7 @@ impl TargetUse {
         TargetUse { readers: readers(&path, cx.env), repo, exists, path }
     }
 
-    fn line(&self, told: &Told) -> Line {
+    fn line(&self, told: &Told) -> StatusLine {
         let yet = if self.exists { "" } else { "not there yet, " };
         let of = self.repo.as_ref().map(|repo| format!(" (notes of {})", in_line(repo))).unwrap_or_default();
         let readers = match self.readers.is_empty() {
@@ -464,13 +470,13 @@ impl WaitingSession {
         sessions.into_iter().map(|(_, session)| session).collect()
     }
 
-    fn line(&self, told: &Told) -> Line {
+    fn line(&self, told: &Told) -> StatusLine {
         let WaitingSession { harness, thread_id, repo, at, changes, dangerous, title } = self;
         let from: Vec<&str> = [harness, thread_id].into_iter().flatten().map(String::as_str).collect();
         let from = if from.is_empty() { "no session".to_owned() } else { from.join(" ") };
         let repo = repo.as_ref().map(|repo| format!(" in {repo}")).unwrap_or_default();
         let at = at.map(|at| format!(", {}", (told.time)(at))).unwrap_or_default();
-        let danger = if *dangerous > 0 { format!(", {dangerous} dangerous") } else { String::new() };
+        let danger = further(&[(*dangerous, "dangerous")]);
         let changes = counted(*changes, "change", "changes");
         let what = format!("{changes}{danger} from {from}{repo}{at}: {title}");
         let meaning = if *dangerous > 0 { Meaning::Error } else { Meaning::Warning };
@@ -482,15 +488,4 @@ impl WaitingSession {
 struct SyncState {
     remote: String,
     last: Option<Timestamp>,
-}
-
-impl SyncState {
-    /// That it was long ago is among the trouble.
-    fn line(&self, told: &Told) -> Line {
-        let what = format!("with {}: last {}", in_line(&self.remote), told.moment(self.last, "never"));
-        match self.last {
-            None => line("sync", Meaning::Warning, what, "memory sync"),
-            Some(_) => plain("sync", what, ""),
-        }
-    }
 }

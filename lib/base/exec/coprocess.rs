@@ -9,7 +9,7 @@ use crate::base::exec::streams::Streams;
 use crate::base::exec::{ExecError, Invocation};
 use std::process::{Child, ExitStatus};
 
-pub struct Session {
+pub struct Coprocess {
     child: Child,
     group: ProcessGroup,
     /// `None` once it was ended.
@@ -19,11 +19,11 @@ pub struct Session {
     next: usize,
 }
 
-impl Session {
+impl Coprocess {
     /// Starts the command in a process group of its own. `stdout_cap` is its longest line; the deadline does not count.
-    pub fn start(invocation: Invocation) -> Result<Session, ExecError> {
+    pub fn start(invocation: Invocation) -> Result<Coprocess, ExecError> {
         let (child, group, streams) = begin(&invocation, Vec::new(), true)?;
-        Ok(Session { child, group, streams: Some(streams), lines: Vec::new(), next: 0 })
+        Ok(Coprocess { child, group, streams: Some(streams), lines: Vec::new(), next: 0 })
     }
 
     /// Writes a line, as far as the command reads it. The rest is written while its lines are waited for.
@@ -55,12 +55,12 @@ impl Session {
             // On a busy machine the line may have come long ago: it is looked at once more.
             let is_last_look = until.passed();
             streams.serve(until)?;
-            if let Some(lines) = streams.lines() {
+            if let Some(lines) = streams.stdout.kept.take_lines() {
                 (self.lines, self.next) = (lines, 0);
                 continue;
             }
             match streams.has_exited() {
-                _ if streams.is_at_end() => return Ok(None),
+                _ if streams.stdout.pipe.is_none() => return Ok(None),
                 true if is_last_look => return Ok(None),
                 // A process that it started may still print.
                 true => until = until.earlier(Deadline::after(GRACE)),
@@ -80,7 +80,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for Coprocess {
     /// One that `end_all` has ended is left alone: the lock of the groups is never free again.
     fn drop(&mut self) {
         if !have_all_ended() {
