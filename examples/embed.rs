@@ -13,12 +13,12 @@
 mod storage;
 
 use axe::consolidate::{
-    self, Claimed, Consolidate, Known, Made, Material, Passage, Record, RelatedLimits, Role, Session, Slice,
-    Speaker,
+    self, Claimed, Consolidate, Knowledge, Made, Material, Passage, Record, RelatedQuery, Role, ShownSession,
+    Slice, Speaker,
 };
 use axe::defrag::{self, Corpus, Defrag, Scanned};
 use axe::notes::{Author, Changed, EntryId, NoteService, Patch, Persistence, Place, Room, Source, Tier};
-use axe::pipeline::{Answer, Begun, Ending, Event, Pipeline, Redactor, State, Work};
+use axe::pipeline::{Answer, Begun, Event, Pipeline, Redactor, State, WalkEnd, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
 use jiff::Timestamp;
@@ -49,7 +49,11 @@ fn model(prompt: &str) -> String {
 }
 
 /// From queue entries to notes.
-fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: &Redactor) -> Result<Ending> {
+fn consolidated(
+    queue: &BTreeMap<String, QueueEntry>,
+    notes: &Memory,
+    redactor: &Redactor,
+) -> Result<WalkEnd> {
     let pipeline = Consolidate { redactor, max_prompt_bytes: MAX_PROMPT };
     let now = Timestamp::now();
     // Each entry is one turn of a person's.
@@ -67,7 +71,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
         println!("consolidate: {}", Consolidate::name(&state));
         let event = match state.clone() {
             State::Ended { ending } => return Ok(ending),
-            State::Paused { failure, .. } => return Ok(Ending::Paused(failure)),
+            State::Paused { failure, .. } => return Ok(WalkEnd::Paused(failure)),
             State::Ask { question, .. } => Event::Answered(Answer::Reply(model(&question.prompt))),
             State::Begin => {
                 let queue_ids = queue.keys().cloned().collect();
@@ -83,15 +87,21 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                 let session = |slice: &Slice| {
                     let (slice, entry) = (slice.clone(), queue.get(&slice.queue_id)?.clone());
                     let passages = said(&slice.queue_id).into_iter().collect();
-                    Some(Session { slice, entry, cut: 0, earlier: Vec::new(), left_out: 0, passages })
+                    Some(ShownSession { slice, entry, cut: 0, earlier: Vec::new(), left_out: 0, passages })
                 };
-                let sessions: Vec<Session> = work.part().into_iter().flatten().filter_map(session).collect();
-                let limits = RelatedLimits { room: 10_000, whole: 8_000 };
-                let wanted = work.second_look.map(|look| look.wanted).unwrap_or_default();
-                // This host has no checkouts that notes could rest on.
-                let asked = Default::default();
-                let (related, tags) =
-                    consolidate::related(notes, &sessions, &wanted, &[], &asked, limits, redactor)?;
+                let sessions: Vec<ShownSession> =
+                    work.part().into_iter().flatten().filter_map(session).collect();
+                let query = RelatedQuery {
+                    sessions: &sessions,
+                    wanted: &work.second_look.map(|look| look.wanted).unwrap_or_default(),
+                    // This host has no checkouts that notes could rest on.
+                    here: &[],
+                    asked: &Default::default(),
+                    redactor,
+                    room: 10_000,
+                    whole: 8_000,
+                };
+                let (related, tags) = query.find(notes)?;
                 Event::Gathered(Material { now, sessions, related, waiting: Vec::new(), tags })
             }
             State::Check { work, .. } => {
@@ -101,7 +111,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
                 for passage in queue.keys().filter_map(|id| said(id)) {
                     record.add(Some(passage.number), Speaker::Person, &passage.text);
                 }
-                Event::Found(Known {
+                Event::Found(Knowledge {
                     at: now,
                     ids: notes.ids()?,
                     notes: work.notes().filter_map(known).collect(),
@@ -138,7 +148,7 @@ fn consolidated(queue: &BTreeMap<String, QueueEntry>, notes: &Memory, redactor: 
 }
 
 /// Puts the notes in order.
-fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
+fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<WalkEnd> {
     let (max_prompt_bytes, max_hot_tokens) = (MAX_PROMPT, 2500);
     let pipeline = Defrag { redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
     let now = Timestamp::now();
@@ -149,7 +159,7 @@ fn defragmented(notes: &Memory, redactor: &Redactor) -> Result<Ending> {
         println!("defrag: {}", Defrag::name(&state));
         let event = match state.clone() {
             State::Ended { ending } => return Ok(ending),
-            State::Paused { failure, .. } => return Ok(Ending::Paused(failure)),
+            State::Paused { failure, .. } => return Ok(WalkEnd::Paused(failure)),
             State::Ask { question, .. } => Event::Answered(Answer::Reply(model(&question.prompt))),
             State::Begin => {
                 let total = defrag::read(notes)?.0.len();
@@ -230,10 +240,10 @@ fn main() -> Result<()> {
 
     let (queue, _) = service.queued()?;
     let ending = consolidated(&queue, service.notes(), &redactor)?;
-    assert_eq!(ending, Ending::Completed);
+    assert_eq!(ending, WalkEnd::Completed);
     queue.keys().try_for_each(|id| service.dequeue(id))?;
     let ending = defragmented(service.notes(), &redactor)?;
-    assert_eq!(ending, Ending::Completed);
+    assert_eq!(ending, WalkEnd::Completed);
     used(&service)?;
 
     for (path, bytes) in service.notes().files().iter() {

@@ -96,7 +96,7 @@ pub use memory::conformance::conformance;
 /// What both pipelines have in common: machines, states, events.
 pub mod pipeline {
     pub use crate::memory::pipeline::{
-        Answer, Begun, Ending, Event, Failure, Pipeline, Question, State, Work,
+        Answer, Begun, Event, Failure, Pipeline, Question, State, WalkEnd, Work,
     };
     pub use crate::memory::redact::Redactor;
 }
@@ -105,13 +105,13 @@ pub mod pipeline {
 pub mod consolidate {
     pub use crate::harness::turn::Role;
     pub use crate::memory::consolidate::Consolidate;
-    pub use crate::memory::consolidate::ask::{Material, RelatedNote, Session};
+    pub use crate::memory::consolidate::ask::{Material, RelatedNote, ShownSession};
     pub use crate::memory::consolidate::grounds::Grounds;
-    pub use crate::memory::consolidate::land::Known;
+    pub use crate::memory::consolidate::land::Knowledge;
     pub use crate::memory::consolidate::passage::Passage;
     pub use crate::memory::consolidate::pending::PendingChange;
     pub use crate::memory::consolidate::plan::{Plan, PlannedChange, PlannedNote, Retirement, Waiting};
-    pub use crate::memory::consolidate::related::{RelatedLimits, related};
+    pub use crate::memory::consolidate::related::RelatedQuery;
     pub use crate::memory::consolidate::work::{Claimed, Slice, Verdict, Work};
     pub use crate::memory::consolidate::write::{Action, Made, Written, write};
     pub use crate::memory::outside::Provenance;
@@ -120,13 +120,12 @@ pub mod consolidate {
 
 /// From notes to notes in order.
 pub mod defrag {
-    pub use crate::memory::defrag::State;
     pub use crate::memory::defrag::applied::carry_out;
     pub use crate::memory::defrag::corpus::{Corpus, read};
     pub use crate::memory::defrag::divide::divide;
     pub use crate::memory::defrag::host::look_up;
-    pub use crate::memory::defrag::plan::Plan;
-    pub use crate::memory::defrag::work::{Defrag, Scanned};
+    pub use crate::memory::defrag::plan::DefragPlan;
+    pub use crate::memory::defrag::{Defrag, Scanned};
 }
 
 /// Notes, where they are kept, and what is done with them.

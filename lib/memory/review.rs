@@ -13,7 +13,7 @@ use crate::store::entry::{add_missing, one_line, repos};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::proposal::{self, Draft, Op, Proposal, ProposalId};
 use jiff::Timestamp;
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, ChangeTag, capture_diff_slices};
 use std::path::Path;
 
 /// How closely a person has to look at a change, the closest first.
@@ -424,14 +424,20 @@ fn text_of(draft: &Draft) -> String {
 
 /// How `after` differs from `before`, with every line of both.
 pub fn diff_lines(before: &str, after: &str) -> Vec<String> {
-    let diff = TextDiff::from_lines(before, after);
-    let line = |change: similar::Change<&str>| {
+    let (old, new) = (lines(before), lines(after));
+    let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
+    let line = |change: similar::Change<&[u8]>| {
         let sign = match change.tag() {
             ChangeTag::Delete => '-',
             ChangeTag::Insert => '+',
             ChangeTag::Equal => ' ',
         };
-        format!("{sign} {}", change.value().trim_end_matches(['\n', '\r']))
+        format!("{sign} {}", String::from_utf8_lossy(change.value()).trim_end_matches(['\n', '\r']))
     };
-    diff.iter_all_changes().map(line).collect()
+    ops.iter().flat_map(|op| op.iter_changes(&old, &new)).map(line).collect()
+}
+
+/// The lines of a text, as bytes: the kind of diff that is made elsewhere, too. They end in `\n`, `\r\n` or `\r`.
+fn lines(text: &str) -> Vec<&[u8]> {
+    text.as_bytes().chunk_by(|a, b| *a != b'\n' && (*a != b'\r' || *b == b'\n')).collect()
 }

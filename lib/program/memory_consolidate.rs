@@ -13,7 +13,7 @@ use crate::memory::consolidate::queue::{Queue, retry_failed, waiting};
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::write::{Action, Made};
 use crate::memory::pipeline::runner::{Previewed, Runner};
-use crate::memory::pipeline::{Ending, Failure};
+use crate::memory::pipeline::{Failure, WalkEnd};
 use crate::memory::review::diff_lines;
 use crate::memory::section::Which;
 use crate::program::notes::{CONFIG, Printed};
@@ -161,7 +161,7 @@ fn note_health(runner: &Consolidation, done: &Result<()>) {
 }
 
 /// A run to its end.
-pub(super) fn ask_and_write(runner: &mut Consolidation) -> Result<Ending> {
+pub(super) fn ask_and_write(runner: &mut Consolidation) -> Result<WalkEnd> {
     let ending = runner.run()?;
     // A day has passed, perhaps, and with it what holds until then.
     if !runner.host.is_refreshed {
@@ -171,7 +171,7 @@ pub(super) fn ask_and_write(runner: &mut Consolidation) -> Result<Ending> {
 }
 
 /// The cap that ended a run.
-pub(super) fn spent(ending: &Ending) -> Option<&str> {
+pub(super) fn spent(ending: &WalkEnd) -> Option<&str> {
     match ending.failure() {
         Some(Failure::Spent(why)) => Some(why),
         _ => None,
@@ -198,7 +198,7 @@ fn consolidate(
         None => ask_and_write(runner)?,
         Some(reply) => {
             tell_parts_left(runner.apply(reply)?, is_quiet, cx);
-            Ending::Completed
+            WalkEnd::Completed
         }
     };
     let (run, host) = (&runner.run, &mut runner.host);

@@ -4,13 +4,12 @@ use crate::base::cli::{self, About, Args, Context, ExitCode, FlagRule, flag, pat
 use crate::base::command_line::quoted;
 use crate::base::error::{Error, Result};
 use crate::base::text::{counted, further};
+use crate::memory::defrag::Defrag;
+use crate::memory::defrag::applied::{Undone, finish_undo, undo};
 use crate::memory::defrag::host::DefragHost;
-use crate::memory::defrag::plan::Planned;
-use crate::memory::defrag::show::{Summary, counts, numbers};
-use crate::memory::defrag::undo::{self, Undone};
-use crate::memory::defrag::work::Defrag;
+use crate::memory::defrag::plan::{Planned, Summary, counts, numbers};
 use crate::memory::pipeline::runner::{Previewed, Runner};
-use crate::memory::pipeline::{Ending, Failure};
+use crate::memory::pipeline::{Failure, WalkEnd};
 use crate::memory::section::Outcome;
 use crate::program::memory_agents_md::as_json;
 use crate::program::notes::CONFIG;
@@ -71,7 +70,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
     let topics = Topics::at(&opened.root);
     let notes = Preview::over(&topics, run.is_dry());
     // What a crash left of an undoing comes first, whatever is asked for.
-    let undone = if mode == Mode::DryRun { None } else { undo::finish(&notes, &run)? };
+    let undone = if mode == Mode::DryRun { None } else { finish_undo(&notes, &run)? };
     let pipeline = Defrag {
         redactor: &opened.redactor,
         max_prompt_bytes: opened.config.llm.max_prompt(),
@@ -95,12 +94,12 @@ fn defrag(runner: &mut Defragmentation, reply: Option<&str>, args: &Args, cx: &m
         None => runner.run()?,
         Some(reply) => {
             tell_parts_left(runner.apply(reply)?, is_quiet, cx);
-            Ending::Completed
+            WalkEnd::Completed
         }
     };
     let done = &runner.host.summary;
     // Where nothing could be asked there is nothing to sum up.
-    let is_unable = ending == Ending::Failed(Failure::NoCommand);
+    let is_unable = ending == WalkEnd::Failed(Failure::NoCommand);
     if cx.json {
         let stopped = ending.failure().filter(|_| !is_unable).map(Failure::to_string);
         cx.stdout.json(&result(done, stopped.as_deref()))?;
@@ -184,7 +183,7 @@ fn take_back(
         Some(undone) => undone,
         None => {
             runner.finish_writing()?;
-            undo::undo(&runner.host.notes, &runner.run)?
+            undo(&runner.host.notes, &runner.run)?
         }
     };
     if cx.json {

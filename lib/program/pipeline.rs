@@ -12,9 +12,8 @@ use crate::base::text::counted;
 use crate::config::memory::{self, MemoryConfig};
 use crate::memory::budget::CallBudget;
 use crate::memory::pipeline::Question;
+use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::memory::pipeline::reply::batch_of;
-use crate::memory::pipeline::runner::Run;
-use crate::memory::pipeline::saved::Kind;
 use crate::memory::redact::Redactor;
 use crate::memory::sync::copies::{self, TakenIn};
 use crate::program::notes::{INSIDE, is_inside, read_text};
@@ -141,14 +140,14 @@ pub(super) fn open(
 
 impl Opened {
     /// A run that asks within the caps.
-    pub(super) fn run(&self) -> Run<'_> {
+    pub(super) fn run(&self) -> RunEnv<'_> {
         self.run_as(self.mode)
     }
 
     /// The same in another mode than the store was opened for.
-    pub(super) fn run_as(&self, mode: Mode) -> Run<'_> {
+    pub(super) fn run_as(&self, mode: Mode) -> RunEnv<'_> {
         let llm = &self.config.llm;
-        Run {
+        RunEnv {
             program: self.program,
             config: &self.config,
             root: &self.root,

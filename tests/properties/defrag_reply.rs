@@ -1,11 +1,10 @@
 //! What a model answers memory-defrag: whatever it says, no note is lost, no link leads nowhere, nothing pinned cools.
 
 use crate::fuzz::{choice, is_told, text};
-use crate::memory::defrag::plan::{Inventory, Plan};
+use crate::memory::defrag::plan::{DefragPlan, Inventory, Summary};
 use crate::memory::defrag::planner::plan;
-use crate::memory::defrag::reply::{Reply, Verb, parse};
-use crate::memory::defrag::show::Summary;
-use crate::memory::defrag::work::{Defrag, Part, Scanned, Work};
+use crate::memory::defrag::reply::{DefragReply, Verb, parse};
+use crate::memory::defrag::{Defrag, DefragWork, Part, Scanned};
 use crate::memory::facts::lost;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, Status, Tier};
@@ -39,7 +38,7 @@ pub fn holds(bytes: &[u8]) {
     let made = planned(&reply, &part);
     assert_eq!(planned(&reply, &part), made);
     let json = serde_json::to_string(&made).unwrap();
-    assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), made);
+    assert_eq!(serde_json::from_str::<DefragPlan>(&json).unwrap(), made);
     let mut summary = Summary { total: TOTAL, ..Summary::default() };
     summary.add(made.clone());
     summary.lines().iter().for_each(|line| assert!(!line.contains(char::is_control), "{line:?}"));
@@ -52,7 +51,7 @@ fn name_of(version: &Version) -> String {
 }
 
 /// Carried out step by step: what is replaced is what is there, and what is there afterwards is all that was.
-fn is_safe(plan: &Plan, part: &Part) {
+fn is_safe(plan: &DefragPlan, part: &Part) {
     let notes = corpus();
     let mut files: Files = notes
         .iter()
@@ -142,7 +141,7 @@ fn every_id_leads_somewhere(files: &Files, shown: &BTreeSet<EntryId>) {
     assert!(aliases.contains(&id("id__Zz9yX1")), "an alias is gone");
 }
 
-fn planned(reply: &Reply, part: &Part) -> Plan {
+fn planned(reply: &DefragReply, part: &Part) -> DefragPlan {
     let notes = corpus();
     let shown: BTreeMap<EntryId, String> =
         notes.iter().map(|note| (note.entry.meta().id.clone(), note.entry.fingerprint())).collect();
@@ -153,7 +152,7 @@ fn planned(reply: &Reply, part: &Part) -> Plan {
     let at = "2026-02-28T15:04:05Z".parse().unwrap();
     let inventory = Inventory { at, ids, notes, proposed: BTreeSet::new(), paths };
     let own = Scanned { total: TOTAL, ..Scanned::default() };
-    let work = Work { shown, parts: vec![part.clone()], ..Work::new(BATCH.to_owned(), own) };
+    let work = DefragWork { shown, parts: vec![part.clone()], ..DefragWork::new(BATCH.to_owned(), own) };
     let (max_prompt_bytes, max_hot_tokens) = (0, 0);
     let settings = Defrag { redactor: &redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
     plan(&settings, &work, reply, inventory)

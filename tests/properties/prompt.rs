@@ -5,9 +5,9 @@ use crate::config::skill;
 use crate::fuzz::scratch::{Scratch, quiet};
 use crate::fuzz::{is_told_as, parts, text};
 use crate::harness::turn::Role;
-use crate::memory::consolidate::ask::{self, Material, RelatedNote, Session};
+use crate::memory::consolidate::ask::{self, Material, RelatedNote, ShownSession};
 use crate::memory::consolidate::passage::Passage;
-use crate::memory::consolidate::work::Slice;
+use crate::memory::consolidate::work::{OWN_WORDS, Slice};
 use crate::prompt::files::{ContextFile, collect};
 use crate::prompt::system;
 use crate::store::entry::{EntryId, Scope};
@@ -67,7 +67,7 @@ fn stays_between_its_marks(short: &str, long: &str) {
         output: None,
         ..Passage::default()
     };
-    let session = Session {
+    let session = ShownSession {
         slice: Slice { queue_id: "q1".to_owned(), from: 0, to: 1, number: 1, of: 1 },
         entry: ask::session_of(None),
         cut: 0,
@@ -104,5 +104,5 @@ fn stays_between_its_marks(short: &str, long: &str) {
     let turns = prompt.lines().filter(|line| line.starts_with("[t") && line.contains(mark)).count();
     assert_eq!(turns, 3, "{prompt}");
     // A tool's lines are prefixed, at most three bytes for one.
-    assert!(prompt.len() <= ask::OWN_WORDS + 6 * long.len() + short.len() + 1200);
+    assert!(prompt.len() <= OWN_WORDS + 6 * long.len() + short.len() + 1200);
 }

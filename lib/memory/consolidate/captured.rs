@@ -4,7 +4,7 @@ use crate::base::text::visible;
 use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::land::{Judge, text_of};
 use crate::memory::consolidate::plan::{PlannedChange, PlannedNote, source_of};
-use crate::memory::consolidate::reply::{Proposed, Reply};
+use crate::memory::consolidate::reply::{ConsolidateReply, Proposed};
 use crate::memory::links::new_id;
 use crate::memory::record::unproven;
 use crate::memory::search::words;
@@ -20,14 +20,16 @@ impl Judge<'_> {
         let Retrieval::Inline { title, body, tags, scope, .. } = &entry.retrieval else { return Vec::new() };
         let created_at = entry.timestamp.as_millisecond();
         let source = source_of(entry, self.redactor);
-        let (is_persons, by) = if is_persons(entry) { (true, By::Person) } else { (false, By::Agent) };
+        let is_persons = is_persons(entry);
+        let by = if is_persons { By::Person } else { By::Agent };
         // A person's text is filed as it was typed.
         let clean =
             |text| self.redactor.cleaned(&if is_persons { Cow::Borrowed(text) } else { visible(text) });
         // Outside of a repository a note is for everywhere.
         let is_for_all = *scope == Scope::Global || source.repo.is_none();
+        let title = one_line(&clean(title));
         let mut draft = Draft {
-            title: one_line(&clean(title)),
+            title: title.clone(),
             summary: String::new(),
             tags: tags.clone(),
             paths: Vec::new(),
@@ -36,22 +38,19 @@ impl Judge<'_> {
             body: clean(body),
             sources: vec![source.clone()],
         };
-        let waits =
-            |op| Proposal { session: Some(source), ..Proposal::new(op, &draft.title, by, created_at) };
+        let waits = |op, note, entry, reasons| {
+            let session = Some(source.clone());
+            let proposal = Proposal::new(op, &title, by, created_at);
+            PlannedChange::Propose(Box::new(Proposal { note, entry, reasons, session, ..proposal }))
+        };
         let reasons = if is_persons { Vec::new() } else { unproven(&text_of(&draft), None) };
         if !reasons.is_empty() {
-            let create = waits(Op::Create);
-            return vec![PlannedChange::Propose(Box::new(Proposal {
-                entry: Some(draft),
-                reasons,
-                ..create
-            }))];
+            return vec![waits(Op::Create, None, Some(draft), reasons)];
         }
-        let id = new_id(&draft.title, created_at, &mut self.known.ids);
+        let id = new_id(&title, created_at, &mut self.known.ids);
         let widen = (!is_persons && is_for_all).then(|| {
-            let reasons = vec!["An agent captured it, and it is to hold everywhere.".to_owned()];
-            let note = Some(id.clone());
-            PlannedChange::Propose(Box::new(Proposal { note, reasons, ..waits(Op::Widen) }))
+            let why = "An agent captured it, and it is to hold everywhere.".to_owned();
+            waits(Op::Widen, Some(id.clone()), None, vec![why])
         });
         if !is_persons {
             draft.scope = Scope::Repo;
@@ -61,7 +60,7 @@ impl Judge<'_> {
     }
 
     /// A captured note that no entry of a reply brings, as it is, with those of the model's tags that are in use.
-    pub(super) fn filed_for(&mut self, id: &str, reply: &Reply) -> Vec<PlannedChange> {
+    pub(super) fn filed_for(&mut self, id: &str, reply: &ConsolidateReply) -> Vec<PlannedChange> {
         let Some(entry) = self.known.entries.get(id).cloned() else { return Vec::new() };
         let mut changes = self.as_it_is(&entry);
         let of_it: Vec<&Proposed> = reply.entries.iter().filter(|entry| entry.sources == [id]).collect();
@@ -94,7 +93,7 @@ impl Judge<'_> {
 }
 
 /// Has the model neither added a word to a person's note, nor left one out? Then title, summary and body are the person's.
-pub(super) fn is_in_own_words(id: &str, reply: &Reply, captured: &QueueEntry) -> bool {
+pub(super) fn is_in_own_words(id: &str, reply: &ConsolidateReply, captured: &QueueEntry) -> bool {
     let Retrieval::Inline { title, body, tags, .. } = &captured.retrieval else { return false };
     let words_of = |texts: &[&str]| {
         let mut words = BTreeSet::new();

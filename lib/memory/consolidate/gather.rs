@@ -10,25 +10,25 @@ use crate::harness;
 use crate::harness::document::{MEMORY_FILE, PLAIN};
 use crate::harness::source::LINE_CAP;
 use crate::harness::spec::Format;
-use crate::harness::turn::{Role, Turn};
+use crate::harness::turn::{Role, SessionReport, Turn};
 use crate::harness::turns::TURNS;
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
 use crate::memory::consolidate::output::{Facts, Outputs};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::ran::Ran;
-use crate::memory::consolidate::work::{Room, Verdict};
+use crate::memory::consolidate::work::{PromptRoom, Verdict};
 use crate::memory::hash::hash;
 use crate::memory::outside::{Places, Provenance, Tracker};
-use crate::memory::pipeline::runner::Run;
+use crate::memory::pipeline::call::RunEnv;
 use crate::store::batch::bears_an_id;
 use crate::store::journal::Journal;
 use crate::store::journal::entry::{Harness, QueueEntry, Retrieval};
 use crate::store::ledger::Sessions;
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::rc::Rc;
 
 /// The largest transcript that a command may print, in bytes.
 const COMMAND_CAP: usize = 256 << 20;
@@ -48,11 +48,11 @@ pub(super) enum Gathered {
 }
 
 pub(super) struct Gatherer<'a> {
-    pub(super) run: &'a Run<'a>,
+    pub(super) run: &'a RunEnv<'a>,
     pub(super) sessions: &'a Sessions,
-    pub(super) room: Room,
+    pub(super) room: PromptRoom,
     /// The facts of the notes that may be known in these sessions.
-    pub(super) facts: &'a dyn Fn() -> Rc<Facts>,
+    pub(super) facts: &'a dyn Deref<Target = Facts>,
 }
 
 impl Gatherer<'_> {
@@ -84,21 +84,15 @@ impl Gatherer<'_> {
                 (spec.map_or_else(|| printed_format(&raw), |spec| Ok(&spec.format))?, raw.clone())
             }
             Retrieval::Transcript { path, .. } | Retrieval::CursorSession { session_path: path } => {
-                match spec {
-                    Some(spec) => (&spec.format, path.clone()),
-                    None => {
-                        let why = Error::io(format!("unknown transcript format: {}", entry.harness));
-                        return Ok(unreadable(&why));
-                    }
-                }
+                let Some(spec) = spec else {
+                    let why = Error::io(format!("unknown transcript format: {}", entry.harness));
+                    return Ok(unreadable(&why));
+                };
+                (&spec.format, path.clone())
             }
             Retrieval::File { path } => (&PLAIN, path.clone()),
             // The program has removed or renamed it meanwhile.
-            Retrieval::MemoryFile { path }
-                if matches!(reach::within(path, Path::try_exists), Ok(Ok(false))) =>
-            {
-                return Ok(Gathered::Nothing(Verdict::Processed(Some("the file is gone".to_owned()))));
-            }
+            Retrieval::MemoryFile { path } if is_gone(path) => return Ok(nothing("the file is gone")),
             Retrieval::MemoryFile { path } => (&MEMORY_FILE, path.clone()),
         };
         let mut gathered = self.read(format, &path, entry, queue_id);
@@ -120,11 +114,8 @@ impl Gatherer<'_> {
     fn run_read_command(&self, harness: Harness, thread_id: &str, into: &Path) -> Result<Option<Error>> {
         let command =
             self.run.config.harnesses.get(harness.name()).map_or("", |known| known.read_command.as_str());
-        let words: Vec<String> = shlex::split(command)
-            .unwrap_or_default()
-            .iter()
-            .map(|word| word.replace("{threadId}", thread_id))
-            .collect();
+        let words = shlex::split(command).unwrap_or_default();
+        let words: Vec<String> = words.iter().map(|word| word.replace("{threadId}", thread_id)).collect();
         let failed = |why: String| {
             Error::io(format!("the session {thread_id} of {harness} cannot be read: {why}"))
                 .hint(format!("see harnesses.{harness}.readCommand in: memory-config show"))
@@ -162,37 +153,33 @@ impl Gatherer<'_> {
         entry: &QueueEntry,
         queue_id: &str,
     ) -> Result<Gathered> {
-        let mut writer = self.writer(queue_id)?;
-        let mut is_first_prompt = true;
-        let mut is_ours = false;
-        let mut is_unwritten = false;
-        let mut outputs = Outputs::default();
-        let key = entry.ledger_key();
-        let last = key.as_deref().and_then(|key| self.sessions.get(key)).map(|session| session.last.as_str());
-        let mut tracker = self.tracker(format, path, entry);
         let kept = Journal::at(self.run.root).kept(queue_id);
         // Most sessions have no copy, and their files need not be asked for.
         let is_kept = kept.symlink_metadata().is_ok_and(|kept| kept.is_file());
-        let is_gone = || matches!(reach::within(path, Path::try_exists), Ok(Ok(false)));
-        let text = if is_kept && is_gone() { &*kept } else { path };
+        let text = if is_kept && is_gone(path) { &*kept } else { path };
         self.learn(format, text);
+        let (mut writer, mut outputs) = (self.writer(queue_id)?, Outputs::default());
+        let mut tracker = self.tracker(format, path, entry);
+        // Its first prompt is one of ours.
+        let mut is_ours = None;
+        let (mut is_unwritten, mut is_doubted) = (false, false);
         // What a command printed is in a file of ours.
         let spec = entry.retrieval.spec();
         let is_elsewhere = spec.is_some_and(|spec| !spec.keeps(path, self.run.env));
-        let mut is_doubted = false;
-        let is_memory = matches!(entry.retrieval, Retrieval::MemoryFile { .. });
+        let last =
+            entry.ledger_key().and_then(|key| self.sessions.get(&key)).map(|known| known.last.as_str());
         let read = or_panicked(path, || {
             let prompts = harness::logged_prompts(format, path, self.run.env);
             harness::read_after(format, text, last, prompts, &mut |mut turn: Turn| {
                 is_doubted |= is_elsewhere && turn.is_typed;
                 turn.is_typed &= !is_elsewhere;
-                if is_memory {
+                if entry.is_memory_file() {
                     turn.role = if is_persons(entry) { Role::User } else { Role::Assistant };
                     // A project's file may be anybody's.
                     turn.is_typed = is_persons(entry) && entry.context.repo.is_none();
                 }
-                if turn.role == Role::User && std::mem::take(&mut is_first_prompt) {
-                    is_ours = bears_an_id(&turn.text);
+                if turn.role == Role::User {
+                    is_ours.get_or_insert_with(|| bears_an_id(&turn.text));
                 }
                 // The id of a document's part says how far it was read, which the reader must know.
                 let hash = if turn.role == Role::Document { turn.id.clone() } else { hash(&turn.id) };
@@ -207,43 +194,41 @@ impl Gatherer<'_> {
             Err(error) if is_unwritten => return Err(error),
             Err(error) => return Ok(unreadable(&error)),
         };
+        let warn = |what: &str| self.run.reporter.warn(&format!("\"{}\"{what}", path.display()));
         if report.too_long > 0 {
-            let (lines, cap) = (report.too_long, LINE_CAP >> 20);
-            let lines = counted(lines, "line", "lines");
-            self.run
-                .reporter
-                .warn(&format!("\"{}\": {lines} of more than {cap} MiB left out", path.display()));
+            let (lines, cap) = (counted(report.too_long, "line", "lines"), LINE_CAP >> 20);
+            warn(&format!(": {lines} of more than {cap} MiB left out"));
         }
         if let Some(spec) = spec.filter(|_| is_doubted) {
-            self.run.reporter.warn(&format!(
-                "\"{}\" is not where {} keeps its sessions: nothing in it counts as typed",
-                path.display(),
-                spec.title
-            ));
+            warn(&format!(" is not where {} keeps its sessions: nothing in it counts as typed", spec.title));
         }
-        let nothing = |why: &str| Ok(Gathered::Nothing(Verdict::Processed(Some(why.to_owned()))));
-        if is_ours {
-            return nothing("a session of the memory programs themselves");
+        match is_ours {
+            Some(true) => Ok(nothing("a session of the memory programs themselves")),
+            _ => self.unseen(writer.finish()?, report, entry),
         }
+    }
+
+    /// A history, as far as nobody has seen it.
+    fn unseen(&self, mut history: History, report: SessionReport, entry: &QueueEntry) -> Result<Gathered> {
         if report.is_sub_agent {
-            return nothing("the session of a sub-agent; its report is in the main session");
+            return Ok(nothing("the session of a sub-agent; its report is in the main session"));
         }
-        let parent = report.parent.as_ref().map(|parent| format!("{}:{parent}", entry.harness));
-        let mut history = writer.finish()?;
-        let fresh = match is_memory {
-            true => self.unread(&history.turns, key.as_deref()),
-            false => self.fresh(&history.turns, key.as_deref(), parent.as_deref()),
+        history.session = entry.ledger_key();
+        history.parent = report.parent.map(|parent| format!("{}:{parent}", entry.harness));
+        let (turns, key) = (&history.turns, history.session.as_deref());
+        let fresh = match entry.is_memory_file() {
+            true => self.unread(turns, key),
+            false => self.fresh(turns, key, history.parent.as_deref()),
         };
         if fresh.is_empty() {
-            return nothing(match history.turns.is_empty() {
+            return Ok(nothing(match turns.is_empty() {
                 true => "nothing was said in it",
                 false => "nothing new was said in it",
-            });
+            }));
         }
         for passage in &mut history.passages {
             passage.is_shown = fresh.contains(&passage.turn);
         }
-        (history.session, history.parent) = (key, parent);
         history.earlier_room = self.room.earlier;
         let branch =
             report.branch.filter(|branch| !branch.is_empty()).or_else(|| entry.context.branch.clone());
@@ -321,6 +306,15 @@ impl Gatherer<'_> {
         let is_new = |turn: &String| known.is_none_or(|known| !known.marks.contains(turn));
         (0..turns.len()).filter(|&index| is_new(&turns[index])).collect()
     }
+}
+
+fn is_gone(path: &Path) -> bool {
+    matches!(reach::within(path, Path::try_exists), Ok(Ok(false)))
+}
+
+/// Why there is nothing to ask about.
+fn nothing(why: &str) -> Gathered {
+    Gathered::Nothing(Verdict::Processed(Some(why.to_owned())))
 }
 
 /// This entry's failed try.

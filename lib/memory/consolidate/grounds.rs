@@ -157,14 +157,26 @@ pub(super) fn follow<P: Persistence>(notes: &P, here: &[Repository], env: &Env) 
     }
     let change = Change::of(notes)?;
     for (id, anchors, branch) in followed {
-        let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else { continue };
-        let mut entry = note.entry.clone();
-        // One whose front matter cannot be changed surely stays as it is.
-        if entry.update(|meta| (meta.anchors, meta.branch) = (anchors, branch)).is_ok() {
-            change.replace(&note, entry)?;
-        }
+        edit_in_use(&change, &id, |meta| (meta.anchors, meta.branch) = (anchors, branch))?;
     }
     change.write()
+}
+
+/// Changes what a note says of itself. One that is no longer in use, or whose front matter cannot be changed, stays as it
+/// is.
+pub(super) fn edit_in_use<P: Persistence>(
+    change: &Change<P>,
+    id: &EntryId,
+    edit: impl FnOnce(&mut Meta),
+) -> Result<Option<Note>> {
+    let Some(note) = change.notes.own(id)?.filter(|note| note.place == Place::Topics) else {
+        return Ok(None);
+    };
+    let mut entry = note.entry.clone();
+    match entry.update(edit) {
+        Ok(()) => change.replace(&note, entry).map(Some),
+        Err(_) => Ok(None),
+    }
 }
 
 /// An anchor where it is now: in the new name of its file, or, if the note with this text does not name that, in another file

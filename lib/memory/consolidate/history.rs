@@ -5,6 +5,7 @@ use crate::base::file;
 use crate::memory::consolidate::passage::{HEADER, Passage};
 use crate::memory::consolidate::work::Length;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -21,7 +22,7 @@ pub(super) fn facts_name(queue_id: &str) -> String {
 
 /// What is known about a history.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct History {
     /// The session's name in the ledger; `None`: a note, or a file that is no session.
     pub(super) session: Option<String>,
@@ -33,16 +34,12 @@ pub struct History {
     /// Bytes that were left out of turns, each place marked.
     pub(super) cut: usize,
     /// How many bytes of the turns that were read before are shown with a part.
-    #[serde(default)]
     pub(super) earlier_room: usize,
     /// A tool showed something from outside in it.
-    #[serde(default)]
     pub(super) reads_outside: bool,
     /// The branch that it was on in the end.
-    #[serde(default)]
     pub(super) branch: Option<String>,
     /// It is a captured note: a title, and a body under it.
-    #[serde(default)]
     pub(super) is_note: bool,
 }
 
@@ -83,24 +80,18 @@ impl History {
     /// session's.
     pub(super) fn digest(&self, before: usize, is_elsewhere: impl Fn(&str) -> bool) -> (Vec<usize>, usize) {
         let mut room = self.earlier_room.saturating_sub(DIGEST_FRAME);
-        let (mut shown, mut left_out) = (Vec::new(), 0);
-        let mut is_full = false;
-        let mut last_left_out = None;
-        let earlier = self.passages.iter().enumerate().take(before).rev();
-        let said = earlier.filter(|(_, passage)| passage.brief > 0);
-        for (index, passage) in
-            said.filter(|(_, passage)| !self.turns.get(passage.turn).is_some_and(|turn| is_elsewhere(turn)))
-        {
-            is_full |= passage.brief > room;
-            if !is_full {
-                room -= passage.brief;
-                shown.push(index);
-            } else if last_left_out.replace(passage.turn) != Some(passage.turn) {
-                left_out += 1;
-            }
+        let is_said = |(_, passage): &(usize, &PassageFacts)| {
+            passage.brief > 0 && !self.turns.get(passage.turn).is_some_and(|turn| is_elsewhere(turn))
+        };
+        let mut said = self.passages.iter().enumerate().take(before).rev().filter(is_said).peekable();
+        let mut shown = Vec::new();
+        while let Some((index, passage)) = said.next_if(|(_, passage)| passage.brief <= room) {
+            room -= passage.brief;
+            shown.push(index);
         }
         shown.reverse();
-        (shown, left_out)
+        let left_out: BTreeSet<usize> = said.map(|(_, passage)| passage.turn).collect();
+        (shown, left_out.len())
     }
 
     /// The hashes of the turns that are shown in a span of passages.

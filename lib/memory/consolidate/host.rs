@@ -2,41 +2,36 @@
 
 use crate::base::error::{Error, Result};
 use crate::memory::consolidate::Consolidate;
-use crate::memory::consolidate::ask::{Material, OWN_WORDS, Session};
-use crate::memory::consolidate::grounds::{self, Grounds, checkouts};
-use crate::memory::consolidate::land::Known;
+use crate::memory::consolidate::ask::{Material, ShownSession};
+use crate::memory::consolidate::grounds::{self, Grounds, checkouts, edit_in_use};
+use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::output::{Facts, add_facts};
 use crate::memory::consolidate::pending::{self, pending};
 use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting, source_of};
-use crate::memory::consolidate::queue::{Queue, claim_for, consume, entries, split, waiting};
+use crate::memory::consolidate::queue::{Queue, consume, entries, fail, waiting};
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::related::{RelatedLimits, is_of_session, related};
-use crate::memory::consolidate::work::{Room, Verdict, Work};
+use crate::memory::consolidate::related::{RelatedQuery, is_of_session};
+use crate::memory::consolidate::work::{PromptRoom, Verdict, Work};
 use crate::memory::consolidate::write::{Made, write};
-use crate::memory::pipeline::runner::{Host, Rank, Run};
-use crate::memory::pipeline::saved::Kind;
+use crate::memory::pipeline::call::{Kind, RunEnv};
+use crate::memory::pipeline::host::{Host, Rank};
 use crate::memory::pipeline::{Begun, Failure};
-use crate::memory::redact::Redactor;
 use crate::memory::section::{self, Which};
 use crate::memory::service::{belongs_to, count_use};
 use crate::memory::waiting::landed;
 use crate::store::batch::{Batch, Batches};
 use crate::store::change::Change;
-use crate::store::entry::{Entry, EntryId, Scope, repos};
+use crate::store::entry::{Entry, EntryId, Meta, Scope, Source, repos};
 use crate::store::history::{self as commits, Commit};
-use crate::store::journal::entry::QueueEntry;
-use crate::store::ledger::AskedNotes;
+use crate::store::journal::Journal;
+use crate::store::ledger::{AskedNotes, Tries};
 use crate::store::persistence::{Note, Persistence, Place};
 use crate::store::place::Root;
 use jiff::Timestamp;
 use jiff::civil::Date;
-use std::cell::OnceCell;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
-
-/// The least room for sessions in a prompt, in bytes.
-const LEAST_ROOM: usize = 1000;
 
 pub struct ConsolidateHost<'a, P> {
     pub pipeline: Consolidate<'a>,
@@ -56,17 +51,6 @@ pub struct ConsolidateHost<'a, P> {
     pub planned: Vec<PlannedChange>,
 }
 
-/// How a prompt of at most `max` bytes is shared out.
-pub(super) fn room(max: usize) -> Result<Room> {
-    let free = max.saturating_sub(OWN_WORDS);
-    let (sessions, related) = (free - free / 4, free / 4);
-    if sessions < LEAST_ROOM {
-        return Err(Error::config(format!("llm.maxPromptBytes of {max} leaves no room for a session"))
-            .hint(format!("set it to {} or more", OWN_WORDS + 2 * LEAST_ROOM)));
-    }
-    Ok(Room { sessions, earlier: sessions / 4, related })
-}
-
 impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     type Pipeline = Consolidate<'a>;
 
@@ -79,53 +63,54 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// The budget is asked before anything is claimed, so that nothing is read that cannot be asked about.
-    fn begin(&mut self, run: &mut Run) -> Result<Begun<Work>> {
+    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<Work>> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
             && let Some(spent) = run.budget.spent(run.env.now())?
         {
-            return Ok(match waiting(run.root)?.is_empty() {
-                true => Begun::Nothing,
-                false => Begun::Unable(Failure::Spent(spent)),
-            });
+            let waits = !waiting(run.root)?.is_empty();
+            return Ok(if waits { Begun::Unable(Failure::Spent(spent)) } else { Begun::Nothing });
         }
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
     }
 
-    fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
+    fn divide(&mut self, work: Work, run: &mut RunEnv) -> Result<Work> {
         let all = entries(&work.own.queue_ids, run.batch()?, run)?;
         if let Err(why) = grounds::follow(&self.notes, &checkouts(all.values()), run.env) {
             run.reporter.warn(&format!("what notes rest on is not followed: {}", why.message()));
         }
         let repos: BTreeSet<String> = all.into_values().filter_map(|entry| entry.context.repo).collect();
-        let facts = OnceCell::new();
-        let facts = || Rc::clone(facts.get_or_init(|| facts_of(&self.notes, &repos).into()));
-        self.queue.fetch(work, room(self.pipeline.max_prompt_bytes)?, &facts, run)
+        let facts = LazyCell::new(|| facts_of(&self.notes, &repos));
+        self.queue.fetch(work, PromptRoom::of(self.pipeline.max_prompt_bytes)?, &facts, run)
     }
 
-    fn gather(&mut self, work: &Work, run: &Run) -> Result<Material> {
+    fn gather(&mut self, work: &Work, run: &RunEnv) -> Result<Material> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
-        let used: usize = sessions.iter().map(Session::bytes).sum();
+        let used: usize = sessions.iter().map(ShownSession::bytes).sum();
         // What the sessions leave of their room is for notes and for what waits.
-        let room = room(self.pipeline.max_prompt_bytes)?;
+        let room = PromptRoom::of(self.pipeline.max_prompt_bytes)?;
         let (proposals, _) = self.notes.proposals()?;
         let room_for_changes = if proposals.is_empty() { 0 } else { (room.related / 2).min(pending::ROOM) };
         let room = room.related - room_for_changes + room.sessions.saturating_sub(used);
-        let limits = RelatedLimits { room, whole: self.max_note_bytes };
-        let wanted = work.second_look.as_ref().map_or(&[][..], |look| &look.wanted);
-        let here = checkouts(entries.values());
-        let asked = AskedNotes::load(run.root)?;
-        let redactor = self.pipeline.redactor;
-        let (related, tags) = related(&self.notes, &sessions, wanted, &here, &asked, limits, redactor)?;
+        let query = RelatedQuery {
+            sessions: &sessions,
+            wanted: work.second_look.as_ref().map_or(&[], |look| &look.wanted),
+            here: &checkouts(entries.values()),
+            asked: &AskedNotes::load(run.root)?,
+            redactor: self.pipeline.redactor,
+            room,
+            whole: self.max_note_bytes,
+        };
+        let (related, tags) = query.find(&self.notes)?;
         let is_in = |repo: Option<&str>| sessions.iter().any(|session| session.repo() == repo);
         let notes: Vec<&EntryId> = related.iter().map(|note| &note.id).collect();
         let waiting = pending(&proposals, is_in, &notes, room_for_changes, self.pipeline.redactor);
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
-    fn look_up(&mut self, work: &Work, run: &Run) -> Result<Known> {
+    fn look_up(&mut self, work: &Work, run: &RunEnv) -> Result<Knowledge> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
@@ -135,13 +120,13 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         // One that nobody has, as a model may name it, would be looked for in every file.
         let notes: BTreeMap<EntryId, Note> =
             work.notes().filter(|id| ids.contains(id)).filter_map(known).collect::<Result<_>>()?;
-        let made = notes
-            .iter()
-            .filter(|(_, note)| {
-                entries.values().any(|entry| is_made_by(&note.entry, entry, self.pipeline.redactor))
-            })
-            .map(|(id, _)| id.clone())
-            .collect();
+        // Made in one of these sessions, in whatever run, and nobody's own since.
+        let sources: Vec<Source> =
+            entries.values().map(|entry| source_of(entry, self.pipeline.redactor)).collect();
+        let is_made = |note: &Entry| {
+            note.kept().is_none() && sources.iter().any(|source| is_of_session(note.meta(), source))
+        };
+        let made = notes.iter().filter(|(_, note)| is_made(&note.entry)).map(|(id, _)| id.clone()).collect();
         let (proposals, _) = self.notes.proposals()?;
         if !proposals.is_empty() {
             self.readings.follow_all();
@@ -154,11 +139,11 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         let runs = self.readings.runs(run.batch()?, work.slices(), &entries)?;
         let failed = notes.iter().filter(|(_, note)| !runs.against(&note.entry).is_empty());
         grounds.changed.extend(failed.map(|(id, _)| id.clone()));
-        Ok(Known { at: run.env.now(), ids, notes, made, tags, entries, record, proposals, grounds })
+        Ok(Knowledge { at: run.env.now(), ids, notes, made, tags, entries, record, proposals, grounds })
     }
 
     /// One change, or, after the last, that what was shown has been seen.
-    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &Run) -> Result<Made> {
+    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &RunEnv) -> Result<Made> {
         let mut made = Made::default();
         if step == 0 {
             made.warnings.append(&mut plan.warnings);
@@ -194,7 +179,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(made)
     }
 
-    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &Run) -> Result<()> {
+    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &RunEnv) -> Result<()> {
         if run.is_dry() {
             let said = work.own.verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Processed(None));
             said.for_each(|(id, verdict)| run.reporter.warn(&format!("{id}: {verdict}")));
@@ -205,7 +190,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// All targets once in a run; after that, those of the notes that the batch changed.
-    fn refresh(&mut self, work: &Work, run: &Run) -> Result<()> {
+    fn refresh(&mut self, work: &Work, run: &RunEnv) -> Result<()> {
         let changed = self.written(&work.own.made);
         let repos = repos(changed.iter().flat_map(|note| &note.entry.meta().sources));
         // Where a change waits is shown wherever its note is.
@@ -214,7 +199,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(())
     }
 
-    fn commit(&mut self, work: &Work, run: &Run) -> Result<()> {
+    fn commit(&mut self, work: &Work, run: &RunEnv) -> Result<()> {
         let storage = &run.config.storage;
         // The store is not listed for a commit that is switched off.
         if run.is_dry() || !storage.auto_commit {
@@ -248,7 +233,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// Each is one session in parts: what shares a call has no second part.
-    fn rank(&self, batch: &Batch, work: &Work, run: &Run) -> Result<Option<Rank>> {
+    fn rank(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<Option<Rank>> {
         let claimed = entries(&work.own.queue_ids, batch, run)?;
         let is_meant = |id: &String| self.queue.only.as_ref().is_none_or(|only| only.contains(id));
         let first = claimed.iter().find(|(id, _)| is_meant(id)).map(|(_, entry)| entry);
@@ -261,17 +246,41 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// A session of which nothing has been shown has had the fewest turns.
-    fn queue_goes_first(&mut self, rank: &Rank, run: &Run) -> Result<bool> {
+    fn queue_goes_first(&mut self, rank: &Rank, run: &RunEnv) -> Result<bool> {
         Ok(self.queue.is_next_past(run)?.is_some_and(|is_past| is_past <= rank.is_past))
     }
 
-    fn claim(&self, batch: &Batch, work: &Work, run: &Run) -> Result<()> {
-        claim_for(batch, &work.own.queue_ids, run.root)
+    /// An entry that has been consumed since is a conflict.
+    fn claim(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<()> {
+        let journal = Journal::at(run.root);
+        // Those that it has already, because this is not the first attempt.
+        let claimed = batch.claimed()?;
+        for id in &work.own.queue_ids {
+            let is_claimed = match journal.read(id) {
+                Ok(Some(_)) => batch.claim(id)?,
+                _ => claimed.iter().any(|claimed| claimed.id == *id),
+            };
+            if !is_claimed {
+                batch.put_all_back()?;
+                return Err(Error::conflict(format!("\"{id}\" no longer waits in the queue"))
+                    .hint("another run has taken it; run again without --apply"));
+            }
+        }
+        Ok(())
     }
 
-    /// One alone has had its try; of several it is not known which is to blame.
-    fn split(&self, batch: &Batch, run: &Run) -> Result<()> {
-        split(batch, run)
+    /// One alone has had its try; of several it is not known which is to blame, and they are asked about one by one.
+    fn split(&self, batch: &Batch, run: &RunEnv) -> Result<()> {
+        let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
+        let mut tries = Tries::load(run.root)?;
+        if let [id] = &ids[..] {
+            let why = "every run that took it up was ended";
+            let next = tries.fail(id, why, (&batch.id, &run.asked()), run.env.now());
+            tries.save(run.root)?;
+            return fail(batch, id, why, next, run);
+        }
+        ids.iter().for_each(|id| tries.set_alone(id));
+        tries.save(run.root)
     }
 }
 
@@ -282,7 +291,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// What a session shows of the use of notes. One that is gone is nobody's fault.
-    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &Run) -> Result<()> {
+    fn count_uses(&self, cited: &BTreeSet<EntryId>, run: &RunEnv) -> Result<()> {
         if cited.is_empty() {
             return Ok(());
         }
@@ -296,7 +305,7 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
     }
 
     /// Notes that say to run a command hold as long as it works.
-    fn renew(&self, runs: &Runs, run: &Run) -> Result<()> {
+    fn renew(&self, runs: &Runs, run: &RunEnv) -> Result<()> {
         if !runs.has_worked() {
             return Ok(());
         }
@@ -311,25 +320,14 @@ impl<P: Persistence> ConsolidateHost<'_, P> {
         let change = Change::of(&self.notes)?;
         let mut changed = Vec::new();
         for (id, on) in renewed {
-            let Some(note) = change.notes.own(&id)?.filter(|note| note.place == Place::Topics) else {
-                continue;
-            };
-            let mut entry = note.entry.clone();
-            // One whose front matter cannot be changed surely stays as it is.
-            if entry.update(|meta| meta.confirmed = meta.confirmed.max(Some(on))).is_ok() {
-                changed.push(change.replace(&note, entry)?);
-            }
+            let confirm = |meta: &mut Meta| meta.confirmed = meta.confirmed.max(Some(on));
+            changed.extend(edit_in_use(&change, &id, confirm)?);
         }
         change.write()?;
         // It shows the day.
         refresh(Which::Of(&repos(changed.iter().flat_map(|note| &note.entry.meta().sources))), run);
         Ok(())
     }
-}
-
-/// Was the note made in this session, in whatever run, and is it nobody's own since?
-fn is_made_by(note: &Entry, entry: &QueueEntry, redactor: &Redactor) -> bool {
-    note.kept().is_none() && is_of_session(note.meta(), &source_of(entry, redactor))
 }
 
 /// The facts of the notes that are known in these repositories. Where notes cannot be read, the next question will say
@@ -349,7 +347,7 @@ fn facts_of<P: Persistence>(notes: &P, repos: &BTreeSet<String>) -> Facts {
 
 /// What was learned is before every agent at once, not only after the next defrag. The notes are safe already, so a
 /// target that cannot be refreshed is a warning.
-pub fn refresh(which: Which, run: &Run) {
+pub fn refresh(which: Which, run: &RunEnv) {
     if !run.is_dry() {
         section::refresh_after_change(which, run.config, run.root, run.env.today(), run.reporter);
     }

@@ -1,18 +1,19 @@
 //! A reply, held against what was asked: what to write, and what becomes of each queue entry.
 
-use crate::base::text::one_line;
-use crate::memory::consolidate::amend::settle;
+use crate::base::text::{one_line as brief, whole_lines};
 use crate::memory::consolidate::captured::is_in_own_words;
-use crate::memory::consolidate::land::{Judge, Known, is_note_of};
-use crate::memory::consolidate::plan::{Plan, PlannedChange};
-use crate::memory::consolidate::reply::{Proposed, Reply, Target, parse};
+use crate::memory::consolidate::land::{Judge, Knowledge, is_note_of};
+use crate::memory::consolidate::pending::is_of;
+use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting};
+use crate::memory::consolidate::reply::{ConsolidateReply, Proposed, ReplyTarget, Retired, parse};
 use crate::memory::consolidate::work::{Claimed, Verdict, Work};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::memory::pipeline::{Judgement, MayAsk};
 use crate::memory::record::{Record, Speaker};
 use crate::memory::redact::Redactor;
-use crate::store::entry::{By, EntryId};
-use crate::store::proposal::Proposal;
+use crate::memory::waiting::settled;
+use crate::store::entry::{By, EntryId, add_missing, one_line};
+use crate::store::proposal::{Draft, Proposal, ProposalId};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -23,7 +24,7 @@ type Planned<'r> = Vec<(Option<&'r Proposed>, PlannedChange)>;
 pub fn judged(
     work: &mut Work,
     reply: &str,
-    known: Known,
+    known: Knowledge,
     may: MayAsk,
     redactor: &Redactor,
 ) -> Judgement<Plan> {
@@ -50,12 +51,12 @@ pub fn judged(
         planned.extend(judge.confirmed(id, &reply).map(|change| (None, change)));
     }
     for retired in &reply.retire {
-        if let Target::Note(id) = &retired.target {
+        if let ReplyTarget::Note(id) = &retired.target {
             planned.extend(judge.retire(retired, id).map(|change| (None, change)));
         }
     }
     for retired in &reply.retire {
-        if let Target::Change(id) = &retired.target {
+        if let ReplyTarget::Change(id) = &retired.target {
             planned.extend(judge.withdraw(retired, id, &shown).map(|change| (None, change)));
         }
     }
@@ -82,7 +83,7 @@ pub fn judged(
 }
 
 /// Without an LLM: the captured notes, as they are.
-pub(super) fn as_they_are(work: &mut Work, known: Known, redactor: &Redactor) -> Plan {
+pub(super) fn as_they_are(work: &mut Work, known: Knowledge, redactor: &Redactor) -> Plan {
     let mut judge = judge(known, &[], &work.shown, redactor);
     let mut changes = Vec::new();
     let Claimed { queue_ids, verdicts, .. } = &mut work.own;
@@ -101,7 +102,7 @@ pub(super) fn as_they_are(work: &mut Work, known: Known, redactor: &Redactor) ->
 
 /// `shown` waits, and is from outside, whoever proposed it: it must not land because the prompt showed it.
 fn judge<'a>(
-    mut known: Known,
+    mut known: Knowledge,
     shown: &[Proposal],
     seen: &'a BTreeMap<EntryId, String>,
     redactor: &'a Redactor,
@@ -111,11 +112,15 @@ fn judge<'a>(
             Record::add(Rc::make_mut(&mut known.record), None, Speaker::Outside, text);
         }
     }
-    Judge { known, seen, redactor, warnings: Vec::new() }
+    Judge { known, seen, redactor, warnings: Vec::new(), faults: Vec::new() }
 }
 
 /// What the entries of a reply come to, and what the model can mend of them.
-fn entries<'r>(judge: &mut Judge, reply: &'r Reply, shown: &[Proposal]) -> (Planned<'r>, Vec<String>) {
+fn entries<'r>(
+    judge: &mut Judge,
+    reply: &'r ConsolidateReply,
+    shown: &[Proposal],
+) -> (Planned<'r>, Vec<String>) {
     let mut planned: Planned = Vec::new();
     let mut faults = Vec::new();
     for (index, entry) in reply.entries.iter().enumerate() {
@@ -130,9 +135,9 @@ fn entries<'r>(judge: &mut Judge, reply: &'r Reply, shown: &[Proposal]) -> (Plan
             }
             continue;
         }
-        let decision = judge.amended(entry, shown).unwrap_or_else(|| judge.decide(entry));
-        faults.extend(decision.faults.iter().map(|fault| format!("entries[{index}]: {fault}")));
-        planned.extend(decision.changes.into_iter().map(|change| (Some(entry), change)));
+        let changes = judge.amended(entry, shown).unwrap_or_else(|| judge.decide(entry));
+        faults.extend(judge.faults.drain(..).map(|fault| format!("entries[{index}]: {fault}")));
+        planned.extend(changes.into_iter().map(|change| (Some(entry), change)));
     }
     (planned, faults)
 }
@@ -144,24 +149,21 @@ fn has_landed(id: &str, planned: &Planned) -> bool {
     })
 }
 
-fn verdict(id: &str, reply: &Reply) -> Verdict {
+fn verdict(id: &str, reply: &ConsolidateReply) -> Verdict {
     let entries = reply.entries.iter().map(|entry| &entry.sources);
     let mut used = entries.chain(reply.retire.iter().map(|retired| &retired.sources)).flatten();
     match (used.any(|source| source == id), reply.skipped.iter().find(|(source, _)| source == id)) {
         (true, _) => Verdict::Processed(None),
-        (false, Some((_, reason))) => Verdict::Processed(Some(one_line(reason, 200))),
+        (false, Some((_, reason))) => Verdict::Processed(Some(brief(reason, 200))),
         (false, None) => Verdict::Failed("the reply names it neither as a source nor as skipped".to_owned()),
     }
 }
 
 /// The notes that the reply would see or change, and whose text the model was not shown.
-fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
+fn unseen(work: &Work, reply: &ConsolidateReply, known: &Knowledge) -> Vec<EntryId> {
     let updated = reply.entries.iter().filter_map(Proposed::target);
     let retired = reply.retire.iter().map(|retired| retired.target.clone());
-    let changed = updated.chain(retired).filter_map(|target| match target {
-        Target::Note(id) => Some(id),
-        Target::Change(_) => None,
-    });
+    let changed = updated.chain(retired).filter_map(ReplyTarget::note);
     let mut ids: Vec<EntryId> = reply.want.iter().cloned().chain(changed).collect();
     ids.retain(|id| known.ids.contains(id) && !work.shown.contains_key(id));
     ids.sort();
@@ -169,43 +171,128 @@ fn unseen(work: &Work, reply: &Reply, known: &Known) -> Vec<EntryId> {
     ids
 }
 
-/// A text that a change brings: what a link to it leads to, its title, its body, and the note that it replaces.
-type Said<'c> = (String, String, &'c mut String, Option<EntryId>);
-
-fn said(change: &mut PlannedChange) -> Option<Said<'_>> {
+/// A text that a change brings: what a link to it leads to, the note that it replaces, and what it says.
+fn said(change: &mut PlannedChange) -> Option<(String, Option<EntryId>, &mut Draft)> {
     match change {
         PlannedChange::Note(note) => {
             let id = note.update.as_ref().unwrap_or(&note.id).to_string();
-            Some((id, note.draft.title.clone(), &mut note.draft.body, note.update.clone()))
+            Some((id, note.update.clone(), &mut note.draft))
         }
         // A note that is there already is linked to as it is.
         PlannedChange::Propose(proposal) => {
             let note = proposal.note.clone();
             let id = note.as_ref().map_or_else(|| proposal.id.to_string(), EntryId::to_string);
-            proposal.entry.as_mut().map(|draft| (id, draft.title.clone(), &mut draft.body, note))
+            Some((id, note, proposal.entry.as_mut()?))
         }
         PlannedChange::Confirm(_) | PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
     }
 }
 
 /// Links within the reply become ids, of notes and of what waits; those that lead nowhere go.
-fn link(planned: &mut Planned, known: &Known, warnings: &mut Vec<String>) {
+fn link(planned: &mut Planned, known: &Knowledge, warnings: &mut Vec<String>) {
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     for (entry, change) in planned.iter_mut() {
-        let Some((id, title, ..)) = said(change) else { continue };
+        let Some((id, _, draft)) = said(change) else { continue };
         if let Some(label) = entry.and_then(|entry| entry.label.clone()) {
             labels.entry(label).or_insert_with(|| id.clone());
         }
         // Some link by titles, whatever they are told.
-        labels.entry(title).or_insert(id);
+        labels.entry(draft.title.clone()).or_insert(id);
     }
     let waiting = known.proposals.iter().map(|proposal| proposal.id.clone()).collect();
     let targets = LinkTargets { labels: &labels, ids: &known.ids, waiting: &waiting };
-    for (_, title, body, note) in planned.iter_mut().filter_map(|(_, change)| said(change)) {
+    for (_, note, draft) in planned.iter_mut().filter_map(|(_, change)| said(change)) {
         let old = note.and_then(|id| known.notes.get(&id));
         let old = old.map(|known| String::from_utf8_lossy(known.entry.body())).unwrap_or_default();
-        let (resolved, unknown) = resolve_intra_batch_links(body, &targets, &old);
-        *body = resolved;
-        warnings.extend(unknown.iter().map(|link| format!("\"{title}\": {link}")));
+        let (resolved, unknown) = resolve_intra_batch_links(&draft.body, &targets, &old);
+        draft.body = resolved;
+        warnings.extend(unknown.iter().map(|link| format!("\"{}\": {link}", draft.title)));
+    }
+}
+
+impl Judge<'_> {
+    /// The change with this id, if sessions of these repositories may change it: it was shown, and one of them made it.
+    fn changeable<'p>(&self, id: &ProposalId, shown: &'p [Proposal]) -> Option<&'p Proposal> {
+        let is_here = |there: &&Proposal| is_of(there, |repo| self.is_in(repo));
+        shown.iter().find(|there| there.id == *id).filter(is_here)
+    }
+
+    /// Another text for a change that waits. It waits on, with its old reasons, whatever the text is: only a person clears
+    /// them. `None`: the entry names none that may be changed.
+    fn amended(&mut self, entry: &Proposed, shown: &[Proposal]) -> Option<Vec<PlannedChange>> {
+        let Some(ReplyTarget::Change(id)) = entry.target() else { return None };
+        let there = self.changeable(&id, shown)?;
+        let update = there.note.as_ref().map(ToString::to_string);
+        // What would come of the text alone.
+        let changes = self.decide(&Proposed { update, ..entry.clone() });
+        // It brings no text: the entry is one for its note, and no rival beside it.
+        let Some(old) = there.entry.as_ref() else { return Some(changes) };
+        let (text, by, reasons, base) = changes.into_iter().find_map(|change| match change {
+            PlannedChange::Note(note) => {
+                let known = there.note.as_ref().and_then(|id| self.known.notes.get(id));
+                let text = Draft { body: whole_lines(&note.draft.body), ..note.draft };
+                Some((text, note.by, Vec::new(), known.map(|known| known.entry.base())))
+            }
+            PlannedChange::Propose(proposal) => {
+                let Proposal { entry, by, reasons, base, .. } = *proposal;
+                entry.map(|text| (text, by, reasons, base))
+            }
+            PlannedChange::Confirm(_) | PlannedChange::Retire(_) | PlannedChange::Withdraw(_) => None,
+        })?;
+        let new_sources = self.sources(&entry.sources);
+        let session = new_sources.first().cloned();
+        let mut sources = old.sources.clone();
+        add_missing(&mut sources, new_sources);
+        let (scope, until) = (entry.scope.unwrap_or(old.scope), entry.until.unwrap_or(old.until));
+        let mut new = Proposal {
+            entry: Some(Draft { scope, until, sources, ..text }),
+            base: base.or_else(|| there.base.clone()),
+            session,
+            by: there.by.max(by),
+            ..there.clone()
+        };
+        add_missing(&mut new.reasons, reasons);
+        add_missing(&mut new.evidence, self.evidence(&entry.evidence, &one_line(&entry.text.title)));
+        Some(vec![PlannedChange::Propose(Box::new(new))])
+    }
+
+    /// A change that waits no longer.
+    fn withdraw(&mut self, retired: &Retired, id: &ProposalId, shown: &[Proposal]) -> Option<PlannedChange> {
+        let Some(there) = self.changeable(id, shown) else {
+            let why = "is no change that this session may withdraw";
+            self.warnings.push(format!("{id} was to be withdrawn, and {why}"));
+            return None;
+        };
+        let about = there.note.as_ref().filter(|_| there.entry.is_none());
+        let about = about.and_then(|id| self.known.notes.get(id));
+        let title = about.map_or(there.title(), |known| &known.entry.meta().title);
+        Some(PlannedChange::Withdraw(Waiting {
+            id: id.clone(),
+            op: there.op,
+            note: there.note.clone(),
+            title: one_line(title),
+            withdrawn: Some(one_line(&self.redactor.cleaned(&retired.reason))),
+        }))
+    }
+}
+
+/// Each proposal gets the id under which it will wait: that of the same discovery, or one of its own. One that its entry
+/// names has it already. `waiting` is what waits, and has them too then.
+pub(super) fn settle<'a>(
+    changes: impl Iterator<Item = (Option<&'a Proposed>, &'a mut PlannedChange)>,
+    waiting: &mut Vec<Proposal>,
+) {
+    for (entry, change) in changes {
+        match change {
+            PlannedChange::Propose(proposal) => {
+                if entry.and_then(Proposed::target) != Some(ReplyTarget::Change(proposal.id.clone())) {
+                    **proposal = settled((**proposal).clone(), waiting);
+                }
+                waiting.retain(|there| there.id != proposal.id);
+                waiting.push((**proposal).clone());
+            }
+            PlannedChange::Withdraw(withdrawal) => waiting.retain(|there| there.id != withdrawal.id),
+            PlannedChange::Note(_) | PlannedChange::Confirm(_) | PlannedChange::Retire(_) => {}
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::memory::consolidate::gather::is_persons;
 use crate::memory::consolidate::grounds::Grounds;
 use crate::memory::consolidate::pending::is_in_one_of;
 use crate::memory::consolidate::plan::{Confirmation, PlannedChange, PlannedNote, Retirement, source_of};
-use crate::memory::consolidate::reply::{Proposed, Quoted, Reply, Retired, Target};
+use crate::memory::consolidate::reply::{ConsolidateReply, Proposed, Quoted, ReplyTarget, Retired};
 use crate::memory::facts;
 use crate::memory::links::new_id;
 use crate::memory::pipeline::reply::Text;
@@ -38,7 +38,7 @@ use std::rc::Rc;
 
 /// What is known when a reply is judged.
 #[derive(Debug)]
-pub struct Known {
+pub struct Knowledge {
     pub at: Timestamp,
     /// Every id in use, aliases too.
     pub ids: BTreeSet<EntryId>,
@@ -60,17 +60,12 @@ pub struct Known {
 
 /// Holds what a reply wants written against what is known.
 pub(super) struct Judge<'a> {
-    pub(super) known: Known,
+    pub(super) known: Knowledge,
     /// The notes that the model saw whole, and their fingerprints then.
     pub(super) seen: &'a BTreeMap<EntryId, String>,
     pub(super) redactor: &'a Redactor,
     pub(super) warnings: Vec<String>,
-}
-
-/// What becomes of one entry.
-pub(super) struct Decision {
-    pub(super) changes: Vec<PlannedChange>,
-    /// What the model can mend so that nothing of it waits.
+    /// What the model can mend, so that nothing of the last entry waits.
     pub(super) faults: Vec<String>,
 }
 
@@ -99,38 +94,35 @@ const NO_REPO: &str = "It comes from a session in no directory, so it is shown n
 
 impl Judge<'_> {
     /// What becomes of an entry of a reply.
-    pub(super) fn decide(&mut self, proposed: &Proposed) -> Decision {
+    pub(super) fn decide(&mut self, proposed: &Proposed) -> Vec<PlannedChange> {
         let text = proposed.text.cleaned(|text| self.redactor.cleaned(text));
         let Some(name) = &proposed.update else { return self.new_note(proposed, text) };
-        let Some(Target::Note(id)) = proposed
-            .target()
-            .filter(|target| matches!(target, Target::Note(id) if self.known.ids.contains(id)))
-        else {
-            self.warnings.push(format!(
-                "\"{}\" was to replace \"{}\", which is no note: it becomes a new one",
-                text.title,
-                brief(name, 40)
-            ));
+        let target = proposed.target().and_then(ReplyTarget::note);
+        let Some(id) = target.filter(|id| self.known.ids.contains(id)) else {
+            let (title, name) = (&text.title, brief(name, 40));
+            let what =
+                format!("\"{title}\" was to replace \"{name}\", which is no note: it becomes a new one");
+            self.warnings.push(what);
             return self.new_note(proposed, text);
         };
         match self.known.notes.get(&id).cloned() {
-            Some(known) => self.update(proposed, text, &id, &known),
+            Some(known) => self.update(proposed, text, &known),
             // It was not even listed in the prompt.
             None => {
                 let (scope, until) = (proposed.scope.unwrap_or(Scope::Repo), proposed.until.flatten());
                 let draft = self.draft(text, scope, until, proposed);
-                self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])
+                vec![self.waits(Op::Update, Some(&id), Some(draft), proposed, vec![Reason::told(UNSEEN)])]
             }
         }
     }
 
     /// 1: a new note lands in the session's repository, unless 2 or 5 says that it waits; everywhere, only as 6 says.
-    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Decision {
+    fn new_note(&mut self, proposed: &Proposed, mut text: Text) -> Vec<PlannedChange> {
         let until = proposed.until.flatten();
         let reasons = self.risks(proposed, &text, None);
         if !reasons.is_empty() {
             let draft = self.draft(text, proposed.scope.unwrap_or(Scope::Repo), until, proposed);
-            return self.waits(Op::Create, None, Some(draft), proposed, reasons);
+            return vec![self.waits(Op::Create, None, Some(draft), proposed, reasons)];
         }
         let has_repo = self.sources(&proposed.sources).iter().any(|source| source.repo.is_some());
         // Without a directory there is only everywhere.
@@ -152,10 +144,9 @@ impl Judge<'_> {
         // A rule for everywhere is about no code.
         let (anchors, branch) = match is_own {
             true => (Vec::new(), None),
-            false => (
-                self.anchors(&text_of(&draft), &draft.paths, only_repo(&draft.sources), &[]),
-                self.known.grounds.branch(&proposed.sources, only_repo(&draft.sources)),
-            ),
+            false => {
+                (self.rests(&draft), self.known.grounds.branch(&proposed.sources, only_repo(&draft.sources)))
+            }
         };
         let note =
             PlannedNote { outside, anchors, branch, ..PlannedNote::new(id, draft, by, self.created_at()) };
@@ -167,19 +158,19 @@ impl Judge<'_> {
     }
 
     /// An update lands in the note, or waits; it never becomes a second note beside it.
-    fn update(&mut self, proposed: &Proposed, mut text: Text, id: &EntryId, known: &Note) -> Decision {
+    fn update(&mut self, proposed: &Proposed, mut text: Text, known: &Note) -> Vec<PlannedChange> {
         let meta = known.entry.meta();
+        let id = &meta.id;
         let old = Text::of(&known.entry);
-        let until = proposed.until.unwrap_or(meta.until);
-        let scope = proposed.scope.unwrap_or(meta.scope);
-        let guarded = self.guarded(id, known);
+        let (until, scope) = (proposed.until.unwrap_or(meta.until), proposed.scope.unwrap_or(meta.scope));
+        let guarded = self.guarded(known);
         // An update adds paths, but to a note of the person's own, and takes none away.
         let mut paths = meta.paths.clone();
         if guarded.is_none() {
             add_missing(&mut paths, self.paths(proposed, &text.title));
             paths.truncate(glob::MOST);
         }
-        let mut reasons: Vec<Reason> = self.standing(id, known, &old).into_iter().map(Reason::told).collect();
+        let mut reasons: Vec<Reason> = self.standing(known, &old).into_iter().map(Reason::told).collect();
         reasons.extend(self.loss(proposed, &old, &text, id));
         reasons.extend(self.risks(proposed, &text, Some(&old)));
         if let Some(whose) = guarded {
@@ -200,7 +191,7 @@ impl Judge<'_> {
             let new = std::mem::replace(&mut text.tags, meta.tags.clone());
             add_missing(&mut text.tags, new);
             let draft = Draft { paths, ..self.draft(text, scope, until, proposed) };
-            return self.waits(Op::Update, Some(id), Some(draft), proposed, reasons);
+            return vec![self.waits(Op::Update, Some(id), Some(draft), proposed, reasons)];
         }
         let before = meta.by.unwrap_or(if known.entry.kept().is_some() { By::Person } else { By::Agent });
         let by = self.known.record.by(&text.note(), Some((&old.note(), before)));
@@ -228,6 +219,11 @@ impl Judge<'_> {
         self.lands(note, widens.then(|| Reason::told(REACH)), proposed)
     }
 
+    /// What a new note rests on.
+    fn rests(&self, draft: &Draft) -> Vec<Anchor> {
+        self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[])
+    }
+
     /// What a note of one repository rests on: files that the sessions touched, or in which it had anchors before.
     fn anchors(&self, text: &NoteText, globs: &[String], repo: Option<&str>, old: &[Anchor]) -> Vec<Anchor> {
         let Some(repo) = repo else { return Vec::new() };
@@ -241,7 +237,7 @@ impl Judge<'_> {
 
     /// The model has seen a note beside what its code is now, and it still holds. Nothing of what it says changes, so that may
     /// be a person's own.
-    pub(super) fn confirmed(&mut self, id: &EntryId, reply: &Reply) -> Option<PlannedChange> {
+    pub(super) fn confirmed(&mut self, id: &EntryId, reply: &ConsolidateReply) -> Option<PlannedChange> {
         let known = self.known.notes.get(id).filter(|known| known.place == Place::Topics)?;
         let meta = known.entry.meta();
         if self.seen.get(id) != Some(&known.entry.fingerprint()) || !self.is_here(meta) {
@@ -275,10 +271,10 @@ impl Judge<'_> {
             return None;
         }
         let title = known.entry.meta().title.clone();
-        let standing = self.standing(id, &known, &Text::of(&known.entry));
+        let standing = self.standing(&known, &Text::of(&known.entry));
         let mut reasons: Vec<String> = standing.into_iter().map(str::to_owned).collect();
         if !self.known.record.lets_go(&self.cited(&retired.evidence), &title) {
-            reasons.extend(self.guarded(id, &known));
+            reasons.extend(self.guarded(&known));
         }
         let reason = one_line(&self.redactor.cleaned(&retired.reason));
         if reasons.is_empty() {
@@ -325,10 +321,10 @@ impl Judge<'_> {
     }
 
     /// 6: why no agent may change this note alone.
-    fn guarded(&self, id: &EntryId, known: &Note) -> Option<String> {
+    fn guarded(&self, known: &Note) -> Option<String> {
         let kept = known.entry.kept();
         // The next part of a session may correct what its first part gave.
-        if self.known.made.contains(id) && kept != Some(Kept::Global) {
+        if self.known.made.contains(&known.entry.meta().id) && kept != Some(Kept::Global) {
             return None;
         }
         let why = match kept {
@@ -364,9 +360,9 @@ impl Judge<'_> {
     }
 
     /// Why the note is not what the model thinks it is.
-    fn standing(&self, id: &EntryId, known: &Note, old: &Text) -> Vec<&'static str> {
+    fn standing(&self, known: &Note, old: &Text) -> Vec<&'static str> {
         let mut reasons = Vec::new();
-        match self.seen.get(id) {
+        match self.seen.get(&known.entry.meta().id) {
             None => reasons.push(UNSEEN),
             Some(seen) if *seen != known.entry.fingerprint() => {
                 reasons.push("The note was changed after the model had seen it.");
@@ -439,14 +435,15 @@ impl Judge<'_> {
     }
 
     /// The note lands; that it holds everywhere waits, for a reason.
-    fn lands(&mut self, note: PlannedNote, widens: Option<Reason>, proposed: &Proposed) -> Decision {
+    fn lands(
+        &mut self,
+        note: PlannedNote,
+        widens: Option<Reason>,
+        proposed: &Proposed,
+    ) -> Vec<PlannedChange> {
         let id = note.update.as_ref().unwrap_or(&note.id).clone();
-        let mut decision = match widens {
-            Some(reason) => self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]),
-            None => Decision { changes: Vec::new(), faults: Vec::new() },
-        };
-        decision.changes.insert(0, PlannedChange::Note(Box::new(note)));
-        decision
+        let widens = widens.map(|reason| self.waits(Op::Widen, Some(&id), None, proposed, vec![reason]));
+        [PlannedChange::Note(Box::new(note))].into_iter().chain(widens).collect()
     }
 
     /// The change waits, and the model may mend what can be mended.
@@ -457,21 +454,17 @@ impl Judge<'_> {
         draft: Option<Draft>,
         proposed: &Proposed,
         reasons: Vec<Reason>,
-    ) -> Decision {
+    ) -> PlannedChange {
         let title = draft.as_ref().map_or(proposed.text.title.as_str(), |draft| &draft.title);
         let evidence = self.evidence(&proposed.evidence, &one_line(title));
         let session = self.sources(&proposed.sources).into_iter().next();
         // One that a person must look at anyway is not asked about again.
         let faults: Option<Vec<String>> = reasons.iter().map(|reason| reason.fault.clone()).collect();
+        self.faults.extend(faults.unwrap_or_default());
         let reasons = reasons.into_iter().map(|reason| reason.text).collect();
-        let rests =
-            |draft: &Draft| self.anchors(&text_of(draft), &draft.paths, only_repo(&draft.sources), &[]);
-        let anchors = draft.as_ref().map(rests).unwrap_or_default();
+        let anchors = draft.as_ref().map(|draft| self.rests(draft)).unwrap_or_default();
         let proposal = Proposal { evidence, session, reasons, anchors, ..self.proposal(op, note, draft) };
-        Decision {
-            changes: vec![PlannedChange::Propose(Box::new(proposal))],
-            faults: faults.unwrap_or_default(),
-        }
+        PlannedChange::Propose(Box::new(proposal))
     }
 
     /// The new text of a note, as it waits.

@@ -1,9 +1,7 @@
 //! From the queue to notes (US-005): what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
-mod amend;
 pub mod ask;
 mod captured;
-pub mod forecast;
 mod gather;
 pub mod grounds;
 mod history;
@@ -25,11 +23,11 @@ pub mod write;
 
 use crate::memory::consolidate::ask::{Material, REPLY};
 use crate::memory::consolidate::judge::{as_they_are, judged};
-use crate::memory::consolidate::land::Known;
+use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::plan::Plan;
 use crate::memory::consolidate::work::{Claimed, Slice, Work};
 use crate::memory::consolidate::write::Made;
-use crate::memory::pipeline::{self, Ending, Failure, Judgement, MayAsk, Pipeline, Then};
+use crate::memory::pipeline::{Failure, Judgement, MayAsk, Pipeline, State, StateOf, Then, WalkEnd};
 use crate::memory::redact::Redactor;
 
 /// The settings are the same for every step of a run.
@@ -40,14 +38,12 @@ pub struct Consolidate<'a> {
     pub max_prompt_bytes: usize,
 }
 
-pub type State = pipeline::State<Work, Plan>;
-
 impl Pipeline for Consolidate<'_> {
     type Part = Vec<Slice>;
     type Own = Claimed;
     type Plan = Plan;
     type Material = Material;
-    type Known = Known;
+    type Known = Knowledge;
     type Outcome = Made;
 
     const TAKES_TURNS: bool = true;
@@ -56,7 +52,7 @@ impl Pipeline for Consolidate<'_> {
         self.max_prompt_bytes
     }
 
-    fn name(state: &State) -> &'static str {
+    fn name(state: &StateOf<Self>) -> &'static str {
         match state {
             State::Begin => "loadQueue",
             State::Divide { .. } => "fetchHistory",
@@ -66,7 +62,7 @@ impl Pipeline for Consolidate<'_> {
             State::Close { .. } => "markProcessed",
             State::Refresh { .. } | State::Commit { .. } => "commitChanges",
             State::Paused { .. } => "paused",
-            State::Ended { ending: Ending::Failed(_) } => "failed",
+            State::Ended { ending: WalkEnd::Failed(_) } => "failed",
             State::Ended { .. } => "completed",
         }
     }
@@ -85,7 +81,7 @@ impl Pipeline for Consolidate<'_> {
         REPLY.to_owned()
     }
 
-    fn judged(&self, work: &mut Work, reply: Option<&str>, known: Known, may: MayAsk) -> Judgement<Plan> {
+    fn judged(&self, work: &mut Work, reply: Option<&str>, known: Knowledge, may: MayAsk) -> Judgement<Plan> {
         match reply {
             Some(reply) => judged(work, reply, known, may, self.redactor),
             None => {
@@ -116,14 +112,13 @@ impl Pipeline for Consolidate<'_> {
     }
 
     fn failed(work: &mut Work, failure: &Failure) {
-        match failure {
-            Failure::Command(why) | Failure::Reply(why) => work.take_failure(why),
-            Failure::Spent(_) | Failure::NoCommand | Failure::NotStarted(_) | Failure::Expired => {}
+        if let Failure::Command(why) | Failure::Reply(why) = failure {
+            work.take_failure(why);
         }
     }
 
-    fn ending(_: &Work, failure: Option<Failure>) -> Ending {
-        failure.map_or(Ending::Completed, Ending::Failed)
+    fn ending(_: &Work, failure: Option<Failure>) -> WalkEnd {
+        failure.map_or(WalkEnd::Completed, WalkEnd::Failed)
     }
 
     fn is_to_show(work: &Work, _: &Then) -> bool {

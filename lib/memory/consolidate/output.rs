@@ -6,9 +6,9 @@
 use crate::base::text::{cut, cut_mark, excerpt};
 use crate::memory::facts::facts;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
+use std::ops::Deref;
 
 /// So many bytes are shown of an output, and so many where there are errors.
 const BUDGET: usize = 2500;
@@ -48,13 +48,10 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
         .flat_map(move |word| {
             let parts = word.split(['=', ':']).filter(move |part| part.len() < word.len());
             let is_address = word.contains("://");
-            std::iter::once(word).chain(parts.filter(move |_| !is_address)).map(unpunctuated)
+            std::iter::once(word).chain(parts.filter(move |_| !is_address))
         })
+        .map(|name| name.trim_matches(|c: char| ".:!?*=#".contains(c)))
         .filter(|name| name.len() >= FACT_BYTES)
-}
-
-fn unpunctuated(word: &str) -> &str {
-    word.trim_matches(|c: char| ".:!?*=#".contains(c))
 }
 
 /// The outputs of one session, in its order.
@@ -73,15 +70,15 @@ impl Outputs {
         &mut self,
         command: &str,
         output: &str,
-        known: impl FnOnce() -> Rc<Facts>,
+        known: &dyn Deref<Target = Facts>,
     ) -> Option<(String, usize)> {
-        let mut lines: Vec<Line> = output.split('\n').map(Line::of).collect();
+        let mut lines: Vec<OutputLine> = output.split('\n').map(OutputLine::of).collect();
         let before = self.remember(hash(command), lines.iter().map(|line| line.hash).collect());
         if output.len() <= BUDGET {
             lines.iter_mut().for_each(|line| line.is_kept = true);
             drop_runs(&mut lines);
         } else {
-            choose(&mut lines, before.as_ref(), &known());
+            choose(&mut lines, before.as_ref(), known);
             keep_short_gaps(&mut lines);
         }
         rendered(&lines)
@@ -102,7 +99,7 @@ impl Outputs {
     }
 }
 
-struct Line<'a> {
+struct OutputLine<'a> {
     text: &'a str,
     hash: u64,
     /// The same for lines that differ in numbers and white space only.
@@ -111,11 +108,11 @@ struct Line<'a> {
     is_kept: bool,
 }
 
-impl Line<'_> {
-    fn of(text: &str) -> Line<'_> {
+impl OutputLine<'_> {
+    fn of(text: &str) -> OutputLine<'_> {
         let hash = hash(text);
         let is_routine = is_routine(text.trim());
-        Line { text, hash, shape: shape(text), is_routine, is_kept: false }
+        OutputLine { text, hash, shape: shape(text), is_routine, is_kept: false }
     }
 
     fn bytes(&self) -> usize {
@@ -187,16 +184,17 @@ fn is_error(line: &str) -> bool {
 }
 
 /// Of every run of lines that say the same, or of routine ones, nothing is kept but a count.
-fn drop_runs(lines: &mut [Line]) {
-    let goes_on = |a: &Line, b: &Line| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
+fn drop_runs(lines: &mut [OutputLine]) {
+    let goes_on =
+        |a: &OutputLine, b: &OutputLine| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
     for run in lines.chunk_by_mut(goes_on).filter(|run| run.len() >= RUN) {
         run.iter_mut().for_each(|line| line.is_kept = false);
     }
 }
 
 /// Which lines are kept while there is room.
-fn choose(lines: &mut [Line], before: Option<&HashSet<u64>>, known: &Facts) {
-    let mut room = Room { lines, used: 0 };
+fn choose(lines: &mut [OutputLine], before: Option<&HashSet<u64>>, known: &Facts) {
+    let mut room = LineSelection { lines, used: 0 };
     room.keep(room.ends(), BUDGET);
     room.keep(room.changed(before), BUDGET);
     room.keep(room.with_facts(known), BUDGET);
@@ -205,12 +203,12 @@ fn choose(lines: &mut [Line], before: Option<&HashSet<u64>>, known: &Facts) {
     room.keep(room.telling(), BUDGET);
 }
 
-struct Room<'a, 'b> {
-    lines: &'a mut [Line<'b>],
+struct LineSelection<'a, 'b> {
+    lines: &'a mut [OutputLine<'b>],
     used: usize,
 }
 
-impl Room<'_, '_> {
+impl LineSelection<'_, '_> {
     fn keep(&mut self, which: Vec<usize>, budget: usize) {
         for index in which {
             let Some(line) = self.lines.get_mut(index).filter(|line| !line.is_kept) else { continue };
@@ -224,50 +222,37 @@ impl Room<'_, '_> {
 
     /// The first and the last lines that are no routine.
     fn ends(&self) -> Vec<usize> {
-        let within = |indices: &mut dyn Iterator<Item = usize>| {
+        let within = |indices: &mut dyn Iterator<Item = &usize>| -> Vec<usize> {
             let mut used = 0;
-            let mut kept = Vec::new();
-            for index in indices {
-                let Some(line) = self.lines.get(index) else { continue };
-                used += line.bytes();
-                if used > ENDS && !kept.is_empty() {
-                    break;
-                }
-                kept.push(index);
-            }
-            kept
+            let has_room = |index: &usize| {
+                let is_first = used == 0;
+                used += self.lines[*index].bytes();
+                is_first || used <= ENDS
+            };
+            indices.copied().take_while(has_room).collect()
         };
         let telling = self.telling();
-        let mut ends = within(&mut telling.iter().copied());
-        ends.extend(within(&mut telling.iter().rev().copied()));
-        ends
+        [within(&mut telling.iter()), within(&mut telling.iter().rev())].concat()
     }
 
-    /// Is it no routine, and not the second of several that differ in numbers only?
+    /// Is it no routine, and not the third of several that differ in numbers only?
     fn says_something(&self, index: usize) -> bool {
-        let Some(line) = self.lines.get(index) else { return false };
-        let is_like =
-            |other: Option<&Line>| other.is_some_and(|other| other.shape == line.shape && !line.is_blank());
-        let before = index.checked_sub(1).and_then(|before| self.lines.get(before));
-        let is_repeated =
-            is_like(before) && index.checked_sub(2).is_some_and(|at| is_like(self.lines.get(at)));
+        let line = &self.lines[index];
+        let is_like = |other: &OutputLine| other.shape == line.shape && !line.is_blank();
+        let is_repeated = index >= 2 && self.lines[index - 2..index].iter().all(is_like);
         !line.is_routine && !is_repeated
     }
 
     /// The lines that the same command did not print the last time, if most are as they were.
     fn changed(&self, before: Option<&HashSet<u64>>) -> Vec<usize> {
         let Some(before) = before else { return Vec::new() };
-        let is_new = |line: &Line| !line.is_blank() && !before.contains(&line.hash);
-        let new: Vec<usize> =
-            self.lines.iter().enumerate().filter(|(_, line)| is_new(line)).map(|(index, _)| index).collect();
+        let is_new = |line: &OutputLine| !line.is_blank() && !before.contains(&line.hash);
+        let new: Vec<usize> = (0..self.lines.len()).filter(|index| is_new(&self.lines[*index])).collect();
         if new.len() * 2 > self.lines.len() { Vec::new() } else { new }
     }
 
     /// The lines that hold a fact of an existing note which few lines hold.
     fn with_facts(&self, known: &Facts) -> Vec<usize> {
-        if known.is_empty() {
-            return Vec::new();
-        }
         let mut holding: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, line) in self.lines.iter().enumerate() {
             for name in names(line.text) {
@@ -276,11 +261,8 @@ impl Room<'_, '_> {
                 }
             }
         }
-        let mut telling: Vec<usize> =
-            holding.into_values().filter(|lines| lines.len() <= FACT_LINES).flatten().collect();
-        telling.sort_unstable();
-        telling.dedup();
-        telling
+        let telling = holding.into_values().filter(|lines| lines.len() <= FACT_LINES).flatten();
+        Vec::from_iter(telling.collect::<BTreeSet<usize>>())
     }
 
     /// Errors and what surrounds them: the first of each kind.
@@ -295,7 +277,7 @@ impl Room<'_, '_> {
             }
             found.push(index);
             let around = index.saturating_sub(AROUND)..(index + AROUND + 1).min(self.lines.len());
-            found.extend(around.filter(|near| self.lines.get(*near).is_some_and(|line| !line.is_routine)));
+            found.extend(around.filter(|near| !self.lines[*near].is_routine));
         }
         found
     }
@@ -306,9 +288,9 @@ impl Room<'_, '_> {
 }
 
 /// A gap that is no longer than its mark is none.
-fn keep_short_gaps(lines: &mut [Line]) {
+fn keep_short_gaps(lines: &mut [OutputLine]) {
     for run in lines.chunk_by_mut(|a, b| a.is_kept == b.is_kept) {
-        let bytes: usize = run.iter().map(Line::bytes).sum();
+        let bytes: usize = run.iter().map(OutputLine::bytes).sum();
         if !run[0].is_kept && bytes <= 32 && !run[0].is_routine {
             run.iter_mut().for_each(|line| line.is_kept = true);
         }
@@ -316,11 +298,11 @@ fn keep_short_gaps(lines: &mut [Line]) {
 }
 
 /// The kept lines, with marks for what is left out, and how many bytes that is; `None`: everything is kept.
-fn rendered(lines: &[Line]) -> Option<(String, usize)> {
+fn rendered(lines: &[OutputLine]) -> Option<(String, usize)> {
     let mut parts: Vec<String> = Vec::new();
     let mut left_out = 0;
     for run in lines.chunk_by(|a, b| a.is_kept == b.is_kept) {
-        if run.first().is_some_and(|line| line.is_kept) {
+        if run[0].is_kept {
             for line in run {
                 let (text, less) = match line.text.len() > LINE {
                     true => excerpt(line.text, LINE_ENDS.0, LINE_ENDS.1),
@@ -338,11 +320,10 @@ fn rendered(lines: &[Line]) -> Option<(String, usize)> {
 }
 
 /// `[… 212 lines like "test a::b ... ok"]`, or how many lines and bytes there were.
-fn gap_mark(gap: &[Line]) -> String {
+fn gap_mark(gap: &[OutputLine]) -> String {
     let bytes = gap.iter().map(|line| line.text.len() + 1).sum();
     let alike = gap.iter().filter(|line| line.is_routine).count();
-    let first = gap.iter().find(|line| line.is_routine).or(gap.first());
-    let Some(first) = first else { return String::new() };
+    let first = gap.iter().find(|line| line.is_routine).unwrap_or(&gap[0]);
     let is_one_shape = gap.len() >= RUN && gap.iter().all(|line| line.shape == first.shape);
     let example = cut(first.text.trim(), 80);
     match (alike == gap.len() || is_one_shape, alike * 2 > gap.len()) {
@@ -361,7 +342,7 @@ mod tests {
     fn condensed(output: &str, known: &[&str]) -> String {
         let mut all = Facts::new();
         known.iter().for_each(|text| add_facts(text, &mut all));
-        let shown = Outputs::default().condensed("[Bash] command: x", output, || all.into());
+        let shown = Outputs::default().condensed("[Bash] command: x", output, &Box::new(all));
         shown.map_or_else(|| output.to_owned(), |(text, _)| text)
     }
 
@@ -382,7 +363,9 @@ mod tests {
     #[test]
     fn short_output_is_shown_as_it_is() {
         let output = "\n=>\n[package]\nname = \"axe\"\n\n\n\n\nversion = \"1.2\"";
-        assert!(Outputs::default().condensed("x", output, || unreachable!()).is_none());
+        assert!(
+            Outputs::default().condensed("x", output, &std::cell::LazyCell::new(|| unreachable!())).is_none()
+        );
     }
 
     #[test]
@@ -422,25 +405,19 @@ mod tests {
 
     #[test]
     fn what_changed_since_the_same_command_ran_is_shown() {
-        let (mut outputs, none) = (Outputs::default(), Rc::new(Facts::new()));
+        let (mut outputs, none) = (Outputs::default(), Box::new(Facts::new()));
         let mut lines = file(7000);
         let middle = lines.len() / 2;
         lines[middle] = "retries is three".to_owned();
-        let first = outputs.condensed("cat x", &lines.join("\n"), || Rc::clone(&none)).unwrap();
+        let first = outputs.condensed("cat x", &lines.join("\n"), &none).unwrap();
         assert!(!first.0.contains("retries"));
         lines[middle] = "retries is eight".to_owned();
-        let (second, cut) = outputs.condensed("cat x", &lines.join("\n"), || Rc::clone(&none)).unwrap();
+        let (second, cut) = outputs.condensed("cat x", &lines.join("\n"), &none).unwrap();
         assert!(second.contains("retries is eight"), "{second}");
         let marks: usize =
             second.lines().filter(|line| line.starts_with("[… ")).map(|line| line.len() + 1).sum();
         assert_eq!(second.len() + cut - marks, lines.join("\n").len());
-        assert!(
-            !outputs
-                .condensed("cat y", &lines.join("\n"), || Rc::clone(&none))
-                .unwrap()
-                .0
-                .contains("retries")
-        );
+        assert!(!outputs.condensed("cat y", &lines.join("\n"), &none).unwrap().0.contains("retries"));
     }
 
     #[test]

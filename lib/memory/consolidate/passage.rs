@@ -14,6 +14,7 @@ use std::fmt::Write;
 
 /// A turn of a session, or a part of a long one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Passage {
     /// The turn's number in the prompt, from 1. Parts of one turn have the same. In the history's file: in the session.
     pub number: usize,
@@ -24,22 +25,17 @@ pub struct Passage {
     pub output: Option<usize>,
     /// Of a tool's turn of which `text` shows less: all of it, and where the output begins in that. Of a long turn the
     /// first part has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<(String, usize)>,
     /// Of the user: a person typed it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_typed: bool,
     /// It is a part of a long turn.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
     /// Where a tool's output comes from.
-    #[serde(default, skip_serializing_if = "Provenance::is_inside")]
+    #[serde(skip_serializing_if = "Provenance::is_inside")]
     pub from: Provenance,
     /// The files of the repository that a tool read or wrote.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched: Vec<String>,
     /// The commands that it ran, as far as that says something about them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ran: Vec<Ran>,
 }
 
@@ -98,13 +94,9 @@ impl Passage {
         let mut rest = whole.as_str();
         let mut done = 0;
         while !rest.is_empty() {
-            let end = match rest.len() <= most {
-                true => rest.len(),
-                false => cut(rest, most),
-            };
-            let output = self.output.and_then(|output| {
-                if output <= done { Some(0) } else { Some(output - done).filter(|output| *output < end) }
-            });
+            let end = cut(rest, most);
+            let output = self.output.map(|output| output.saturating_sub(done));
+            let output = output.filter(|output| *output == 0 || *output < end);
             let text = rest[..end].to_owned();
             let full = full.take();
             parts.push(Passage { text, output, full, is_typed: false, is_part: true, ..self.clone() });
@@ -251,26 +243,15 @@ fn word_start(text: &str, least: usize) -> usize {
 /// The last place up to `most` bytes where a line ends, or else a character.
 fn cut(text: &str, most: usize) -> usize {
     let end = border(text, most);
-    match text[..end].rfind('\n') {
-        Some(line) if line >= end / 2 => line + 1,
-        _ => end,
-    }
+    let line = text[..end].rfind('\n').filter(|line| end < text.len() && *line >= end / 2);
+    line.map_or(end, |line| line + 1)
 }
 
 fn push_prefixed(prompt: &mut String, text: &str) {
-    prompt.push_str(PREFIX);
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if !is_line_end(c) {
-            prompt.push(c);
-            continue;
-        }
-        if c == '\r' {
-            chars.next_if_eq(&'\n');
-        }
-        prompt.push('\n');
-        prompt.push_str(PREFIX);
-    }
+    let text = text.replace("\r\n", "\n");
+    let lines: Vec<&str> = text.split(is_line_end).collect();
+    *prompt += PREFIX;
+    *prompt += &lines.join(&format!("\n{PREFIX}"));
 }
 
 #[cfg(test)]

@@ -25,14 +25,6 @@ pub struct PendingChange {
     pub text: Option<(String, String)>,
 }
 
-impl PendingChange {
-    /// Every text of somebody else's in it.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        let text = self.text.iter().flat_map(|(why, says)| [why.as_str(), says]);
-        text.chain([self.title.as_str()])
-    }
-}
-
 /// A session of one of these repositories made it, or, where `is_in` says so of `None`, one of none. The text of another
 /// machine is none of a session's.
 pub(super) fn is_of(proposal: &Proposal, is_in: impl Fn(Option<&str>) -> bool) -> bool {

@@ -1,20 +1,20 @@
 //! What the pipeline does with the queue: claims entries, reads their histories, gives each its place.
 
 use crate::base::cli::Reporter;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::file;
 use crate::base::repository;
 use crate::base::text::counted;
-use crate::memory::consolidate::ask::FRAME;
 use crate::memory::consolidate::gather::{Gathered, Gatherer};
-use crate::memory::consolidate::history::facts_name;
+use crate::memory::consolidate::history::{History, facts_name};
 use crate::memory::consolidate::order::Order;
 use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
-use crate::memory::consolidate::work::{Claimed, Room, Verdict, Work, share_out, whole};
-use crate::memory::pipeline::runner::Run;
-use crate::memory::pipeline::saved::Kind;
+use crate::memory::consolidate::work::{
+    CLAIMED, Claimed, FRAME, PromptRoom, Verdict, Work, share_out, whole,
+};
+use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::store::batch::{Batch, Batches};
 use crate::store::entry::EntryId;
 use crate::store::journal::entry::QueueEntry;
@@ -23,12 +23,10 @@ use crate::store::ledger::{NextTry, Pause, Sessions, Tries};
 use crate::store::persistence::Broken;
 use crate::store::place::Root;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
-
-/// How many entries are claimed at once, at most.
-pub(super) const CLAIMED: usize = 32;
+use std::ops::Deref;
 
 /// The queue, as one run sees it.
+#[derive(Default)]
 pub struct Queue {
     /// How many entries this run may still take.
     pub(super) limit: usize,
@@ -51,9 +49,7 @@ pub struct Queue {
 
 impl Queue {
     pub fn new(limit: usize, only: Option<BTreeSet<String>>, is_at_once: bool) -> Queue {
-        let (order, failed) = (Order::default(), Vec::new());
-        let is_import = false;
-        Queue { limit, only, is_at_once, is_import, pause: None, order, sessions: 0, processed: 0, failed }
+        Queue { limit, only, is_at_once, ..Queue::default() }
     }
 
     /// The entries that a person imports.
@@ -62,7 +58,7 @@ impl Queue {
     }
 
     /// Looks at what has come into the queue since the last time.
-    fn update(&mut self, tries: &Tries, run: &Run) -> Result<()> {
+    fn update(&mut self, tries: &Tries, run: &RunEnv) -> Result<()> {
         let (now, has_llm) = (run.env.now(), has_llm(run));
         let (only, sessions, pause) = (&self.only, &mut self.sessions, &mut self.pause);
         let (is_at_once, is_import, asked) = (self.is_at_once, self.is_import, run.asked());
@@ -90,13 +86,13 @@ impl Queue {
     }
 
     /// Is the next entry to be taken one of the past? `None`: there is none.
-    pub(super) fn is_next_past(&mut self, run: &Run) -> Result<Option<bool>> {
+    pub(super) fn is_next_past(&mut self, run: &RunEnv) -> Result<Option<bool>> {
         self.update(&Tries::load(run.root)?, run)?;
         Ok(self.order.is_next_past())
     }
 
     /// How many sessions wait for an LLM, of the entries that are asked for.
-    pub fn sessions_without_llm(&mut self, run: &Run) -> Result<usize> {
+    pub fn sessions_without_llm(&mut self, run: &RunEnv) -> Result<usize> {
         // What this run has put back counts, too.
         self.order.look_again();
         self.update(&Tries::load(run.root)?, run)?;
@@ -104,7 +100,7 @@ impl Queue {
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
-    pub(super) fn claim(&mut self, run: &mut Run) -> Result<Option<Work>> {
+    pub(super) fn claim(&mut self, run: &mut RunEnv) -> Result<Option<Work>> {
         let tries = Tries::load(run.root)?;
         self.update(&tries, run)?;
         if self.limit == 0 {
@@ -131,9 +127,9 @@ impl Queue {
     pub(super) fn fetch(
         &mut self,
         mut work: Work,
-        room: Room,
-        facts: &dyn Fn() -> Rc<Facts>,
-        run: &Run,
+        room: PromptRoom,
+        facts: &dyn Deref<Target = Facts>,
+        run: &RunEnv,
     ) -> Result<Work> {
         let batch = run.batch()?;
         let claimed = std::mem::take(&mut work.own.queue_ids);
@@ -143,43 +139,28 @@ impl Queue {
         // Two entries of one session, or a fork and its parent, may be claimed together: what the first gives, the
         // second leaves out. Only what a reply has answered is saved.
         let mut sessions = Sessions::load(run.root)?;
-        let mut is_counted = false;
         let mut used = 0;
         let mut histories = Vec::new();
         for id in claimed {
             let Some(entry) = entries.get(&id) else {
-                if let Err(Broken { path, why }) = read_at(&batch.claims().join(format!("{id}.json"))) {
-                    let path = path.display();
-                    run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
-                }
+                warn_of_unread(&id, batch, run);
                 continue;
             };
-            let gathered = match tries.ended_runs(&id) {
-                Some(why) => Some(Gathered::Nothing(Verdict::Failed(why.to_owned()))),
-                // There is enough for one call.
-                None if used > room.sessions => None,
-                None => {
-                    // Counted first: a session that ends the run has had its try.
-                    if entry.session().is_some() && !run.is_dry() {
-                        tries.begin_reading(&id, &batch.id, run.env.now());
-                        tries.save(run.root)?;
-                        is_counted = true;
-                    }
-                    let gatherer = Gatherer { run, sessions: &sessions, room, facts };
-                    let gathered = gatherer.gather(entry, &id)?;
-                    tries.end_reading(&id);
-                    Some(gathered)
-                }
-            };
+            // There is enough for one call.
+            let is_full = used > room.sessions && tries.ended_runs(&id).is_none();
+            let gatherer = Gatherer { run, sessions: &sessions, room, facts };
+            let gather = || gather_counted(&gatherer, entry, &id, &mut tries);
+            let gathered = (!is_full).then(gather).transpose()?;
             let frame = FRAME + entry.context.repo.as_ref().map_or(0, String::len);
+            let bytes = |history: &History| whole(&history.lengths()) + frame;
             match gathered {
                 Some(Gathered::Nothing(verdict)) => {
                     verdicts.insert(id.clone(), verdict);
                 }
                 Some(Gathered::History(history))
-                    if kept.is_empty() || used + whole(&history.lengths()) + frame <= room.sessions =>
+                    if kept.is_empty() || used + bytes(&history) <= room.sessions =>
                 {
-                    used += whole(&history.lengths()) + frame;
+                    used += bytes(&history);
                     if let Some(key) = &history.session {
                         sessions.read(key, history.parent.as_deref(), &history.turns);
                     }
@@ -195,7 +176,7 @@ impl Queue {
             }
             kept.push(id);
         }
-        if is_counted {
+        if entries.values().any(|entry| is_counted(entry, run)) {
             tries.save(run.root)?;
         }
         work.parts = share_out(&histories, room.sessions);
@@ -203,7 +184,7 @@ impl Queue {
     }
 
     /// Gives each entry its place by its verdict. Doing it twice for one batch is doing it once.
-    pub(super) fn mark(&mut self, Claimed { queue_ids, verdicts, .. }: &Claimed, run: &Run) -> Result<()> {
+    pub(super) fn mark(&mut self, Claimed { queue_ids, verdicts, .. }: &Claimed, run: &RunEnv) -> Result<()> {
         // What this run claimed has been counted.
         let of_others = queue_ids.iter().filter(|id| !self.order.has_taken(id)).count();
         self.limit = self.limit.saturating_sub(of_others);
@@ -213,18 +194,16 @@ impl Queue {
         let mut tries = Tries::load(run.root)?;
         let batch = run.batch()?;
         let is_imported = |id| self.is_import && self.only.as_ref().is_some_and(|only| only.contains(id));
-        let (mut failed, mut not_imported) = (Vec::new(), Vec::new());
+        let mut failed = Vec::new();
         for id in queue_ids {
             match verdicts.get(id) {
-                Some(Verdict::Failed(why)) if is_imported(id) => {
-                    not_imported.push((id.clone(), run.redactor.cleaned(why)));
-                }
                 Some(Verdict::Processed(_)) => tries.forget(id),
                 Some(Verdict::Alone) => tries.set_alone(id),
                 Some(Verdict::Failed(why)) => {
                     // A reply that is refused is quoted, and it may quote the session.
                     let why = run.redactor.cleaned(why);
-                    let next = tries.fail(id, &why, (&batch.id, &run.asked()), run.env.now());
+                    let next = (!is_imported(id))
+                        .then(|| tries.fail(id, &why, (&batch.id, &run.asked()), run.env.now()));
                     failed.push((id, next, why));
                 }
                 None => {}
@@ -240,22 +219,56 @@ impl Queue {
                     batch.processed(id)?;
                     self.processed += 1;
                 }
-                Some(Verdict::Failed(_)) if !is_imported(id) => {}
-                Some(Verdict::Failed(_) | Verdict::Alone) | None => batch.put_back(id)?,
+                Some(Verdict::Failed(_)) => {}
+                Some(Verdict::Alone) | None => batch.put_back(id)?,
             }
         }
-        self.failed.extend(not_imported);
         for (id, next, why) in failed {
-            fail(batch, id, &why, next, run)?;
+            match next {
+                Some(next) => fail(batch, id, &why, next, run)?,
+                None => batch.put_back(id)?,
+            }
             self.failed.push((id.clone(), why));
         }
         Ok(())
     }
 }
 
+/// Does reading this entry count as a try until it has come to its end?
+fn is_counted(entry: &QueueEntry, run: &RunEnv) -> bool {
+    entry.session().is_some() && !run.is_dry()
+}
+
+/// The history of an entry. Its try is counted first: a session that ends the run has had it.
+fn gather_counted(gatherer: &Gatherer, entry: &QueueEntry, id: &str, tries: &mut Tries) -> Result<Gathered> {
+    if let Some(why) = tries.ended_runs(id) {
+        return Ok(Gathered::Nothing(Verdict::Failed(why.to_owned())));
+    }
+    let run = gatherer.run;
+    if is_counted(entry, run) {
+        tries.begin_reading(id, &run.batch()?.id, run.env.now());
+        tries.save(run.root)?;
+    }
+    let gathered = gatherer.gather(entry, id)?;
+    tries.end_reading(id);
+    Ok(gathered)
+}
+
+/// An entry that was claimed and is none, with the reason if there is one.
+fn warn_of_unread(id: &str, batch: &Batch, run: &RunEnv) {
+    if let Err(Broken { path, why }) = read_at(&batch.claims().join(format!("{id}.json"))) {
+        let path = path.display();
+        run.reporter.warn(&format!("\"{path}\" is {why}; it goes back to the queue"));
+    }
+}
+
 /// Remembers that the part under way has been seen. Returns the notes that the agents cite in it and had not cited
 /// earlier in the same session, and the commands that they ran; the second time, none.
-pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result<(BTreeSet<EntryId>, Runs)> {
+pub(super) fn consume(
+    work: &Work,
+    readings: &mut Readings,
+    run: &RunEnv,
+) -> Result<(BTreeSet<EntryId>, Runs)> {
     let mut cited = BTreeSet::new();
     if run.is_dry() || work.seen().next().is_none() {
         return Ok((cited, Runs::default()));
@@ -263,7 +276,6 @@ pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result
     let batch = run.batch()?;
     let mut new = Vec::new();
     let mut sessions = Sessions::load(run.root)?;
-    let mut is_changed = false;
     for slice in work.seen() {
         let transcript = readings.transcript(batch, slice)?;
         let history = &transcript.history;
@@ -273,35 +285,20 @@ pub(super) fn consume(work: &Work, readings: &mut Readings, run: &Run) -> Result
             sessions.get(key).is_none_or(|known| turns.iter().any(|turn| !known.marks.contains(turn)));
         if !turns.is_empty() && is_new {
             sessions.read(key, history.parent.as_deref(), &turns);
-            is_changed = true;
             cited.extend(transcript.newly_cited());
             new.push(slice.clone());
         }
     }
     // Before anything is counted: after a crash a use is not counted, rather than counted twice.
-    if is_changed {
+    if !new.is_empty() {
         sessions.save(run.root)?;
     }
     let runs = readings.runs(batch, &new, &entries(&work.own.queue_ids, batch, run)?)?;
     Ok((cited, runs))
 }
 
-/// A batch has ended every run that took it up: one entry alone has had its try, several are asked about one by one.
-pub(super) fn split(batch: &Batch, run: &Run) -> Result<()> {
-    let ids: Vec<String> = batch.claimed()?.into_iter().map(|claimed| claimed.id).collect();
-    let mut tries = Tries::load(run.root)?;
-    if let [id] = &ids[..] {
-        let why = "every run that took it up was ended";
-        let next = tries.fail(id, why, (&batch.id, &run.asked()), run.env.now());
-        tries.save(run.root)?;
-        return fail(batch, id, why, next, run);
-    }
-    ids.iter().for_each(|id| tries.set_alone(id));
-    tries.save(run.root)
-}
-
 /// A failed try: back to the queue, or out of it after the last.
-fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<()> {
+pub(super) fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &RunEnv) -> Result<()> {
     match next {
         NextTry::Again(time) => {
             batch.put_back(id)?;
@@ -319,7 +316,7 @@ fn fail(batch: &Batch, id: &str, why: &str, next: NextTry, run: &Run) -> Result<
 }
 
 /// Without a command, a run files notes as they are. A prompt by hand needs none.
-fn has_llm(run: &Run) -> bool {
+fn has_llm(run: &RunEnv) -> bool {
     run.kind != Kind::Run || run.config.llm.command.is_some()
 }
 
@@ -327,7 +324,7 @@ fn has_llm(run: &Run) -> bool {
 pub(super) fn entries(
     queue_ids: &[String],
     batch: &Batch,
-    run: &Run,
+    run: &RunEnv,
 ) -> Result<BTreeMap<String, QueueEntry>> {
     let claimed = batch.claimed()?;
     let mut all: BTreeMap<_, _> = claimed.into_iter().map(|waiting| (waiting.id, waiting.entry)).collect();
@@ -347,28 +344,6 @@ pub(super) fn entries(
     Ok(all)
 }
 
-/// A dry run has claimed nothing: now that its reply is applied, its entries are.
-///
-/// # Errors
-/// `Conflict`: an entry has been consumed since.
-pub(super) fn claim_for(batch: &Batch, queue_ids: &[String], root: &Root) -> Result<()> {
-    let journal = Journal::at(root);
-    // Those that it has already, because this is not the first attempt.
-    let claimed = batch.claimed()?;
-    for id in queue_ids {
-        let is_claimed = match journal.read(id) {
-            Ok(Some(_)) => batch.claim(id)?,
-            Ok(None) | Err(_) => claimed.iter().any(|claimed| claimed.id == *id),
-        };
-        if !is_claimed {
-            batch.put_all_back()?;
-            return Err(Error::conflict(format!("\"{id}\" no longer waits in the queue"))
-                .hint("another run has taken it; run again without --apply"));
-        }
-    }
-    Ok(())
-}
-
 /// The entries that wait, claimed ones included.
 pub fn waiting(root: &Root) -> Result<BTreeSet<String>> {
     let mut ids: BTreeSet<String> = Journal::at(root).ids()?.into_iter().collect();
@@ -384,9 +359,7 @@ pub fn retry_failed(root: &Root, reporter: &Reporter) -> Result<()> {
     let journal = Journal::at(root);
     let failed = journal.failed()?;
     let mut tries = Tries::load(root)?;
-    for id in &failed {
-        tries.forget(id);
-    }
+    failed.iter().for_each(|id| tries.forget(id));
     tries.save(root)?;
     journal.retry(&failed)?;
     if !failed.is_empty() {

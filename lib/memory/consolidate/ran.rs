@@ -27,10 +27,6 @@ const SHOWN: usize = 200;
 const FAILURES: usize = 3;
 /// A note is renewed once in so many days at most: AGENTS.md files show the day, and may be committed.
 const RENEWED: i32 = 7;
-/// Programs that only look, or that are in every session: that they work says nothing about a note.
-const EVERYDAY: &str = " awk cat cd cp diff echo env export find git grep head less ls mkdir mv pwd rg rm sed sleep source tail \
-                        test touch true wc which xargs ";
-
 /// A command that ran in the session's repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
@@ -38,11 +34,11 @@ pub struct Ran {
     words: Vec<String>,
     /// What there is no such thing as; `None`: the command worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed: Option<Missing>,
+    failed: Option<CommandFailure>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Missing {
+struct CommandFailure {
     /// The word of the command that the line names.
     word: String,
     line: String,
@@ -112,7 +108,7 @@ fn is_one_outcome(line: &str) -> bool {
 }
 
 /// The line that says that there is no such thing as one of the command's words; of these lines, each also in small letters.
-fn missing(words: &[String], lines: &[(&str, String)]) -> Option<Missing> {
+fn missing(words: &[String], lines: &[(&str, String)]) -> Option<CommandFailure> {
     lines.iter().find_map(|(line, lower)| {
         let is_mark = |c: char| c.is_whitespace() || "\"'`‘’“”,()".contains(c);
         let is_edge = |c: char| is_mark(c) || c == ':';
@@ -128,7 +124,7 @@ fn missing(words: &[String], lines: &[(&str, String)]) -> Option<Missing> {
             let name = name.trim_end_matches(['.', ':', ';']);
             words.iter().enumerate().find(|(at, word)| is_name(name, word, *at == 0)).map(|(_, word)| word)
         })?;
-        Some(Missing { word: word.clone(), line: one_line(line, SHOWN) })
+        Some(CommandFailure { word: word.clone(), line: one_line(line, SHOWN) })
     })
 }
 
@@ -168,7 +164,7 @@ fn named(entry: &Entry) -> Vec<Named> {
                 fence = Some((SHELLS.contains(&language.trim()), String::new()));
             }
             (Some(_), Some((is_shell, text))) => {
-                let is_told = !has(Some(last_sentence(&prose)), &AGAINST);
+                let is_told = !has(last_sentence(&prose), "told not to run");
                 if is_shell && is_told {
                     add(&mut found, &session(&text), true);
                 }
@@ -189,23 +185,11 @@ fn session(text: &str) -> String {
     if typed.is_empty() { text.to_owned() } else { typed.join("\n") }
 }
 
-/// Words before a command by which a note says to run it, those by which it says not to, and those behind it.
-const FOR: [&str; 12] =
-    ["run", "runs", "use", "uses", "with", "via", "by", "through", "call", "execute", "invoke", "type"];
-const AGAINST: [&str; 13] = [
-    "not", "never", "no", "don't", "avoid", "without", "instead", "rather", "neither", "nor", "cannot",
-    "can't", "stop",
-];
-const BROKEN: [&str; 22] = [
-    "broke", "broken", "breaks", "can't", "cannot", "deleted", "deprecated", "does", "doesn't", "exist",
-    "exists", "fail", "failed", "fails", "gone", "hangs", "isn't", "longer", "missing", "must", "removed",
-    "wrong",
-];
-
-fn has<'t>(texts: impl IntoIterator<Item = &'t str>, words: &[&str]) -> bool {
+/// Is a word of the text in this list?
+fn has(text: &str, list: &'static str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '\'';
-    let mut said = texts.into_iter().flat_map(|text| text.split(move |c| !is_part(c)));
-    said.any(|word| words.contains(&word.to_lowercase().replace('’', "'").as_str()))
+    let mut said = text.split(|c| !is_part(c));
+    said.any(|word| List(list).has(&word.to_lowercase().replace('’', "'")))
 }
 
 /// What follows the last end of a sentence, or of a paragraph or an item of a list.
@@ -225,8 +209,8 @@ fn add_spans(found: &mut Vec<Named>, text: &str) {
         let end = parts[at + 1].find([',', '.', ';', ':', '(', ')']).unwrap_or(parts[at + 1].len());
         let is_joined = ["and", "or", "then", "and then", "&&", "+", ""]
             .contains(&before.trim_matches(|c: char| c.is_whitespace() || c == ','));
-        let is_told = has([before], &FOR) || is_joined && was_told;
-        let is_against = has([before], &AGAINST) || has([&parts[at + 1][..end]], &BROKEN);
+        let is_told = has(before, "told to run") || is_joined && was_told;
+        let is_against = has(before, "told not to run") || has(&parts[at + 1][..end], "told to fail");
         was_told = is_told && !is_against;
         if !is_against {
             add(found, parts[at], is_told);
@@ -249,7 +233,7 @@ fn add(found: &mut Vec<Named>, code: &str, is_told: bool) {
 
 /// True for no words.
 fn is_everyday(words: &[String]) -> bool {
-    words.first().is_none_or(|program| EVERYDAY.contains(&format!(" {program} ")))
+    words.first().is_none_or(|program| List("everyday").has(program))
 }
 
 /// What sessions ran in their repositories, in their order.

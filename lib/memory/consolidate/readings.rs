@@ -2,7 +2,7 @@
 //! the next, so that a run reads each passage once and not once more for every part behind it.
 
 use crate::base::error::{Error, Result};
-use crate::memory::consolidate::ask::Session;
+use crate::memory::consolidate::ask::ShownSession;
 use crate::memory::consolidate::history::{History, facts_name, history_name};
 use crate::memory::consolidate::passage::Passage;
 use crate::memory::consolidate::ran::{Ran, Runs};
@@ -35,7 +35,7 @@ struct Reading {
     record: Rc<Record>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Transcript {
     queue_id: String,
     pub(super) history: History,
@@ -60,7 +60,7 @@ impl Readings {
         batch: &Batch,
         slices: &[Slice],
         entries: &BTreeMap<String, QueueEntry>,
-    ) -> Result<Vec<Session>> {
+    ) -> Result<Vec<ShownSession>> {
         let reading = self.reading(batch, slices)?;
         let digests = reading.digests(slices);
         let mut numbers = Numbers::default();
@@ -81,7 +81,7 @@ impl Readings {
                 }
             })?;
             let (slice, cut) = (slice.clone(), history.cut);
-            all.push(Session { slice, entry, cut, earlier, left_out, passages });
+            all.push(ShownSession { slice, entry, cut, earlier, left_out, passages });
         }
         Ok(all)
     }
@@ -162,8 +162,7 @@ impl Reading {
         let session = |Slice { queue_id, .. }: &Slice| {
             let history = batch.read_json(&facts_name(queue_id))?;
             let (queue_id, path) = (queue_id.clone(), batch.file(&history_name(queue_id)));
-            let (earlier, cited) = (BTreeSet::new(), BTreeSet::new());
-            Ok(Transcript { queue_id, history, path, here: None, next: 0, earlier, cited, ran: Vec::new() })
+            Ok(Transcript { queue_id, history, path, ..Transcript::default() })
         };
         let sessions: Vec<Transcript> = slices.iter().map(session).collect::<Result<_>>()?;
         let is_followed = follows_all || sessions.iter().any(|session| session.history.reads_outside);
@@ -189,12 +188,11 @@ impl Reading {
 
     /// Reads on to the end of these slices.
     fn hear(&mut self, batch: &Batch, slices: &[Slice]) -> Result<()> {
-        let mut pairs = self.sessions.iter().zip(slices);
-        if pairs.all(|(session, slice)| session.here.as_ref() == Some(slice)) {
+        let pairs = || self.sessions.iter().zip(slices);
+        if pairs().all(|(session, slice)| session.here.as_ref() == Some(slice)) {
             return Ok(());
         }
-        let mut pairs = self.sessions.iter().zip(slices);
-        if pairs.any(|(session, slice)| session.history.span(slice.from, slice.to).start < session.next) {
+        if pairs().any(|(session, slice)| session.history.span(slice.from, slice.to).start < session.next) {
             *self = Reading::new(batch, slices, !self.record.is_inside)?;
         }
         let digests = self.digests(slices);

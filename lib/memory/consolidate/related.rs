@@ -13,7 +13,7 @@ use crate::base::repository::Repository;
 use crate::base::text::border;
 use crate::harness::turn::Role;
 use crate::memory::code::states;
-use crate::memory::consolidate::ask::{RelatedNote, Session};
+use crate::memory::consolidate::ask::{RelatedNote, ShownSession};
 use crate::memory::consolidate::grounds::drift;
 use crate::memory::consolidate::plan::source_of;
 use crate::memory::consolidate::ran::Runs;
@@ -56,9 +56,16 @@ const FIRST: f64 = 1000.0;
 /// Words of a title, a tag or a summary count so often.
 const HEAD: u32 = 3;
 
-/// How much of the notes is shown.
-#[derive(Debug, Clone, Copy)]
-pub struct RelatedLimits {
+/// What existing notes are looked for with, and how much of them is shown.
+pub struct RelatedQuery<'a> {
+    pub sessions: &'a [ShownSession],
+    /// The notes that the model wants to see whole.
+    pub wanted: &'a [EntryId],
+    /// The checkouts of the sessions.
+    pub here: &'a [Repository],
+    /// What was shown of changed code earlier.
+    pub asked: &'a AskedNotes,
+    pub redactor: &'a Redactor,
     /// The bytes for all of it.
     pub room: usize,
     /// The bytes of the notes that are shown whole, together.
@@ -74,7 +81,7 @@ struct Stretches {
 }
 
 impl Stretches {
-    fn of(sessions: &[Session]) -> Stretches {
+    fn of(sessions: &[ShownSession]) -> Stretches {
         let mut all = Stretches { terms: HashMap::new(), voices: Vec::new() };
         let mut texts: [Vec<&str>; 3] = Default::default();
         for passage in sessions.iter().flat_map(|session| &session.passages) {
@@ -211,7 +218,7 @@ fn stem_of(word: &words::Word) -> Option<String> {
 }
 
 /// The names that stand in what the person and the agent said, to find the repositories that they speak of.
-fn names(sessions: &[Session]) -> HashSet<String> {
+fn names(sessions: &[ShownSession]) -> HashSet<String> {
     let passages = sessions.iter().flat_map(|session| &session.passages);
     let said = passages.filter(|passage| matches!(passage.role, Role::User | Role::Assistant));
     let is_between = |c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'));
@@ -228,7 +235,7 @@ fn is_named(repo: &str, names: &HashSet<String>) -> bool {
 }
 
 /// A note that may be shown.
-struct Candidate {
+struct RelatedCandidate {
     meta: Meta,
     /// How long its text is, in bytes.
     length: usize,
@@ -251,154 +258,161 @@ pub(super) fn is_of_session(meta: &Meta, session: &Source) -> bool {
     })
 }
 
-/// The notes that hold where these sessions were, and the tags in use. First those that the model wants to see and those
-/// of the sessions themselves, then those of which a command failed and some whose code in the checkouts `here` has changed, then
-/// the nearest, then the newest.
-/// Notes of other repositories take part where the sessions name the repository.
-///
-/// # Errors
-/// The store cannot be read.
-pub fn related<P: Persistence>(
-    notes: &P,
-    sessions: &[Session],
-    wanted: &[EntryId],
-    here: &[Repository],
-    asked: &AskedNotes,
-    limits: RelatedLimits,
-    redactor: &Redactor,
-) -> Result<(Vec<RelatedNote>, Vec<String>)> {
-    let repos: BTreeSet<&str> = sessions.iter().filter_map(Session::repo).collect();
-    let (mut near, mut tags) = candidates(notes, sessions, wanted, &repos, redactor)?;
-    let states = states(None, here, near.iter().map(|note| &note.meta));
-    let is_changed =
-        |note: &&mut Candidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
-    // One about which the model has said nothing is not shown again as long as the code stays as it was then.
-    let news = |meta: &Meta| {
-        let read = notes.own(&meta.id).ok().flatten()?;
-        let body = redactor.cleaned(&String::from_utf8_lossy(read.entry.body()));
-        let drift = drift(meta, &format!("{}\n{}\n{body}", meta.title, meta.summary), here, redactor);
-        (asked.0.get(&meta.id) != Some(&hash(&drift))).then_some(drift)
-    };
-    let changed = near.iter_mut().filter(is_changed);
-    let told = changed.filter_map(|note| news(&note.meta).map(|drift| (note, drift)));
-    told.take(CHANGED).for_each(|(note, drift)| note.drift = Some(drift));
-    // A program that is not installed where the session ran may be in hundreds of notes.
-    near.iter_mut()
-        .filter(|note| !note.failures.is_empty())
-        .skip(CHANGED)
-        .for_each(|note| note.failures.clear());
-    near.sort_by(|a, b| {
-        let first = |note: &Candidate| {
-            (note.is_wanted, note.is_own, note.drift.is_some() || !note.failures.is_empty())
-        };
-        first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
-    });
+impl RelatedQuery<'_> {
+    /// The notes that hold where these sessions were, and the tags in use. First those that the model wants to see and
+    /// those of the sessions themselves, then those of which a command failed and some whose code in the checkouts has
+    /// changed, then the nearest, then the newest. Notes of other repositories take part where the sessions name the
+    /// repository.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn find<P: Persistence>(&self, notes: &P) -> Result<(Vec<RelatedNote>, Vec<String>)> {
+        let repos: BTreeSet<&str> = self.sessions.iter().filter_map(ShownSession::repo).collect();
+        let (mut near, mut tags) = self.candidates(notes, &repos)?;
+        self.take_evidence(notes, &mut near);
+        near.sort_by(|a, b| {
+            let first = |note: &RelatedCandidate| {
+                (note.is_wanted, note.is_own, note.drift.is_some() || !note.failures.is_empty())
+            };
+            first(b).cmp(&first(a)).then_with(|| b.score.total_cmp(&a.score))
+        });
+        tags.retain(|tag| self.is_clean(tag));
+        Ok((self.shown(notes, near, &repos)?, tags))
+    }
 
-    let clean = |text: &str| redactor.cleaned(text);
-    // A mark is no tag.
-    let is_clean = |tag: &String| clean(tag) == *tag;
-    tags.retain(is_clean);
-    let mut room = limits.room.saturating_sub(LIST);
-    let mut whole = limits.whole;
-    let mut listed = 0;
-    let mut shown = Vec::new();
-    for Candidate { meta, length, is_wanted, is_own, drift, failures, .. } in near {
-        let is_due = is_wanted || is_own || drift.is_some() || !failures.is_empty();
-        if !is_due && listed >= BRIEF {
-            break;
-        }
-        // People write notes past the queue, too, so secrets are taken out here as well.
-        let mut note = RelatedNote {
-            id: meta.id.clone(),
-            title: clean(&meta.title),
-            summary: clean(&meta.summary),
-            tags: meta.tags.iter().filter(|tag| is_clean(tag)).cloned().collect(),
-            scope: meta.scope,
-            repo: other_repo(&meta, &repos),
-            until: meta.until,
-            body: None,
-            drift: None,
-            failures: None,
-            fingerprint: String::new(),
+    /// A mark is no tag.
+    fn is_clean(&self, tag: &str) -> bool {
+        self.redactor.cleaned(tag) == *tag
+    }
+
+    /// What speaks against notes: their code has changed, or their commands have failed. Of a few only.
+    fn take_evidence<P: Persistence>(&self, notes: &P, near: &mut [RelatedCandidate]) {
+        let states = states(None, self.here, near.iter().map(|note| &note.meta));
+        let is_changed =
+            |note: &&mut RelatedCandidate| states.get(&note.meta.id).is_some_and(|state| state.is_in_doubt());
+        // One about which the model has said nothing is not shown again as long as the code stays as it was then.
+        let news = |meta: &Meta| {
+            let read = notes.own(&meta.id).ok().flatten()?;
+            let body = self.redactor.cleaned(&String::from_utf8_lossy(read.entry.body()));
+            let text = format!("{}\n{}\n{body}", meta.title, meta.summary);
+            let drift = drift(meta, &text, self.here, self.redactor);
+            (self.asked.0.get(&meta.id) != Some(&hash(&drift))).then_some(drift)
         };
-        let line = LINE + note.title.len() + note.summary.len();
-        let head = FRAME + line + note.tags.iter().map(|tag| tag.len() + 1).sum::<usize>();
-        if line > room {
-            break;
-        }
-        // One that is gone since, or broken, is not to be updated.
-        let is_worth_reading = (length <= whole || is_due) && head + length <= room;
-        let read = if is_worth_reading { notes.own(&meta.id)? } else { None };
-        if let Some(read) = read {
-            let body = clean(&String::from_utf8_lossy(read.entry.body()));
-            let failures = Some(failures).filter(|text| !text.is_empty());
-            let more = [&drift, &failures].into_iter().flatten().map(String::len).sum::<usize>();
-            if head + body.len() + more <= room && (body.len() <= whole || is_due) {
-                room -= head + body.len() + more;
-                (note.drift, note.failures) = (drift, failures);
-                whole = whole.saturating_sub(body.len());
-                (note.body, note.fingerprint) = (Some(body), read.entry.fingerprint());
+        let changed = near.iter_mut().filter(is_changed);
+        let told = changed.filter_map(|note| news(&note.meta).map(|drift| (note, drift)));
+        told.take(CHANGED).for_each(|(note, drift)| note.drift = Some(drift));
+        // A program that is not installed where the session ran may be in hundreds of notes.
+        let failed = near.iter_mut().filter(|note| !note.failures.is_empty());
+        failed.skip(CHANGED).for_each(|note| note.failures.clear());
+    }
+
+    /// As many of the candidates as there is room for, whole or by title and summary.
+    fn shown<P: Persistence>(
+        &self,
+        notes: &P,
+        near: Vec<RelatedCandidate>,
+        repos: &BTreeSet<&str>,
+    ) -> Result<Vec<RelatedNote>> {
+        let clean = |text: &str| self.redactor.cleaned(text);
+        let (mut room, mut whole, mut listed) = (self.room.saturating_sub(LIST), self.whole, 0);
+        let mut shown = Vec::new();
+        for RelatedCandidate { meta, length, is_wanted, is_own, drift, failures, .. } in near {
+            let is_due = is_wanted || is_own || drift.is_some() || !failures.is_empty();
+            if !is_due && listed >= BRIEF {
+                break;
             }
+            // People write notes past the queue, too, so secrets are taken out here as well.
+            let mut note = RelatedNote {
+                id: meta.id.clone(),
+                title: clean(&meta.title),
+                summary: clean(&meta.summary),
+                tags: meta.tags.iter().filter(|tag| self.is_clean(tag)).cloned().collect(),
+                scope: meta.scope,
+                repo: other_repo(&meta, repos),
+                until: meta.until,
+                body: None,
+                drift: None,
+                failures: None,
+                fingerprint: String::new(),
+            };
+            let line = LINE + note.title.len() + note.summary.len();
+            let head = FRAME + line + note.tags.iter().map(|tag| tag.len() + 1).sum::<usize>();
+            if line > room {
+                break;
+            }
+            // One that is gone since, or broken, is not to be updated.
+            let is_worth_reading = (length <= whole || is_due) && head + length <= room;
+            if let Some(read) = if is_worth_reading { notes.own(&meta.id)? } else { None } {
+                let body = clean(&String::from_utf8_lossy(read.entry.body()));
+                let more = drift.as_ref().map_or(0, String::len) + failures.len();
+                if head + body.len() + more <= room && (body.len() <= whole || is_due) {
+                    room -= head + body.len() + more;
+                    (note.drift, note.failures) = (drift, Some(failures).filter(|text| !text.is_empty()));
+                    whole = whole.saturating_sub(body.len());
+                    (note.body, note.fingerprint) = (Some(body), read.entry.fingerprint());
+                }
+            }
+            if note.body.is_none() {
+                listed += 1;
+                room -= line;
+            }
+            shown.push(note);
         }
-        if note.body.is_none() {
-            listed += 1;
-            room -= line;
-        }
-        shown.push(note);
+        Ok(shown)
     }
-    Ok((shown, tags))
-}
 
-/// The notes that may be shown, from reading all of them once, and the tags in use.
-fn candidates<P: Persistence>(
-    notes: &P,
-    sessions: &[Session],
-    wanted: &[EntryId],
-    repos: &BTreeSet<&str>,
-    redactor: &Redactor,
-) -> Result<(Vec<Candidate>, Vec<String>)> {
-    let stretches = Stretches::of(sessions);
-    let names = names(sessions);
-    let is_outside = sessions.iter().any(|session| session.repo().is_none());
-    let mut runs = Runs::default();
-    for session in sessions {
-        let ran = session.passages.iter().flat_map(|passage| passage.ran.iter().map(|ran| (passage.at, ran)));
-        ran.for_each(|(at, ran)| runs.add(&session.entry, at, ran));
-    }
-    let own: Vec<Source> = sessions.iter().map(|session| source_of(&session.entry, redactor)).collect();
-    let is_own = |meta: &Meta| own.iter().any(|session| is_of_session(meta, session));
-    let is_near = |meta: &Meta| {
-        let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
-        meta.scope == Scope::Global
+    /// The notes that may be shown, from reading all of them once, and the tags in use.
+    fn candidates<P: Persistence>(
+        &self,
+        notes: &P,
+        repos: &BTreeSet<&str>,
+    ) -> Result<(Vec<RelatedCandidate>, Vec<String>)> {
+        let sessions = self.sessions;
+        let stretches = Stretches::of(sessions);
+        let names = names(sessions);
+        let is_outside = sessions.iter().any(|session| session.repo().is_none());
+        let mut runs = Runs::default();
+        for session in sessions {
+            let ran =
+                session.passages.iter().flat_map(|passage| passage.ran.iter().map(|ran| (passage.at, ran)));
+            ran.for_each(|(at, ran)| runs.add(&session.entry, at, ran));
+        }
+        let own: Vec<Source> =
+            sessions.iter().map(|session| source_of(&session.entry, self.redactor)).collect();
+        let is_own = |meta: &Meta| own.iter().any(|session| is_of_session(meta, session));
+        let is_near = |meta: &Meta| {
+            let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
+            meta.scope == Scope::Global
             || repos.iter().any(|repo| belongs_to(meta, repo))
             || named().any(|repo| is_named(repo, &names))
             // What was learned outside of any repository belongs together.
             || is_outside && named().next().is_none()
             || is_own(meta)
-    };
-    let scan = notes.scan(&[Place::Topics], |note| {
-        let meta = note.entry.meta();
-        let is_wanted = wanted.contains(&meta.id);
-        (is_near(meta) || is_wanted).then(|| {
-            let body = note.entry.body();
-            let counts = stretches.count(meta, &String::from_utf8_lossy(body));
-            let (length, is_own, failures) = (body.len(), is_own(meta), runs.against(&note.entry));
-            let (meta, drift, score) = (meta.clone(), None, 0.0);
-            (counts, Candidate { meta, length, is_wanted, is_own, drift, failures, score })
-        })
-    })?;
-    let mut found: Vec<_> = scan.found.into_iter().flatten().collect();
-    // Where two are equally near, the newer comes first. The ids come last, as those of a dry run are not those of the run.
-    found.sort_by(|(_, Candidate { meta: a, .. }), (_, Candidate { meta: b, .. })| {
-        let later = b.updated_at.cmp(&a.updated_at);
-        later.then_with(|| (&a.title, &a.id).cmp(&(&b.title, &b.id)))
-    });
-    let (counts, mut all): (Vec<_>, Vec<Candidate>) = found.into_iter().unzip();
-    for (note, score) in all.iter_mut().zip(stretches.scores(&counts)) {
-        note.score = score;
+        };
+        let scan = notes.scan(&[Place::Topics], |note| {
+            let meta = note.entry.meta();
+            let is_wanted = self.wanted.contains(&meta.id);
+            (is_near(meta) || is_wanted).then(|| {
+                let body = note.entry.body();
+                let counts = stretches.count(meta, &String::from_utf8_lossy(body));
+                let (length, is_own, failures) = (body.len(), is_own(meta), runs.against(&note.entry));
+                let (meta, drift, score) = (meta.clone(), None, 0.0);
+                (counts, RelatedCandidate { meta, length, is_wanted, is_own, drift, failures, score })
+            })
+        })?;
+        let mut found: Vec<_> = scan.found.into_iter().flatten().collect();
+        // Where two are equally near, the newer comes first. The ids come last, as those of a dry run are not those of the run.
+        found.sort_by(|(_, RelatedCandidate { meta: a, .. }), (_, RelatedCandidate { meta: b, .. })| {
+            let later = b.updated_at.cmp(&a.updated_at);
+            later.then_with(|| (&a.title, &a.id).cmp(&(&b.title, &b.id)))
+        });
+        let (counts, mut all): (Vec<_>, Vec<RelatedCandidate>) = found.into_iter().unzip();
+        for (note, score) in all.iter_mut().zip(stretches.scores(&counts)) {
+            note.score = score;
+        }
+        let tags = tags_in_use(all.iter().map(|note| &note.meta));
+        Ok((all, tags))
     }
-    let tags = tags_in_use(all.iter().map(|note| &note.meta));
-    Ok((all, tags))
 }
 
 /// The repository of a note that is none of the sessions'.

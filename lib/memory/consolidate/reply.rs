@@ -22,7 +22,7 @@ const QUOTES_CAP: usize = 20;
 const QUOTE_CAP: usize = 1000;
 
 #[derive(Debug, Default, PartialEq)]
-pub struct Reply {
+pub struct ConsolidateReply {
     pub(super) entries: Vec<Proposed>,
     pub(super) retire: Vec<Retired>,
     /// The notes that the model wants to see whole.
@@ -58,7 +58,7 @@ pub(super) struct Proposed {
 
 /// What is replaced or retired.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
+pub(super) enum ReplyTarget {
     Note(EntryId),
     /// A change that waits.
     Change(ProposalId),
@@ -67,7 +67,7 @@ pub(super) enum Target {
 /// A note, or a change that waits, that no longer holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Retired {
-    pub(super) target: Target,
+    pub(super) target: ReplyTarget,
     pub(super) reason: String,
     pub(super) evidence: Vec<Quoted>,
     pub(super) sources: Vec<String>,
@@ -83,37 +83,44 @@ pub(super) struct Quoted {
 
 impl Proposed {
     /// What it replaces, if what the model named can be that.
-    pub(super) fn target(&self) -> Option<Target> {
-        self.update.as_deref().and_then(Target::parse)
+    pub(super) fn target(&self) -> Option<ReplyTarget> {
+        self.update.as_deref().and_then(ReplyTarget::parse)
     }
 }
 
-impl Target {
-    fn parse(name: &str) -> Option<Target> {
-        let change = ProposalId::whole(name.trim()).map(Target::Change);
-        change.or_else(|| EntryId::parse(name).map(Target::Note))
+impl ReplyTarget {
+    pub(super) fn note(self) -> Option<EntryId> {
+        match self {
+            ReplyTarget::Note(id) => Some(id),
+            ReplyTarget::Change(_) => None,
+        }
+    }
+
+    fn parse(name: &str) -> Option<ReplyTarget> {
+        let change = ProposalId::whole(name.trim()).map(ReplyTarget::Change);
+        change.or_else(|| EntryId::parse(name).map(ReplyTarget::Note))
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for ReplyTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Target::Note(id) => id.fmt(f),
-            Target::Change(id) => id.fmt(f),
+            ReplyTarget::Note(id) => id.fmt(f),
+            ReplyTarget::Change(id) => id.fmt(f),
         }
     }
 }
 
 /// The reply in `text`, or all that is wrong with it. It may name the queue ids in `shown`.
-pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, Vec<String>> {
+pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<ConsolidateReply, Vec<String>> {
     let mut top = opened(text, batch)?;
-    let mut reply = Reply::default();
+    let mut reply = ConsolidateReply::default();
     let values = array(&mut top, "entries");
     reply.retire = elements(&mut top, "retire", |fields| retired(fields, shown, &mut reply.warnings));
     let count = values.len() + reply.retire.len();
     if count > ENTRIES_CAP {
-        let fault = format!("has {count} entries; at most {ENTRIES_CAP} are taken from one call");
-        return Err(vec![format!("entries: {fault}")]);
+        let most = ENTRIES_CAP;
+        return Err(vec![format!("entries: has {count} entries; at most {most} are taken from one call")]);
     }
     let mut labels = BTreeSet::new();
     let mut changed = BTreeSet::new();
@@ -135,7 +142,7 @@ pub fn parse(text: &str, batch: &str, shown: &BTreeSet<&str>) -> Result<Reply, V
     }
     reply.want = ids(&mut top, "want", &mut reply.warnings);
     reply.confirmed = ids(&mut top, "confirmed", &mut reply.warnings);
-    reply.confirmed.retain(|id| changed.insert(Target::Note(id.clone())));
+    reply.confirmed.retain(|id| changed.insert(ReplyTarget::Note(id.clone())));
     reply.skipped = elements(&mut top, "skipped", |fields| {
         let value = Value::String(fields.text("source")?);
         Some((source(fields, "source", &value, shown)?, or_empty(fields, "reason")?))
@@ -172,7 +179,7 @@ fn proposed(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<Stri
 
 fn retired(fields: &mut Fields, shown: &BTreeSet<&str>, warnings: &mut Vec<String>) -> Option<Retired> {
     let name = fields.text("id")?;
-    let target = Target::parse(&name);
+    let target = ReplyTarget::parse(&name);
     if target.is_none() {
         fields.fault("id", &format!("\"{}\" is not the id of a note", brief(&name)));
     }
@@ -203,32 +210,27 @@ fn until(fields: &mut Fields) -> Option<Option<Date>> {
     if !fields.nullable("until") {
         return None;
     }
-    let text = fields.text("until")?;
-    if text.trim().is_empty() {
-        return Some(None);
-    }
-    let day = text.trim().parse().ok();
-    if day.is_none() {
-        fields.fault("until", &format!("\"{}\" is not a day, such as 2026-03-20", brief(&text)));
-    }
-    Some(day)
+    fields.parsed("until", |text| match text.trim() {
+        "" => Ok(None),
+        day => day
+            .parse()
+            .map(Some)
+            .map_err(|_| format!("\"{}\" is not a day, such as 2026-03-20", brief(&text))),
+    })
 }
 
 /// Facts that no longer hold: a list, or, as some models have it, one string.
 fn gone(fields: &mut Fields) -> Vec<String> {
-    let mut gone = Vec::new();
-    if !fields.nullable("gone") {
-        return gone;
-    }
-    let values = match fields.take("gone") {
+    let values = match fields.nullable("gone").then(|| fields.take("gone").unwrap_or_default()) {
         Some(Value::Array(values)) => values,
         Some(one @ Value::String(_)) => vec![one],
-        other => {
-            let other = shown(&other.unwrap_or_default());
-            fields.fault("gone", &format!("{other} is not a list of strings"));
-            return gone;
+        None => Vec::new(),
+        Some(other) => {
+            fields.fault("gone", &format!("{} is not a list of strings", shown(&other)));
+            Vec::new()
         }
     };
+    let mut gone = Vec::new();
     for value in values.into_iter().take(GONE_CAP) {
         match value {
             Value::String(text) => gone.push(text.trim().to_owned()),
@@ -240,7 +242,7 @@ fn gone(fields: &mut Fields) -> Vec<String> {
             }
         }
     }
-    gone.retain(|fact: &String| !fact.is_empty());
+    gone.retain(|fact| !fact.is_empty());
     gone
 }
 
@@ -290,7 +292,7 @@ mod tests {
     use crate::memory::pipeline::reply::FAULTS_CAP;
     use serde_json::json;
 
-    fn parsed(reply: &Value) -> Result<Reply, Vec<String>> {
+    fn parsed(reply: &Value) -> Result<ConsolidateReply, Vec<String>> {
         let shown = BTreeSet::from(["q1", "q2"]);
         parse(&format!("Here it is:\n```json\n{reply}\n```\nAnything else?"), "batch__x", &shown)
     }
@@ -331,7 +333,7 @@ mod tests {
         let of = |key: &str, value: Value| parsed(&with(key, value)).unwrap();
         assert_eq!(
             of("update", json!("id__a1B2c3")).entries[0].target(),
-            EntryId::parse("id__a1B2c3").map(Target::Note)
+            EntryId::parse("id__a1B2c3").map(ReplyTarget::Note)
         );
         assert_eq!(of("update", json!(" ")).entries[0].update, None);
         assert_eq!(of("gone", json!(["4310", 80, " a "])).entries[0].gone, ["4310", "80", "a"]);

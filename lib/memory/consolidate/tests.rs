@@ -15,6 +15,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
+type State = crate::memory::pipeline::State<Work, Plan>;
+
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
 /// What the model answers, call by call, and what was done.
@@ -75,7 +77,7 @@ impl Script {
                 let ids = self.notes.keys().map(|title| EntryId::make(title, 0, |_| false));
                 let mut record = Record::default();
                 record.add(Some(1), Speaker::Person, "It is 4320 now.");
-                Event::Found(Known {
+                Event::Found(Knowledge {
                     at: Timestamp::UNIX_EPOCH,
                     ids: ids.chain([wrong_note().meta().id.clone()]).collect(),
                     notes: work.notes().map(|id| (id.clone(), there(wrong_note()))).collect(),
@@ -226,7 +228,7 @@ fn spent() -> Answer {
 
 /// The states that are gone through, and how it ends. With `again`, every effect is performed twice, as after a crash
 /// between the effect and the next save; the state goes through a file after every step in any case.
-fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) {
+fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, WalkEnd) {
     let redactor = Redactor::new(true, &[]).unwrap();
     let machine = Consolidate { redactor: &redactor, max_prompt_bytes: 100_000 };
     let mut state = machine.step(State::Begin, Event::Resumed);
@@ -240,7 +242,7 @@ fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) 
         assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state, "{text}");
         let event = match &state {
             State::Ended { ending } => return (names, state.clone(), ending.clone()),
-            State::Paused { failure, .. } => return (names, state.clone(), Ending::Paused(failure.clone())),
+            State::Paused { failure, .. } => return (names, state.clone(), WalkEnd::Paused(failure.clone())),
             State::Ask { question, .. } => {
                 assert!(question.prompt.contains(BATCH));
                 script.log(&format!("ask {} {}", question.part, question.faults.len()));
@@ -259,7 +261,7 @@ fn walk(script: &mut Script, again: bool) -> (Vec<&'static str>, State, Ending) 
     panic!("it never ends: {names:?}");
 }
 
-fn walked(parts: usize, answers: Vec<Answer>) -> (Vec<&'static str>, State, Ending, Script) {
+fn walked(parts: usize, answers: Vec<Answer>) -> (Vec<&'static str>, State, WalkEnd, Script) {
     walked_with(parts, answers, true)
 }
 
@@ -267,7 +269,7 @@ fn walked_with(
     parts: usize,
     answers: Vec<Answer>,
     is_session: bool,
-) -> (Vec<&'static str>, State, Ending, Script) {
+) -> (Vec<&'static str>, State, WalkEnd, Script) {
     let mut twice = Script { is_session, ..Script::new(parts, answers.clone()) };
     let end = walk(&mut twice, true);
     let mut once = Script { is_session, ..Script::new(parts, answers) };
@@ -294,16 +296,16 @@ fn the_states_have_the_names_of_the_prd() {
             "mark", "refresh", "commit 2"
         ]
     );
-    assert_eq!(ending, Ending::Completed);
-    assert_eq!(state, State::Ended { ending: Ending::Completed });
+    assert_eq!(ending, WalkEnd::Completed);
+    assert_eq!(state, State::Ended { ending: WalkEnd::Completed });
     assert_eq!(script.verdicts["q1"], Verdict::Processed(None));
 }
 
 #[test]
 fn an_empty_queue_is_done_at_once() {
     let (names, state, ending, _) = walked(99, vec![]);
-    assert_eq!((names, ending), (vec!["loadQueue", "completed"], Ending::Idle));
-    assert_eq!(state, State::Ended { ending: Ending::Idle });
+    assert_eq!((names, ending), (vec!["loadQueue", "completed"], WalkEnd::Idle));
+    assert_eq!(state, State::Ended { ending: WalkEnd::Idle });
 }
 
 #[test]
@@ -312,7 +314,7 @@ fn nothing_to_ask_about_is_no_call_and_no_commit() {
     assert_eq!(names, ["loadQueue", "fetchHistory", "markProcessed", "completed"]);
     assert_eq!(
         (script.log, ending),
-        (vec!["load".to_owned(), "fetch".to_owned(), "mark".to_owned()], Ending::Completed)
+        (vec!["load".to_owned(), "fetch".to_owned(), "mark".to_owned()], WalkEnd::Completed)
     );
 }
 
@@ -321,7 +323,7 @@ fn without_an_llm_notes_are_filed_as_they_are() {
     let mut script = Script { has_llm: false, is_session: false, ..Script::new(1, vec![]) };
     let (names, _, ending) = walk(&mut script, false);
     assert_eq!(names[2..5], ["parseOutput", "writeEntries", "markProcessed"]);
-    assert_eq!((script.notes["Jotted"].as_str(), script.count("ask"), ending), ("b", 0, Ending::Completed));
+    assert_eq!((script.notes["Jotted"].as_str(), script.count("ask"), ending), ("b", 0, WalkEnd::Completed));
 }
 
 #[test]
@@ -340,7 +342,7 @@ fn each_part_is_consumed_before_the_next_is_asked_about() {
 #[test]
 fn a_session_that_was_passed_over_is_not_asked_about_further() {
     let (_, _, ending, script) = walked(3, vec![silent()]);
-    assert_eq!((ending, script.count("ask"), script.count("consume 0")), (Ending::Completed, 1, 1));
+    assert_eq!((ending, script.count("ask"), script.count("consume 0")), (WalkEnd::Completed, 1, 1));
     assert!(matches!(&script.verdicts["q1"], Verdict::Failed(why) if why.contains("neither")));
 }
 
@@ -355,10 +357,10 @@ fn a_person_s_note_that_is_skipped_is_filed_all_the_same() {
 fn a_faulty_reply_is_repaired_once() {
     let (names, _, ending, script) = walked(1, vec![faulty(), reply(&["a"])]);
     assert_eq!(names[2..7], ["runAgent", "parseOutput", "runAgent", "parseOutput", "writeEntries"]);
-    assert_eq!((script.count("ask 0 0"), script.count("ask 0 1"), ending), (1, 1, Ending::Completed));
+    assert_eq!((script.count("ask 0 0"), script.count("ask 0 1"), ending), (1, 1, WalkEnd::Completed));
     let (_, _, ending, script) = walked(1, vec![faulty(), faulty()]);
     assert_eq!(script.count("ask"), 2);
-    let Ending::Failed(Failure::Reply(why)) = ending else { panic!("{ending:?}") };
+    let WalkEnd::Failed(Failure::Reply(why)) = ending else { panic!("{ending:?}") };
     assert!(why.starts_with("the reply cannot be used, and neither can a second: "), "{why}");
     assert!(matches!(script.verdicts["q1"], Verdict::Failed(_)));
 }
@@ -371,7 +373,7 @@ fn a_note_that_is_listed_is_shown_before_it_is_corrected() {
         assert_eq!(names[2..7], ["runAgent", "parseOutput", "runAgent", "parseOutput", "writeEntries"]);
         assert_eq!((script.count("gather"), script.count("ask 0 0"), script.count("propose")), (2, 2, 0));
         assert!(script.notes["The port is 4320"].contains("4320"), "{:?}", script.log);
-        assert_eq!((script.count("change The port"), ending), (1, Ending::Completed));
+        assert_eq!((script.count("change The port"), ending), (1, WalkEnd::Completed));
     }
 }
 
@@ -382,7 +384,7 @@ fn a_loss_is_told_once_and_then_waits_for_review() {
     assert_eq!((script.count("ask 0 0"), script.count("ask 0 1")), (2, 1));
     assert_eq!((script.count("change The port"), script.count("propose")), (1, 0));
     let (_, _, ending, script) = walked(1, vec![look(), correction(&[]), correction(&[])]);
-    assert_eq!((script.count("change"), script.count("write"), ending), (0, 0, Ending::Completed));
+    assert_eq!((script.count("change"), script.count("write"), ending), (0, 0, WalkEnd::Completed));
     assert_eq!(script.count("propose update The port is 4320"), 1, "{:?}", script.log);
 }
 
@@ -391,14 +393,14 @@ fn a_reply_is_not_thrown_away_because_a_later_one_is_worse() {
     let gone_wrong = [faulty(), Answer::Failed(Failure::Command("y".to_owned()))];
     for last in gone_wrong {
         let (_, _, ending, script) = walked(1, vec![correction(&["4310"]), correction(&[]), last.clone()]);
-        assert_eq!((script.count("propose update"), &ending), (1, &Ending::Completed), "{last:?}");
+        assert_eq!((script.count("propose update"), &ending), (1, &WalkEnd::Completed), "{last:?}");
     }
     // The second look cannot be had: the model had not seen what it would change.
     let failed = Answer::Failed(Failure::Command("y".to_owned()));
     let (_, _, ending, script) = walked(1, vec![correction(&["4310"]), failed]);
-    assert_eq!((script.count("propose update"), ending), (1, Ending::Completed));
+    assert_eq!((script.count("propose update"), ending), (1, WalkEnd::Completed));
     let (_, state, ending, script) = walked(1, vec![correction(&["4310"]), spent()]);
-    assert!(matches!(ending, Ending::Paused(_)) && script.count("propose") == 0);
+    assert!(matches!(ending, WalkEnd::Paused(_)) && script.count("propose") == 0);
     assert!(matches!(state, State::Paused { question, .. } if question.is_second_look));
 }
 
@@ -406,7 +408,7 @@ fn a_reply_is_not_thrown_away_because_a_later_one_is_worse() {
 fn only_a_call_that_was_made_and_failed_counts_against_its_entries() {
     let ended = |failure: Failure| {
         let (names, _, ending, script) = walked(2, vec![Answer::Failed(failure.clone())]);
-        assert_eq!((names.last(), ending), (Some(&"failed"), Ending::Failed(failure)));
+        assert_eq!((names.last(), ending), (Some(&"failed"), WalkEnd::Failed(failure)));
         assert_eq!((script.notes.len(), script.count("mark"), script.count("commit")), (0, 1, 0));
         script.verdicts.get("q1").cloned()
     };
@@ -420,7 +422,7 @@ fn only_a_call_that_was_made_and_failed_counts_against_its_entries() {
 fn the_second_part_keeps_what_the_first_has_written() {
     let failed = Answer::Failed(Failure::Command("y".to_owned()));
     let (_, _, ending, script) = walked(2, vec![reply(&["a"]), failed]);
-    assert!(matches!(ending, Ending::Failed(Failure::Command(_))));
+    assert!(matches!(ending, WalkEnd::Failed(Failure::Command(_))));
     assert_eq!((script.notes.len(), script.count("commit 1"), script.count("refresh")), (1, 1, 1));
 }
 
@@ -429,7 +431,7 @@ fn at_a_cap_what_was_paid_for_waits_for_the_next_run() {
     for answers in [vec![reply(&["a"]), spent()], vec![faulty(), spent()]] {
         let (names, state, ending, script) = walked(2, answers);
         assert_eq!((names.last(), script.count("mark")), (Some(&"paused"), 0));
-        assert!(matches!(ending, Ending::Paused(Failure::Spent(_))));
+        assert!(matches!(ending, WalkEnd::Paused(Failure::Spent(_))));
         // What was written is committed and shown, and the question is asked again.
         assert_eq!(script.count("commit"), script.notes.len());
         let redactor = Redactor::new(true, &[]).unwrap();

@@ -1,11 +1,21 @@
 //! What one batch of the queue has claimed, and what came of it so far.
 
+use crate::base::error::Result;
 use crate::memory::consolidate::write::Made;
-use crate::memory::pipeline;
+use crate::memory::pipeline::{self, no_room_for};
 use crate::store::entry::EntryId;
 use crate::store::proposal::ProposalId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What stands around a session takes so many bytes, at most.
+pub(super) const FRAME: usize = 400;
+/// How much room the words around the sessions take, in bytes, at most.
+pub const OWN_WORDS: usize = 10 << 10;
+/// How many entries are claimed at once, at most.
+pub(super) const CLAIMED: usize = 32;
+/// The least room for sessions in a prompt, in bytes.
+const LEAST_ROOM: usize = 1000;
 
 /// What one call shows is some stretches of sessions.
 pub type Work = pipeline::Work<Vec<Slice>, Claimed>;
@@ -104,13 +114,52 @@ impl Work {
 
 /// How many bytes there are in a prompt.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct PromptRoom {
     /// For sessions.
-    pub sessions: usize,
+    pub(super) sessions: usize,
     /// Of that for the turns of each that were read before.
-    pub earlier: usize,
+    pub(super) earlier: usize,
     /// For existing notes, at least.
-    pub related: usize,
+    pub(super) related: usize,
+}
+
+impl PromptRoom {
+    /// How a prompt of at most `max` bytes is shared out.
+    pub(super) fn of(max: usize) -> Result<PromptRoom> {
+        let free = max.saturating_sub(OWN_WORDS);
+        let sessions = free - free / 4;
+        if sessions < LEAST_ROOM {
+            return Err(no_room_for("a session", max, OWN_WORDS + 2 * LEAST_ROOM));
+        }
+        Ok(PromptRoom { sessions, earlier: sessions / 4, related: free / 4 })
+    }
+}
+
+/// About how many calls these sessions take: of each its repository, and how many bytes a model is shown of it.
+pub fn calls<'a>(
+    sessions: impl Iterator<Item = (Option<&'a str>, usize)>,
+    max_prompt_bytes: usize,
+) -> Result<usize> {
+    let PromptRoom { sessions: room, earlier, .. } = PromptRoom::of(max_prompt_bytes)?;
+    // Sessions of one repository share calls while they fit: in each, the bytes and the sessions of the last call.
+    let mut open: BTreeMap<Option<&str>, (usize, usize)> = BTreeMap::new();
+    let mut calls = 0_usize;
+    for (repo, bytes) in sessions {
+        let bytes = bytes.saturating_add(FRAME);
+        let (used, count) = open.entry(repo).or_insert((usize::MAX, 0));
+        if bytes > room {
+            // Each part but the first shows what was said before it, too.
+            calls = calls.saturating_add(bytes.div_ceil(room - earlier));
+            (*used, *count) = (usize::MAX, 0);
+        } else if used.saturating_add(bytes) > room || *count >= CLAIMED {
+            calls = calls.saturating_add(1);
+            (*used, *count) = (bytes, 1);
+        } else {
+            *used += bytes;
+            *count += 1;
+        }
+    }
+    Ok(calls)
 }
 
 /// How many bytes a passage takes in a prompt, and what is shown of the turns before it where a part begins with it.
@@ -194,5 +243,19 @@ mod tests {
         // What was read before takes its room.
         let all = parts([(0..100).map(|n| (33, 25.min(n))).collect()]);
         assert_eq!((all.len(), all[0][0].to, all[1][0].to), (50, 3, 5));
+    }
+
+    #[test]
+    fn sessions_of_a_repository_share_calls_and_large_ones_take_several() {
+        let max = 200_000;
+        let room = PromptRoom::of(max).unwrap().sessions;
+        let count = |sessions: &[(Option<&str>, usize)]| calls(sessions.iter().copied(), max).unwrap();
+        assert_eq!(count(&[]), 0);
+        assert_eq!(count(&[(None, 10), (None, 10), (Some("a"), 10)]), 2);
+        assert_eq!(count(&[(None, room / 2), (None, room / 2), (None, room / 2)]), 3);
+        assert_eq!(count(&[(None, room / 3), (None, room / 3), (None, room / 3)]), 2);
+        assert_eq!(count(&[(Some("a"), room * 9), (Some("a"), 10)]), 14);
+        assert_eq!(count(&[(None, 1); 100]), 4);
+        assert!(calls([].into_iter(), 100).is_err());
     }
 }

@@ -94,15 +94,13 @@ impl<P: Persistence> Writer<'_, P> {
     }
 
     fn waits(&mut self, proposal: Proposal) {
-        let Proposal { id, op, note, entry, .. } = proposal;
-        let title = match (entry, &note) {
-            (Some(entry), _) => entry.title,
-            (None, Some(id)) => {
-                let found = self.change.notes.find_own(id);
-                found.map_or_else(|_| id.to_string(), |note| note.entry.meta().title.clone())
-            }
-            (None, None) => String::new(),
+        let Proposal { entry, note, .. } = &proposal;
+        let about = note.as_ref().filter(|_| entry.is_none()).map(|id| self.change.notes.find_own(id));
+        let title = match about {
+            Some(Ok(note)) => note.entry.meta().title.clone(),
+            _ => proposal.title().to_owned(),
         };
+        let Proposal { id, op, note, .. } = proposal;
         self.made.waiting.push(Waiting { id, op, note, title, withdrawn: None });
     }
 

@@ -4,9 +4,9 @@ use crate::base::error::Result;
 use crate::base::parallel;
 use crate::memory::defrag::ask::{line, weight};
 use crate::memory::defrag::corpus::{Structure, id, linked_from, reach};
-use crate::memory::defrag::group::{Item, groups};
+use crate::memory::defrag::group::{NoteNode, groups};
 use crate::memory::defrag::similar::{Pair, pairs};
-use crate::memory::defrag::work::{Defrag, Part};
+use crate::memory::defrag::{Defrag, Part};
 use crate::store::entry::EntryId;
 use crate::store::persistence::Note;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,13 +16,19 @@ const RELATED: usize = 6;
 /// Up to so many, notes that share a tag come along, too.
 const TAGGED: usize = 3;
 
-/// What belongs together, and the calls to make about it.
-#[derive(Debug)]
-pub struct Divided<'a> {
+/// All notes, by their numbers, and the calls to make about them.
+pub struct Division<'a> {
     pub parts: Vec<Part>,
     pub structure: Structure,
     /// Notes that no call has room for.
     pub too_large: Vec<&'a Note>,
+    settings: &'a Defrag<'a>,
+    notes: &'a [Note],
+    /// Of one prompt, in bytes.
+    room: usize,
+    is_asked: Vec<bool>,
+    nodes: Vec<NoteNode<'a>>,
+    pairs: Vec<Pair>,
 }
 
 /// Finds out what belongs together among `notes`, and makes the parts of it: of what is to be asked about and its
@@ -31,11 +37,11 @@ pub struct Divided<'a> {
 /// # Errors
 /// `Config`: the settings leave no room for notes.
 pub fn divide<'a>(
-    settings: &Defrag,
+    settings: &'a Defrag,
     notes: &'a [Note],
     is_asked: &dyn Fn(&Note) -> bool,
     are_tiers_due: &dyn Fn(&str) -> bool,
-) -> Result<Divided<'a>> {
+) -> Result<Division<'a>> {
     let room = settings.room()?;
     let is_asked: Vec<bool> = notes.iter().map(is_asked).collect();
     let texts: Vec<String> = notes.iter().map(text).collect();
@@ -45,33 +51,31 @@ pub fn divide<'a>(
     let weights = parallel::map(&(0..notes.len()).collect::<Vec<_>>(), weigh);
     let places: BTreeMap<&EntryId, usize> =
         notes.iter().enumerate().map(|(at, note)| (id(note), at)).collect();
-    let item = |(note, bytes): (&'a Note, usize)| {
+    let node = |(note, bytes): (&'a Note, usize)| {
         let links = linked_from(note).iter().filter_map(|id| places.get(id).copied()).collect();
-        Item { bytes, tags: &note.entry.meta().tags, links }
+        NoteNode { bytes, tags: &note.entry.meta().tags, links }
     };
-    let items = notes.iter().zip(weights).map(item).collect();
+    let nodes = notes.iter().zip(weights).map(node).collect();
     let settled = notes.iter().zip(&is_asked).filter(|(_, is_asked)| !**is_asked);
+    let named = |pair: &Pair| (id(&notes[pair.a]).clone(), id(&notes[pair.b]).clone(), pair.percent);
     let structure = Structure {
         settled: settled.map(|(note, _)| (id(note).clone(), note.entry.fingerprint())).collect(),
-        pairs: pairs
-            .iter()
-            .map(|pair| (id(&notes[pair.a]).clone(), id(&notes[pair.b]).clone(), pair.percent))
-            .collect(),
+        pairs: pairs.iter().map(named).collect(),
     };
     let mut reaches: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (at, note) in notes.iter().enumerate() {
         reaches.entry(reach(note.entry.meta())).or_default().push(at);
     }
-    let mut division =
-        Division { settings, notes, room, is_asked, items, pairs, structure, too_large: Vec::new() };
+    let (parts, too_large) = (Vec::new(), Vec::new());
+    let mut all = Division { parts, structure, too_large, settings, notes, room, is_asked, nodes, pairs };
     let mut shares = Vec::new();
     for (reach, members) in reaches {
         let is_due = are_tiers_due(&reach);
-        shares.extend(division.share(reach, &members, is_due));
+        shares.extend(all.share(reach, &members, is_due));
     }
     shares.sort_by_key(|(waits_since, _)| *waits_since);
-    let parts = shares.into_iter().flat_map(|(_, parts)| parts).collect();
-    Ok(Divided { parts, structure: division.structure, too_large: division.too_large })
+    all.parts = shares.into_iter().flat_map(|(_, parts)| parts).collect();
+    Ok(all)
 }
 
 fn text(note: &Note) -> String {
@@ -79,28 +83,15 @@ fn text(note: &Note) -> String {
     format!("{}\n{}\n{}", meta.title, meta.summary, String::from_utf8_lossy(note.entry.body()))
 }
 
-/// All notes, by their numbers, while they are shared out.
-struct Division<'a, 's> {
-    settings: &'s Defrag<'s>,
-    notes: &'a [Note],
-    /// Of one prompt, in bytes.
-    room: usize,
-    is_asked: Vec<bool>,
-    items: Vec<Item<'a>>,
-    pairs: Vec<Pair>,
-    structure: Structure,
-    too_large: Vec<&'a Note>,
-}
-
-impl Division<'_, '_> {
+impl Division<'_> {
     /// The calls about one reach, if any are to be made; and since when the oldest of its news waits, as a Unix time in
     /// milliseconds. What was left over once is not left over for ever.
     fn share(&mut self, reach: String, members: &[usize], is_due: bool) -> Option<(i64, Vec<Part>)> {
-        let asked = with_neighbours(members, |at| self.is_asked[at], &self.items, &self.pairs);
+        let asked = with_neighbours(members, |at| self.is_asked[at], &self.nodes, &self.pairs);
         for &at in asked.iter().filter(|at| !self.is_asked[**at]) {
-            self.items[at].bytes = weight(self.settings, &self.notes[at]);
+            self.nodes[at].bytes = weight(self.settings, &self.notes[at]);
         }
-        let (groups, too_large) = groups(&asked, &self.items, &self.pairs, self.room);
+        let (groups, too_large) = groups(&asked, &self.nodes, &self.pairs, self.room);
         let too_large = too_large.into_iter().filter(|at| self.is_asked[*at]);
         self.too_large.extend(too_large.map(|at| &self.notes[at]));
         let oldest = |group: &[usize]| {
@@ -129,7 +120,7 @@ impl Division<'_, '_> {
         let others = members.iter().filter(|at| group.binary_search(at).is_err()).map(|at| &self.notes[*at]);
         let lines = self.structure.listed(others.collect());
         let lines: usize = lines.iter().map(|note| line(self.settings, note).len() + 1).sum();
-        group.iter().map(|at| self.items[*at].bytes).sum::<usize>() + lines <= self.room
+        group.iter().map(|at| self.nodes[*at].bytes).sum::<usize>() + lines <= self.room
     }
 }
 
@@ -137,10 +128,10 @@ impl Division<'_, '_> {
 ///
 /// The changed notes among `members`, and the neighbours of each: likely duplicates first, then what it links to and what
 /// links to it, then what shares a tag, the rarer the better. Ascending; `members` are, too.
-pub(super) fn with_neighbours(
+fn with_neighbours(
     members: &[usize],
     is_news: impl Fn(usize) -> bool,
-    items: &[Item<'_>],
+    nodes: &[NoteNode<'_>],
     pairs: &[Pair],
 ) -> Vec<usize> {
     let news: Vec<usize> = members.iter().copied().filter(|at| is_news(*at)).collect();
@@ -150,34 +141,25 @@ pub(super) fn with_neighbours(
     let there: BTreeSet<usize> = members.iter().copied().collect();
     let mut related: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     // The most alike come first.
-    for Pair { a, b, .. } in pairs {
-        related.entry(*a).or_default().push(*b);
-        related.entry(*b).or_default().push(*a);
+    let links = members.iter().flat_map(|&at| nodes[at].links.iter().map(move |link| (at, *link)));
+    for (a, b) in pairs.iter().map(|pair| (pair.a, pair.b)).chain(links) {
+        related.entry(a).or_default().push(b);
+        related.entry(b).or_default().push(a);
     }
     let mut tagged: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for &at in members {
-        for &link in &items[at].links {
-            related.entry(at).or_default().push(link);
-            related.entry(link).or_default().push(at);
-        }
-        for tag in items[at].tags {
-            tagged.entry(tag).or_default().push(at);
-        }
+        nodes[at].tags.iter().for_each(|tag| tagged.entry(tag).or_default().push(at));
     }
     let mut all: BTreeSet<usize> = news.iter().copied().collect();
-    for &at in &news {
-        let related = related.get(&at).into_iter().flatten();
-        let mut near: BTreeSet<usize> = BTreeSet::new();
-        for other in related.filter(|other| there.contains(other) && **other != at) {
-            if near.len() < RELATED {
-                near.insert(*other);
-            }
-        }
+    for at in news {
         let mut sharing: Vec<&Vec<usize>> =
-            items[at].tags.iter().filter_map(|tag| tagged.get(tag.as_str())).collect();
+            nodes[at].tags.iter().filter_map(|tag| tagged.get(tag.as_str())).collect();
         sharing.sort_by_key(|notes| notes.len());
-        for other in sharing.into_iter().flatten().filter(|other| **other != at) {
-            if near.len() < TAGGED {
+        let related = related.get(&at).into_iter().flatten().map(|other| (other, RELATED));
+        let sharing = sharing.into_iter().flatten().map(|other| (other, TAGGED));
+        let mut near: BTreeSet<usize> = BTreeSet::new();
+        for (other, most) in related.chain(sharing) {
+            if near.len() < most && *other != at && there.contains(other) {
                 near.insert(*other);
             }
         }
@@ -190,14 +172,14 @@ pub(super) fn with_neighbours(
 mod tests {
     use super::*;
 
-    fn item(tags: &[String], links: Vec<usize>) -> Item<'_> {
-        Item { bytes: 1, tags, links }
+    fn item(tags: &[String], links: Vec<usize>) -> NoteNode<'_> {
+        NoteNode { bytes: 1, tags, links }
     }
 
     #[test]
     fn duplicates_links_in_both_directions_and_rare_tags_come_along() {
         let (common, rare) = (vec!["all".to_owned()], vec!["all".to_owned(), "rare".to_owned()]);
-        let mut items: Vec<Item<'_>> = (0..40).map(|_| item(&common, Vec::new())).collect();
+        let mut items: Vec<NoteNode<'_>> = (0..40).map(|_| item(&common, Vec::new())).collect();
         let pairs = [Pair { a: 3, b: 7, percent: 90 }, Pair { a: 1, b: 2, percent: 80 }];
         items[9].links = vec![7];
         items[7].links = vec![30, 39];
@@ -213,7 +195,7 @@ mod tests {
     fn how_much_comes_along_grows_with_the_news_and_not_with_the_notes() {
         let tags = vec!["all".to_owned()];
         for count in [100, 10_000] {
-            let items: Vec<Item<'_>> = (0..count)
+            let items: Vec<NoteNode<'_>> = (0..count)
                 .map(|n| item(&tags, (0..count).step_by(9).chain([(n + 1) % count]).collect()))
                 .collect();
             let members: Vec<usize> = (0..count).collect();
@@ -221,7 +203,7 @@ mod tests {
             let all = with_neighbours(&members, |at| news.contains(&at), &items, &[]);
             assert!(all.len() <= news.len() * (1 + RELATED), "{}", all.len());
         }
-        let items: Vec<Item<'_>> = (0..5).map(|_| item(&tags, Vec::new())).collect();
+        let items: Vec<NoteNode<'_>> = (0..5).map(|_| item(&tags, Vec::new())).collect();
         assert_eq!(with_neighbours(&[1, 2, 3], |_| true, &items, &[]), [1, 2, 3]);
         assert_eq!(with_neighbours(&[1, 2, 3], |_| false, &items, &[]), [0usize; 0]);
     }

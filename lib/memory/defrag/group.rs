@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a note weighs and is related to.
 #[derive(Debug, Clone)]
-pub struct Item<'a> {
+pub struct NoteNode<'a> {
     pub(super) bytes: usize,
     pub(super) tags: &'a [String],
     /// The notes that it links to.
@@ -24,7 +24,7 @@ const FULL_PERCENT: usize = 95;
 /// than that. Duplicates are parted only if they do not fit into one group together.
 pub(super) fn groups(
     members: &[usize],
-    items: &[Item<'_>],
+    items: &[NoteNode<'_>],
     pairs: &[Pair],
     room: usize,
 ) -> (Vec<Vec<usize>>, Vec<usize>) {
@@ -47,7 +47,7 @@ struct Unit {
 }
 
 /// Families of duplicates; those beyond the room are cut, where their members are least alike if possible.
-fn units(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> Vec<Unit> {
+fn units(members: &[usize], items: &[NoteNode<'_>], pairs: &[Pair], room: usize) -> Vec<Unit> {
     let mut is_member = vec![false; items.len()];
     members.iter().for_each(|at| is_member[*at] = true);
     let mut families = Rows::new(items.len());
@@ -73,7 +73,7 @@ fn units(members: &[usize], items: &[Item<'_>], pairs: &[Pair], room: usize) -> 
 }
 
 /// All units in one row, related ones near each other.
-fn in_rows(items: &[Item<'_>], units: Vec<Unit>) -> Vec<Unit> {
+fn in_rows(items: &[NoteNode<'_>], units: Vec<Unit>) -> Vec<Unit> {
     let mut unit_of: Vec<Option<usize>> = vec![None; items.len()];
     for (number, unit) in units.iter().enumerate() {
         for note in &unit.notes {
@@ -148,8 +148,8 @@ mod tests {
         }
     }
 
-    fn item(bytes: usize) -> Item<'static> {
-        Item { bytes, tags: &[], links: Vec::new() }
+    fn item(bytes: usize) -> NoteNode<'static> {
+        NoteNode { bytes, tags: &[], links: Vec::new() }
     }
 
     fn pair(a: usize, b: usize) -> Pair {
@@ -158,7 +158,7 @@ mod tests {
 
     type Groups = (Vec<Vec<usize>>, Vec<usize>);
 
-    fn all_groups(items: &[Item<'_>], pairs: &[Pair], room: usize) -> Groups {
+    fn all_groups(items: &[NoteNode<'_>], pairs: &[Pair], room: usize) -> Groups {
         groups(&(0..items.len()).collect::<Vec<_>>(), items, pairs, room)
     }
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     /// Every index once, and every group within the room; tells how full they are but for the last.
-    fn check(items: &[Item<'_>], (groups, too_large): &Groups, room: usize) -> f64 {
+    fn check(items: &[NoteNode<'_>], (groups, too_large): &Groups, room: usize) -> f64 {
         let mut all: Vec<usize> = groups.iter().flatten().chain(too_large).copied().collect();
         all.sort_unstable();
         assert_eq!(all, (0..items.len()).collect::<Vec<usize>>());
@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn among_some_only_they_are_grouped_and_tied() {
-        let items: Vec<Item<'_>> = (0..40).map(|n| Item { links: vec![(n + 20) % 40], ..item(10) }).collect();
+        let items: Vec<NoteNode<'_>> =
+            (0..40).map(|n| NoteNode { links: vec![(n + 20) % 40], ..item(10) }).collect();
         let members: Vec<usize> = (0..40).filter(|n| n % 2 == 1).collect();
         let found = groups(&members, &items, &[pair(1, 39), pair(3, 4)], 100);
         let mut all: Vec<usize> = found.0.concat();
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn likely_duplicates_stay_together() {
-        let items: Vec<Item<'_>> = (0..40).map(|_| item(10)).collect();
+        let items: Vec<NoteNode<'_>> = (0..40).map(|_| item(10)).collect();
         let pairs = [pair(0, 39), pair(7, 30), pair(30, 22), pair(1, 20)];
         let found = all_groups(&items, &pairs, 100);
         check(&items, &found, 100);
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_family_beyond_the_room_is_cut() {
-        let items: Vec<Item<'_>> = (0..35).map(|_| item(10)).collect();
+        let items: Vec<NoteNode<'_>> = (0..35).map(|_| item(10)).collect();
         let pairs: Vec<Pair> = (1..35).map(|b| pair(0, b)).collect();
         let found = all_groups(&items, &pairs, 100);
         assert_eq!(check(&items, &found, 100), 1.0);
@@ -232,7 +233,7 @@ mod tests {
     fn links_and_rare_tags_bring_notes_together() {
         let common = vec!["all".to_owned()];
         let rare = vec!["all".to_owned(), "rare".to_owned()];
-        let mut items: Vec<Item<'_>> = (0..40).map(|_| Item { tags: &common, ..item(10) }).collect();
+        let mut items: Vec<NoteNode<'_>> = (0..40).map(|_| NoteNode { tags: &common, ..item(10) }).collect();
         items[3].tags = &rare;
         items[37].tags = &rare;
         items[5].links = vec![25, 5, 99];
@@ -249,7 +250,7 @@ mod tests {
         let mut dice = Dice(7);
         for room in [1_000, 10_000, 100_000] {
             for largest in [300, 3_000, 30_000] {
-                let items: Vec<Item<'_>> = (0..2_000).map(|_| item(1 + dice.roll(largest))).collect();
+                let items: Vec<NoteNode<'_>> = (0..2_000).map(|_| item(1 + dice.roll(largest))).collect();
                 let pairs: Vec<Pair> = (0..300)
                     .map(|_| (dice.roll(2_000), dice.roll(2_000)))
                     .filter(|(a, b)| a != b)
@@ -266,8 +267,8 @@ mod tests {
     #[test]
     fn a_new_note_without_ties_changes_no_group_before_the_last() {
         let tags: Vec<Vec<String>> = (0..50).map(|tag| vec![format!("topic{tag}")]).collect();
-        let mut items: Vec<Item<'_>> =
-            (0..1_000).map(|n| Item { tags: &tags[n * 7 % 50], ..item(97) }).collect();
+        let mut items: Vec<NoteNode<'_>> =
+            (0..1_000).map(|n| NoteNode { tags: &tags[n * 7 % 50], ..item(97) }).collect();
         let before = all_groups(&items, &[], 8_000);
         items.push(item(97));
         let after = all_groups(&items, &[], 8_000);

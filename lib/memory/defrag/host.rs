@@ -7,19 +7,17 @@ use crate::memory::defrag::applied::{Applied, applied, applied_name, carry_out};
 use crate::memory::defrag::corpus::{Corpus, id, read};
 use crate::memory::defrag::divide::divide;
 use crate::memory::defrag::news::{News, record, remember_use};
-use crate::memory::defrag::plan::{Inventory, Plan, Planned};
+use crate::memory::defrag::plan::{DefragPlan, Inventory, Planned, Summary, counts, waits};
 use crate::memory::defrag::reply::Verb;
-use crate::memory::defrag::show::{Summary, counts, waits};
-use crate::memory::defrag::work::{Defrag, Scanned, Work};
-use crate::memory::pipeline::runner::{Answerer, Host, Run};
-use crate::memory::pipeline::saved::{Kind, Progress};
+use crate::memory::defrag::{Defrag, DefragWork, Scanned};
+use crate::memory::pipeline::call::{Kind, RunEnv};
+use crate::memory::pipeline::host::{Answerer, BatchProgress, Host};
 use crate::memory::pipeline::{Begun, Failure};
 use crate::memory::section::{self, Which};
 use crate::store::batch::Batches;
 use crate::store::entry::EntryId;
 use crate::store::persistence::{Persistence, warn_of};
 use crate::store::place::Root;
-use crate::store::revision::Revision;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 
@@ -45,7 +43,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         (Batches::of_defrag(root), Batches::of_queue(root), "memory-consolidate")
     }
 
-    fn begin(&mut self, run: &mut Run) -> Result<Begun<Work>> {
+    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<DefragWork>> {
         let news = News::load(run, self.is_forced)?;
         let (notes, _) = read(&self.notes)?;
         if !news.is_any(&notes) {
@@ -70,11 +68,11 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         self.summary.total = notes.len();
         let batch = run.batch.insert(Batches::of_defrag(run.root).begin()?);
         let scanned = Scanned { is_forced: self.is_forced, total: notes.len(), ..Scanned::default() };
-        Ok(Begun::Work(Work::new(batch.id.clone(), scanned)))
+        Ok(Begun::Work(DefragWork::new(batch.id.clone(), scanned)))
     }
 
     /// Finds what belongs together among all notes.
-    fn divide(&mut self, work: Work, run: &mut Run) -> Result<Work> {
+    fn divide(&mut self, work: DefragWork, run: &mut RunEnv) -> Result<DefragWork> {
         let mut news = News::load(run, work.own.is_forced)?;
         let (notes, broken) = read(&self.notes)?;
         warn_of(&broken, run.reporter);
@@ -90,26 +88,26 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
             ));
         }
         news.pass_over(&divided.too_large)?;
-        Ok(Work { parts: divided.parts, ..work })
+        Ok(DefragWork { parts: divided.parts, ..work })
     }
 
-    fn gather(&mut self, _: &Work, run: &Run) -> Result<Corpus> {
+    fn gather(&mut self, _: &DefragWork, run: &RunEnv) -> Result<Corpus> {
         // The setting may have been changed since the notes were shared out.
         self.pipeline.room()?;
         let structure = run.batch()?.read_json(STRUCTURE)?;
         Ok(Corpus { notes: read(&self.notes)?.0, structure, today: run.env.today() })
     }
 
-    fn look_up(&mut self, work: &Work, run: &Run) -> Result<Inventory> {
+    fn look_up(&mut self, work: &DefragWork, run: &RunEnv) -> Result<Inventory> {
         look_up(&self.notes, work, run.env.now())
     }
 
-    fn apply(&mut self, work: &Work, plan: Plan, _: usize, run: &Run) -> Result<usize> {
+    fn apply(&mut self, work: &DefragWork, plan: DefragPlan, _: usize, run: &RunEnv) -> Result<usize> {
         // Once it is written down what was done, nobody's later change of a note makes it undone.
         let (batch, name) = (run.batch()?, applied_name(work.next));
         let done = if file::exists(&batch.file(&name))? {
             let before: Applied = batch.read_json(&name)?;
-            Plan { operations: before.made, proposals: Vec::new(), ..plan }
+            DefragPlan { operations: before.made, proposals: Vec::new(), ..plan }
         } else {
             let done = carry_out(&self.notes, plan)?;
             if !run.is_dry() {
@@ -130,32 +128,27 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
         Ok(archived)
     }
 
-    fn close(&mut self, work: &Work, failure: Option<&Failure>, run: &Run) -> Result<()> {
-        match failure.filter(|_| !run.is_dry()) {
-            Some(failure) => News::load(run, work.own.is_forced)?.take_failure(work, failure),
-            None => Ok(()),
-        }
+    fn close(&mut self, work: &DefragWork, failure: Option<&Failure>, run: &RunEnv) -> Result<()> {
+        let Some(failure) = failure.filter(|_| !run.is_dry()) else { return Ok(()) };
+        News::load(run, work.own.is_forced)?.take_failure(work, failure)
     }
 
-    fn refresh(&mut self, _: &Work, run: &Run) -> Result<()> {
+    fn refresh(&mut self, _: &DefragWork, run: &RunEnv) -> Result<()> {
         if !run.is_dry() {
             remember_use(&read(&self.notes)?.0, run)?;
         }
         self.refresh_targets(run)
     }
 
-    fn commit(&mut self, _: &Work, run: &Run) -> Result<()> {
+    fn commit(&mut self, _: &DefragWork, run: &RunEnv) -> Result<()> {
         if run.is_dry() {
             return Ok(());
         }
         let applied = applied(run.batch()?)?;
         let proposed: usize = applied.iter().map(|applied| applied.proposed).sum();
         let made: Vec<Planned> = applied.into_iter().flat_map(|applied| applied.made).collect();
-        if !made.is_empty() || proposed > 0 {
-            let revisions = made.iter().flat_map(|planned| &planned.revisions);
-            let ids: Vec<EntryId> = revisions.filter_map(Revision::id).collect();
-            record(&self.notes, format!("defrag: {}", counts(&made, proposed)), &ids, proposed, run);
-        }
+        let revisions = made.iter().flat_map(|planned| &planned.revisions);
+        record(&self.notes, format!("defrag: {}", counts(&made, proposed)), revisions, proposed, run);
         Ok(())
     }
 
@@ -164,14 +157,14 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     /// Nobody is to be asked about notes that are half changed.
-    fn is_held_up(&mut self, run: &Run) -> Result<bool> {
+    fn is_held_up(&mut self, run: &RunEnv) -> Result<bool> {
         self.refresh_targets(run)?;
         Ok(true)
     }
 
     /// The groups of a batch are kept: notes that were merged since would be shared out in another way, and asked about
     /// once more. What is long ago is begun anew with the notes that have come since.
-    fn take_up(&self, progress: &Progress, has_reply: bool, run: &Run) -> Option<Answerer> {
+    fn take_up(&self, progress: &BatchProgress, has_reply: bool, run: &RunEnv) -> Option<Answerer> {
         let may_ask = !progress.is_old(run.env.now()) && run.config.llm.command.is_some();
         match (has_reply, progress.answers) {
             (false, 0) => None,
@@ -181,14 +174,14 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
     }
 
     /// The batch is kept if it changed anything: it is the one that can be taken back, in the place of an earlier one.
-    fn keeps(&self, run: &Run, progress: &Progress) -> Result<bool> {
+    fn keeps(&self, run: &RunEnv, progress: &BatchProgress) -> Result<bool> {
         let batch = run.batch()?;
         if run.is_dry() || applied(batch)?.iter().all(|applied| applied.made.is_empty()) {
             return Ok(false);
         }
         for other in Batches::of_defrag(run.root).all()? {
             // One that a person began may come to its end after a later one.
-            let is_earlier = |other: &Progress| other.is_over && other.begun <= progress.begun;
+            let is_earlier = |other: &BatchProgress| other.is_over && other.begun <= progress.begun;
             if other.id != batch.id && other.load().ok().flatten().as_ref().is_some_and(is_earlier) {
                 other.end()?;
             }
@@ -199,7 +192,7 @@ impl<'a, P: Persistence> Host for DefragHost<'a, P> {
 
 impl<P: Persistence> DefragHost<'_, P> {
     /// A target may be new, and what people changed by hand is for agents too.
-    fn refresh_targets(&mut self, run: &Run) -> Result<()> {
+    fn refresh_targets(&mut self, run: &RunEnv) -> Result<()> {
         if !run.is_dry() {
             self.summary.targets =
                 section::refresh(Which::All, run.config, run.root, run.env.today(), Some(run.reporter))?;
@@ -212,7 +205,7 @@ impl<P: Persistence> DefragHost<'_, P> {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn look_up<P: Persistence>(notes: &P, work: &Work, at: Timestamp) -> Result<Inventory> {
+pub fn look_up<P: Persistence>(notes: &P, work: &DefragWork, at: Timestamp) -> Result<Inventory> {
     let wanted: BTreeSet<&EntryId> = work.notes().collect();
     let mut seen = read(notes)?;
     // What fails in passing may succeed a moment later.

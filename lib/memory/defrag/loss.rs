@@ -2,8 +2,8 @@
 
 use crate::base::error::{Error, Result};
 use crate::base::text::{one_line, visible};
+use crate::memory::defrag::Defrag;
 use crate::memory::defrag::reply::NAMED;
-use crate::memory::defrag::work::Defrag;
 use crate::memory::facts::{emptied, lost};
 use crate::memory::pipeline::reply::Text;
 use crate::store::entry::{Entry, EntryId, one_line as line};

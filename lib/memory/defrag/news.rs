@@ -4,21 +4,21 @@
 use crate::base::error::{ErrorKind, Result};
 use crate::base::text::counted;
 use crate::memory::defrag::corpus::{id, reach, read};
-use crate::memory::defrag::plan::Plan;
-use crate::memory::defrag::work::{Part, Work};
+use crate::memory::defrag::plan::DefragPlan;
+use crate::memory::defrag::{DefragWork, Part};
 use crate::memory::pipeline::Failure;
-use crate::memory::pipeline::runner::Run;
-use crate::memory::pipeline::saved::Kind;
+use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::store::entry::EntryId;
 use crate::store::history::{self, Commit};
 use crate::store::ledger::{DefragLedger, Uses};
 use crate::store::persistence::{Note, Persistence};
+use crate::store::revision::Revision;
 use std::collections::BTreeSet;
 
 /// What calls have seen so far, and what may be asked about now.
 pub(super) struct News<'a> {
     seen: DefragLedger,
-    run: &'a Run<'a>,
+    run: &'a RunEnv<'a>,
     /// Asks about what has not changed, too.
     is_forced: bool,
     /// The command's hash: another command may do better.
@@ -26,7 +26,7 @@ pub(super) struct News<'a> {
 }
 
 impl<'a> News<'a> {
-    pub(super) fn load(run: &'a Run, is_forced: bool) -> Result<News<'a>> {
+    pub(super) fn load(run: &'a RunEnv, is_forced: bool) -> Result<News<'a>> {
         let command = run.asked();
         Ok(News { seen: DefragLedger::load(run.root)?, run, is_forced, command })
     }
@@ -70,7 +70,12 @@ impl<'a> News<'a> {
     }
 
     /// Remembers what has been seen: what was shown as it was shown, what was changed as it is now.
-    pub(super) fn take_in<P: Persistence>(mut self, notes: &P, work: &Work, done: &Plan) -> Result<()> {
+    pub(super) fn take_in<P: Persistence>(
+        mut self,
+        notes: &P,
+        work: &DefragWork,
+        done: &DefragPlan,
+    ) -> Result<()> {
         let (there, broken) = read(notes)?;
         let is_gone =
             |named: &String| !broken.is_empty() && there.iter().all(|note| id(note).as_str() != named);
@@ -103,7 +108,7 @@ impl<'a> News<'a> {
     }
 
     /// Remembers that the call about the part under way has failed, where it was about what no call had seen.
-    pub(super) fn take_failure(mut self, work: &Work, failure: &Failure) -> Result<()> {
+    pub(super) fn take_failure(mut self, work: &DefragWork, failure: &Failure) -> Result<()> {
         let (Failure::Command(why) | Failure::Reply(why)) = failure else { return Ok(()) };
         let new = work.shown.iter().filter(|(id, mark)| !self.seen.has(id, mark));
         let mut about: Vec<(&str, &str)> = new.map(|(id, mark)| (id.as_str(), mark.as_str())).collect();
@@ -143,7 +148,7 @@ impl<'a> News<'a> {
 }
 
 /// Remembers how often each note has been read, for AGENTS.md.
-pub(super) fn remember_use(notes: &[Note], run: &Run) -> Result<()> {
+pub(super) fn remember_use(notes: &[Note], run: &RunEnv) -> Result<()> {
     let used = Uses::of(notes.iter().map(|note| (id(note).clone(), note.entry.meta().used)));
     // A damaged one is replaced.
     match Uses::load(run.root) {
@@ -165,16 +170,16 @@ pub(super) fn forget_gone<P: Persistence>(seen: &mut DefragLedger, notes: &P) ->
     Ok(())
 }
 
-/// Takes what became of these notes into the history. What goes wrong is a warning.
-pub(super) fn record<P: Persistence>(
+/// Takes what became of notes into the history. What goes wrong is a warning.
+pub(super) fn record<'r, P: Persistence>(
     notes: &P,
     message: String,
-    ids: &[EntryId],
+    revisions: impl Iterator<Item = &'r Revision>,
     proposed: usize,
-    run: &Run,
+    run: &RunEnv,
 ) {
-    let ids: BTreeSet<&EntryId> = ids.iter().collect();
-    let changed: Vec<Note> = ids.into_iter().filter_map(|id| notes.find_own(id).ok()).collect();
+    let ids: BTreeSet<EntryId> = revisions.filter_map(Revision::id).collect();
+    let changed: Vec<Note> = ids.iter().filter_map(|id| notes.find_own(id).ok()).collect();
     let sources = changed.iter().flat_map(|note| &note.entry.meta().sources);
     let count = changed.len() + proposed;
     if count == 0 {

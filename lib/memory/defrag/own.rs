@@ -17,15 +17,19 @@ const QUOTED: usize = 100;
 
 /// Why a person is to decide whether these notes become those texts; empty: nobody has to.
 pub(super) fn reasons(old: &[Entry], texts: &[Text]) -> Vec<String> {
-    let kept: Vec<&Entry> = old.iter().filter(|entry| entry.kept().is_some()).collect();
+    let (decisive, are_kept) = decisive(old);
     let mut reasons = Vec::new();
-    if kept.is_empty() {
-        foreign(&old.iter().collect::<Vec<_>>(), texts, &mut reasons);
-    } else {
-        not_own(&kept, texts, &mut reasons);
-        foreign(&kept, texts, &mut reasons);
+    if are_kept {
+        not_own(&decisive, texts, &mut reasons);
     }
+    foreign(&decisive, texts, &mut reasons);
     reasons
+}
+
+/// The notes that a person has made their own, if there are some (`true`); otherwise all.
+fn decisive(all: &[Entry]) -> (Vec<&Entry>, bool) {
+    let kept: Vec<&Entry> = all.iter().filter(|entry| entry.kept().is_some()).collect();
+    if kept.is_empty() { (all.iter().collect(), false) } else { (kept, true) }
 }
 
 /// What waits then. The first text takes the place of the first note, other texts are new, and other notes go to the archive.
@@ -33,12 +37,11 @@ pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i
     let by = old.iter().filter_map(|entry| entry.meta().by).max().unwrap_or(By::Agent).max(By::Agent);
     let mut sources: Vec<Source> = Vec::new();
     add_missing(&mut sources, old.iter().flat_map(|entry| entry.meta().sources.iter().cloned()));
-    let Some(first) = old.first().map(Entry::meta) else { return Vec::new() };
+    let Some(first) = old.first() else { return Vec::new() };
     let proposal = |op: Op, note: Option<&Entry>, text: Option<&Text>, reasons: &[String]| {
         let draft = text.cloned().map(|Text { title, summary, tags, body }| {
-            let (paths, scope, until, sources) =
-                (first.paths.clone(), first.scope, first.until, sources.clone());
-            Draft { title, summary, tags, paths, scope, until, body, sources }
+            let sources = sources.clone();
+            Draft { title, summary, tags, body, sources, ..Draft::of(first) }
         });
         // The id is made from the title of the new text, or from the note's id.
         let note_id = note.map(|note| note.meta().id.clone());
@@ -51,7 +54,7 @@ pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i
         0 => proposal(Op::Update, old.first(), Some(text), reasons),
         _ => proposal(Op::Create, None, Some(text), reasons),
     });
-    let part = [format!("what it says would be part of {}", first.id)];
+    let part = [format!("what it says would be part of {}", first.meta().id)];
     let reasons_to_go = if texts.is_empty() { reasons } else { &part };
     let gone = old.iter().skip(texts.len().min(1));
     written.chain(gone.map(|entry| proposal(Op::Retire, Some(entry), None, reasons_to_go))).collect()
@@ -63,15 +66,14 @@ pub(super) fn proposals(old: &[Entry], texts: &[Text], reasons: &[String], at: i
 /// # Errors
 /// What the person had made their own would no longer be known as that.
 pub(super) fn finish(entry: &mut Entry, parts: &[Entry]) -> Result<()> {
-    let kept: Vec<&Entry> = parts.iter().filter(|part| part.kept().is_some()).collect();
-    let of: Vec<&Entry> = if kept.is_empty() { parts.iter().collect() } else { kept.clone() };
+    let (of, are_kept) = decisive(parts);
     let mut by = weakest(&of);
     if by == Some(By::Person)
         && !sentences([Text::of(entry)]).is_subset(&sentences(of.iter().map(|entry| Text::of(entry))))
     {
         by = Some(By::Agent);
     }
-    let edited = kept.iter().find(|part| part.is_edited());
+    let edited = of.iter().find(|part| are_kept && part.is_edited());
     entry.update(|meta| {
         meta.by = by;
         if let Some(edited) = edited {
@@ -81,11 +83,9 @@ pub(super) fn finish(entry: &mut Entry, parts: &[Entry]) -> Result<()> {
     if edited.is_none() {
         entry.seal()?;
     }
-    match entry.kept() {
-        None if !kept.is_empty() => {
-            Err(Error::refused("it would no longer be known that the person wrote or accepted it"))
-        }
-        _ => Ok(()),
+    match are_kept && entry.kept().is_none() {
+        true => Err(Error::refused("it would no longer be known that the person wrote or accepted it")),
+        false => Ok(()),
     }
 }
 

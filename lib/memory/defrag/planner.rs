@@ -7,9 +7,9 @@ use crate::memory::defrag::corpus::{id, reach};
 use crate::memory::defrag::front_matter::{cool, fill, in_archive, join, part_of};
 use crate::memory::defrag::loss::{LostFacts, holds_no_secret};
 use crate::memory::defrag::own;
-use crate::memory::defrag::plan::{Inventory, NoteBrief, Plan, Planned};
-use crate::memory::defrag::reply::{Dropped, Operation, Reply, Verb};
-use crate::memory::defrag::work::{Defrag, Part, Work};
+use crate::memory::defrag::plan::{DefragPlan, Inventory, NoteBrief, Planned};
+use crate::memory::defrag::reply::{DefragReply, Dropped, Operation, Verb};
+use crate::memory::defrag::{Defrag, DefragWork, Part};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::memory::pipeline::reply::Text;
 use crate::store::change::old_text;
@@ -23,7 +23,7 @@ use std::slice::from_ref;
 const ONE_IN: usize = 10;
 
 /// What the reply to the part under way comes to.
-pub fn plan(settings: &Defrag, work: &Work, reply: &Reply, inventory: Inventory) -> Plan {
+pub fn plan(settings: &Defrag, work: &DefragWork, reply: &DefragReply, inventory: Inventory) -> DefragPlan {
     let mut planner = Planner::of(settings, work, inventory);
     planner.plan.dropped.clone_from(&reply.dropped);
     planner.plan.remark = settings.cleaned(&reply.remark);
@@ -45,14 +45,14 @@ struct NoteSoFar {
 
 struct Planner<'a> {
     settings: &'a Defrag<'a>,
-    work: &'a Work,
+    work: &'a DefragWork,
     inventory: Inventory,
     notes: BTreeMap<EntryId, NoteSoFar>,
     /// Notes that are shown, but have changed or vanished since.
     changed: BTreeSet<EntryId>,
     /// How many notes are archived without a successor.
     archived: usize,
-    plan: Plan,
+    plan: DefragPlan,
 }
 
 /// What some notes become: the first entry takes the place of the first of them, the others are new. Notes that have no
@@ -64,7 +64,7 @@ struct Replacement {
 }
 
 impl<'a> Planner<'a> {
-    fn of(settings: &'a Defrag<'a>, work: &'a Work, mut inventory: Inventory) -> Planner<'a> {
+    fn of(settings: &'a Defrag<'a>, work: &'a DefragWork, mut inventory: Inventory) -> Planner<'a> {
         let mut notes = BTreeMap::new();
         let mut changed: BTreeSet<EntryId> = work.notes().cloned().collect();
         for note in std::mem::take(&mut inventory.notes) {
@@ -74,7 +74,7 @@ impl<'a> Planner<'a> {
                 notes.insert(id, NoteSoFar { note, done: BTreeSet::new() });
             }
         }
-        let plan = Plan { at: inventory.at, ..Plan::default() };
+        let plan = DefragPlan { at: inventory.at, ..DefragPlan::default() };
         Planner { settings, work, inventory, notes, changed, archived: work.own.archived, plan }
     }
 

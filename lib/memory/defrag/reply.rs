@@ -62,7 +62,7 @@ pub struct Dropped {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Reply {
+pub struct DefragReply {
     pub operations: Vec<Operation>,
     /// Elements of `operations` that are none.
     pub dropped: Vec<Dropped>,
@@ -77,7 +77,7 @@ impl Operation {
     }
 }
 
-impl Reply {
+impl DefragReply {
     /// Operations were meant, and there is not one.
     pub(super) fn is_useless(&self) -> bool {
         self.operations.is_empty() && !self.dropped.is_empty()
@@ -101,7 +101,7 @@ impl fmt::Display for Dropped {
 }
 
 /// The reply in `text`; the error is why there is none at all. One bad operation drops itself and no other.
-pub fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
+pub fn parse(text: &str, batch: &str) -> Result<DefragReply, Vec<String>> {
     let mut top = opened(text, batch)?;
     let values = array(&mut top, "operations");
     if values.len() > OPERATIONS_CAP {
@@ -126,7 +126,7 @@ pub fn parse(text: &str, batch: &str) -> Result<Reply, Vec<String>> {
         Some(Value::String(remark)) => crate::base::text::one_line(&remark, REMARK_CAP),
         _ => String::new(),
     };
-    Ok(Reply { operations, dropped, remark })
+    Ok(DefragReply { operations, dropped, remark })
 }
 
 /// What an operation calls itself, and the notes that it names, as far as that can be read.
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn parsed(operations: Value) -> Result<Reply, Vec<String>> {
+    fn parsed(operations: Value) -> Result<DefragReply, Vec<String>> {
         let reply = json!({"batch": "batch__x", "operations": operations, "notes": "Less to read\nnow."});
         parse(&format!("Sure:\n```json\n{reply}\n```\n"), "batch__x")
     }

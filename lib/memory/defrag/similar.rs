@@ -55,16 +55,16 @@ pub fn pairs(texts: &[impl AsRef<str>]) -> Vec<Pair> {
 
 /// What a search cost.
 #[derive(Debug, Default)]
-struct Cost {
+struct SearchCost {
     /// Neighbours in lists.
     looked_at: usize,
     /// Notes compared in full.
     compared: usize,
 }
 
-fn search(texts: &[impl AsRef<str>]) -> (Vec<Pair>, Cost) {
-    let Shared { lists, notes } = Shared::read(texts);
-    let mut cost = Cost::default();
+fn search(texts: &[impl AsRef<str>]) -> (Vec<Pair>, SearchCost) {
+    let FeatureIndex { lists, notes } = FeatureIndex::read(texts);
+    let mut cost = SearchCost::default();
     let mut found = Vec::new();
     // What a note shares with each other, as far as it was seen; and those with which it shares anything.
     let mut shared = vec![0u32; notes.len()];
@@ -118,7 +118,7 @@ fn enough(mut pairs: Vec<Pair>, notes: usize) -> Vec<Pair> {
 }
 
 /// The words and shingles of all notes, small notes first.
-struct Shared {
+struct FeatureIndex {
     lists: Vec<Owners>,
     notes: Vec<Features>,
 }
@@ -147,13 +147,13 @@ struct FeatureSet {
     weight: u64,
 }
 
-impl Shared {
-    fn read(texts: &[impl AsRef<str>]) -> Shared {
+impl FeatureIndex {
+    fn read(texts: &[impl AsRef<str>]) -> FeatureIndex {
         let all: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let room = if all <= READ_IN_ALL { READ } else { (READ_IN_ALL / texts.len()).clamp(1 << 10, READ) };
         let mut order: Vec<usize> = (0..texts.len()).collect();
         order.sort_by_key(|index| texts[*index].as_ref().len());
-        let mut reader = Reader::new();
+        let mut reader = FeatureReader::new();
         // Who has what: a hash in the upper half, a note in the lower.
         let mut having: Vec<u64> = Vec::with_capacity(all.min(READ_IN_ALL) / 4);
         for (rank, index) in order.iter().enumerate() {
@@ -177,7 +177,7 @@ impl Shared {
                 lists.push(Owners { notes: owners, weight });
             }
         }
-        Shared { lists, notes }
+        FeatureIndex { lists, notes }
     }
 }
 
@@ -231,16 +231,16 @@ fn percent(part: u64, of: u64) -> u8 {
 const SHINGLE: u32 = 1 << 31;
 
 /// Turns text into hashes.
-struct Reader {
+struct FeatureReader {
     /// Words seen lately and what they come to. Stems are slow to find.
     lately: Box<[(u64, Option<u32>)]>,
 }
 
 const LATELY: usize = 1 << 14;
 
-impl Reader {
-    fn new() -> Reader {
-        Reader { lately: vec![(0, None); LATELY].into() }
+impl FeatureReader {
+    fn new() -> FeatureReader {
+        FeatureReader { lately: vec![(0, None); LATELY].into() }
     }
 
     /// Calls `found` with every word and shingle.

@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::BTreeSet;
 
+type State = crate::memory::pipeline::State<DefragWork, DefragPlan>;
+
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
 fn note() -> Note {
@@ -24,12 +26,12 @@ fn perform<'a>(state: State, parts: usize, log: &mut Vec<String>) -> Event<Defra
     match state {
         State::Begin => {
             log.push("scan".to_owned());
-            let work = Work::new(BATCH.to_owned(), Scanned { total: 1, ..Scanned::default() });
+            let work = DefragWork::new(BATCH.to_owned(), Scanned { total: 1, ..Scanned::default() });
             Event::Begun(if parts == 0 { Begun::Nothing } else { Begun::Work(work) })
         }
         State::Divide { work } => {
             log.push("analyze".to_owned());
-            Event::Divided(Work { parts: vec![Part::Tiers(reach(note().entry.meta())); parts], ..work })
+            Event::Divided(DefragWork { parts: vec![Part::Tiers(reach(note().entry.meta())); parts], ..work })
         }
         State::Gather { .. } => {
             log.push("gather".to_owned());
@@ -99,7 +101,7 @@ fn spent() -> Answer {
 
 /// The effects in their order, and how it ends; the state goes through a file after every step, and each is taken up
 /// once more.
-fn walk(parts: usize, answers: Vec<Answer>) -> (String, Ending) {
+fn walk(parts: usize, answers: Vec<Answer>) -> (String, WalkEnd) {
     let redactor = Redactor::new(true, &[]).unwrap();
     let (max_prompt_bytes, max_hot_tokens) = (100_000, 9);
     let machine = Defrag { redactor: &redactor, max_prompt_bytes, max_hot_tokens, allows_loss: false };
@@ -127,7 +129,7 @@ fn walk(parts: usize, answers: Vec<Answer>) -> (String, Ending) {
 
 #[test]
 fn without_news_nothing_is_asked() {
-    assert_eq!(walk(0, vec![]), ("scan".to_owned(), Ending::Idle));
+    assert_eq!(walk(0, vec![]), ("scan".to_owned(), WalkEnd::Idle));
 }
 
 #[test]
@@ -137,14 +139,14 @@ fn every_part_is_asked_about_and_applied_before_the_next() {
         log,
         "scan, analyze, gather, ask 0, look up 1, apply 0 1, gather, ask 1, look up 1, apply 1 1, generate, commit"
     );
-    assert_eq!(ending, Ending::Completed);
+    assert_eq!(ending, WalkEnd::Completed);
 }
 
 #[test]
 fn a_bad_operation_costs_no_second_call() {
     let (log, ending) = walk(1, vec![half_a_reply()]);
     assert_eq!(log, "scan, analyze, gather, ask 0, look up 1, apply 0 1, generate, commit");
-    assert_eq!(ending, Ending::Completed);
+    assert_eq!(ending, WalkEnd::Completed);
 }
 
 #[test]
@@ -157,14 +159,14 @@ fn a_reply_without_a_good_operation_is_asked_for_once_more_and_then_used_as_far_
                 "scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, apply 0 {operations}, generate, commit"
             )
         );
-        assert_eq!(ending, Ending::Completed);
+        assert_eq!(ending, WalkEnd::Completed);
     }
     let (log, ending) = walk(1, vec![useless(), useless()]);
     assert!(
         log.starts_with("scan, analyze, gather, ask 0, look up 1, ask 0 again, look up 1, remember "),
         "{log}"
     );
-    assert!(matches!(ending, Ending::Failed(Failure::Reply(_))), "{ending:?}");
+    assert!(matches!(ending, WalkEnd::Failed(Failure::Reply(_))), "{ending:?}");
 }
 
 #[test]
@@ -173,7 +175,7 @@ fn what_stops_before_the_first_change_fails() {
         let Answer::Failed(failure) = answer.clone() else { panic!() };
         let (log, ending) = walk(2, vec![answer]);
         assert_eq!(log, format!("scan, analyze, gather, ask 0, remember {failure}"));
-        assert_eq!(ending, Ending::Failed(failure));
+        assert_eq!(ending, WalkEnd::Failed(failure));
     }
 }
 
@@ -181,20 +183,20 @@ fn what_stops_before_the_first_change_fails() {
 fn what_earlier_parts_changed_is_brought_to_its_end() {
     let (log, ending) = walk(3, vec![reply(), spent()]);
     assert!(log.ends_with("apply 0 1, gather, ask 1, remember cap, generate, commit"), "{log}");
-    assert_eq!(ending, Ending::Stopped(Failure::Spent("cap".to_owned())));
+    assert_eq!(ending, WalkEnd::Stopped(Failure::Spent("cap".to_owned())));
 }
 
 #[test]
 fn a_batch_that_nobody_answers_in_time_is_completed_as_far_as_it_came() {
     let (_, ending) = walk(3, vec![reply(), Answer::Failed(Failure::Expired)]);
-    assert_eq!(ending, Ending::Completed);
+    assert_eq!(ending, WalkEnd::Completed);
 }
 
 #[test]
 fn a_paid_reply_is_used_as_far_as_it_goes_when_no_second_may_be_had() {
     let (log, ending) = walk(1, vec![bad_reply(), spent()]);
     assert!(log.ends_with("ask 0 again, look up 1, apply 0 0, generate, commit"), "{log}");
-    assert_eq!(ending, Ending::Completed);
+    assert_eq!(ending, WalkEnd::Completed);
     let (_, ending) = walk(1, vec![useless(), spent()]);
-    assert_eq!(ending, Ending::Failed(Failure::Spent("cap".to_owned())));
+    assert_eq!(ending, WalkEnd::Failed(Failure::Spent("cap".to_owned())));
 }

@@ -6,7 +6,8 @@ use crate::base::lookup::on_path;
 use crate::base::text::counted;
 use crate::memory::budget::CallBudget;
 use crate::memory::doctor::finding::{Check, CheckContext, Diagnosis};
-use crate::memory::pipeline::saved::{Kind, Progress};
+use crate::memory::pipeline::call::Kind;
+use crate::memory::pipeline::host::BatchProgress;
 use crate::store::batch::{Batch, Batches};
 use crate::store::journal::entry::Retrieval;
 use crate::store::journal::{Journal, QueuedEntry};
@@ -202,7 +203,7 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
             to.warning(Check::Batch, &aside.dir, what, mend);
         }
         for batch in batches.all().unwrap_or_default() {
-            match batch.load::<Progress>() {
+            match batch.load::<BatchProgress>() {
                 Err(error) => to.failure(Check::Batch, &batch.dir, &error, UNREADABLE),
                 Ok(progress) => {
                     if let Some(what) = unfinished(&batch, progress, is_running, cx.env.now()) {
@@ -217,7 +218,12 @@ pub(super) fn batches(cx: &CheckContext, to: &mut Diagnosis) {
 }
 
 /// What is told of a batch that nobody works at.
-fn unfinished(batch: &Batch, progress: Option<Progress>, is_running: bool, now: Timestamp) -> Option<String> {
+fn unfinished(
+    batch: &Batch,
+    progress: Option<BatchProgress>,
+    is_running: bool,
+    now: Timestamp,
+) -> Option<String> {
     let claimed = match batch.claimed().map_or(0, |claimed| claimed.len()) {
         0 => String::new(),
         count => format!(", with {} in it", counted(count, "queue entry", "queue entries")),

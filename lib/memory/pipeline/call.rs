@@ -13,15 +13,15 @@ use crate::config::memory::MemoryConfig;
 use crate::config::preset::LlmHome;
 use crate::memory::budget::{CallBudget, LlmCall};
 use crate::memory::hash::hash;
-use crate::memory::pipeline::question::TODAY;
+use crate::memory::pipeline::question::{TODAY, digits};
 use crate::memory::pipeline::reply::batch_of;
-use crate::memory::pipeline::saved::Kind;
 use crate::memory::pipeline::{Answer, Failure, Question};
 use crate::memory::redact::Redactor;
 use crate::provider::command::LEVEL;
 use crate::store::batch::Batch;
 use crate::store::entry::EntryId;
 use crate::store::place::Root;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,20 @@ const POINTER_CAP: u64 = 1 << 20;
 /// What stands for a batch's own digits in the hash of a prompt.
 const DIGITS: &str = "{batch digits}";
 
+/// Who answers a batch's questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The configured command.
+    Run,
+    /// A person, with `--prompt` and `--apply`.
+    Hand,
+    /// The configured command, for a plan that is only shown. Claims nothing.
+    DryRun,
+}
+
 /// What every run of a pipeline works with.
-pub struct Run<'a> {
+pub struct RunEnv<'a> {
     /// Whose calls these are, in the ledger.
     pub program: &'static str,
     pub config: &'a MemoryConfig,
@@ -55,7 +67,7 @@ pub struct Run<'a> {
     pub batch: Option<Batch>,
 }
 
-impl Run<'_> {
+impl RunEnv<'_> {
     pub fn batch(&self) -> Result<&Batch> {
         self.batch.as_ref().ok_or_else(|| Error::io("no batch is under way"))
     }
@@ -92,30 +104,29 @@ impl Run<'_> {
     }
 
     /// Asks, unless the batch holds the reply already, a dry run was given it, or a command that an earlier run started
-    /// is still at work on it. The outer error is ours: a file that cannot be written.
-    pub(super) fn ask(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Answer> {
-        let path = batch.file(&question.reply_name());
-        if self.is_there(batch, &question.reply_name())? {
-            return read(&path).map(Answer::Reply);
-        }
-        let (pointer, ids) = self.pointer(question);
-        if let Some(reply) = self.given_before(batch, &pointer, &ids)? {
-            batch.write(&question.reply_name(), reply.as_bytes())?;
-            // A reply that turns out to be of no use must not stand in the way of a better one.
-            if !is_dry {
-                file::remove(&pointer)?;
+    /// is still at work on it. The error is ours: a file that cannot be written.
+    pub(super) fn ask(&self, question: &Question) -> Result<Answer> {
+        let (batch, name) = (self.batch()?, question.reply_name());
+        if !self.is_there(batch, &name)? {
+            let (pointer, ids) = self.pointer(question);
+            if let Some(reply) = self.given_before(batch, &pointer, &ids)? {
+                batch.write(&name, reply.as_bytes())?;
+                // A reply that turns out to be of no use must not stand in the way of a better one.
+                if !self.is_dry() {
+                    file::remove(&pointer)?;
+                }
+                return Ok(Answer::Reply(reply));
             }
-            return Ok(Answer::Reply(reply));
+            if self.is_dry() {
+                file::make_private_dir(&self.pointers())?;
+                let to = format!("{}/{name}\n{}", batch.id, ids.join(" "));
+                file::install(&pointer, to.as_bytes(), 0o600)?;
+            }
+            if let Some(failure) = self.launch(batch, question)? {
+                return Ok(Answer::Failed(failure));
+            }
         }
-        if is_dry {
-            file::make_private_dir(&self.pointers())?;
-            let to = format!("{}/{}\n{}", batch.id, question.reply_name(), ids.join(" "));
-            file::install(&pointer, to.as_bytes(), 0o600)?;
-        }
-        match self.launch(batch, question, is_dry)? {
-            Some(failure) => Ok(Answer::Failed(failure)),
-            None => read(&path).map(Answer::Reply),
-        }
+        read(&batch.file(&name)).map(Answer::Reply)
     }
 
     /// What a dry run was answered about the same material, if its batch still has it. The ids that it gave are those of
@@ -125,10 +136,9 @@ impl Run<'_> {
         let to = lossy(to).0;
         let (to, theirs) = to.split_once('\n').unwrap_or((&to, ""));
         let ours: HashMap<&str, &str> = theirs.split(' ').zip(ids.iter().copied()).collect();
-        let Some((id, name)) = to.split_once('/').filter(|(_, name)| is_reply_name(name)) else {
-            return Ok(None);
-        };
-        let Some(theirs) = batch.sibling(id).filter(|theirs| theirs.id != batch.id) else { return Ok(None) };
+        let (id, name) = to.split_once('/').unwrap_or_default();
+        let theirs = batch.sibling(id).filter(|theirs| is_reply_name(name) && theirs.id != batch.id);
+        let Some(theirs) = theirs else { return Ok(None) };
         if !self.is_there(&theirs, name)? {
             return Ok(None);
         }
@@ -142,9 +152,8 @@ impl Run<'_> {
         file::sweep_dir(&self.pointers(), "", Duration::ZERO);
         let Ok(entries) = fs_err::read_dir(self.pointers()) else { return };
         for entry in entries.filter_map(std::io::Result::ok) {
-            let age =
-                entry.metadata().and_then(|known| known.modified()).ok().and_then(|at| at.elapsed().ok());
-            if age.is_some_and(|age| age > KEPT_FOR) {
+            let modified = entry.metadata().and_then(|known| known.modified());
+            if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
                 let _ = file::remove(&entry.path());
             }
         }
@@ -226,7 +235,7 @@ impl Run<'_> {
     }
 
     /// Launches the command. Its reply goes into a file of the batch. `Some`: why there is none.
-    fn launch(&self, batch: &Batch, question: &Question, is_dry: bool) -> Result<Option<Failure>> {
+    fn launch(&self, batch: &Batch, question: &Question) -> Result<Option<Failure>> {
         let Some(line) = self.config.llm.command_line() else { return Ok(Some(Failure::NoCommand)) };
         let now = self.env.now();
         if let Some(spent) = self.budget.spent(now)? {
@@ -236,7 +245,7 @@ impl Run<'_> {
             Ok(home) => home,
             Err(e) => return Ok(Some(Failure::NotStarted(e.to_string()))),
         };
-        let purpose = match (question.is_repair(), is_dry) {
+        let purpose = match (question.is_repair(), self.is_dry()) {
             (true, _) => "repair",
             (false, true) => "dry-run",
             (false, false) => "ask",
@@ -251,12 +260,8 @@ impl Run<'_> {
         reply.file().lock().map_err(|e| not_locked(&unfinished, e))?;
         let empty = exec::private_dir().map_err(|e| Error::io(format!("no temporary directory: {e}")))?;
         let dir = home.as_ref().map_or(empty.path(), |home| &home.work);
-        let what = format!(
-            "asking about {} of {} ({} kB)",
-            question.part.saturating_add(1),
-            question.of,
-            question.prompt.len() >> 10
-        );
+        let (number, kb) = (question.part.saturating_add(1), question.prompt.len() >> 10);
+        let what = format!("asking about {number} of {} ({kb} kB)", question.of);
         let progress = Progress::start(!self.is_quiet, what);
         let started = std::time::Instant::now();
         let clean = |stderr: &str| self.redactor.redact(stderr).text.into_owned();
@@ -295,21 +300,18 @@ impl Run<'_> {
         let last = || one_line(&self.redactor.redact(&done.last_line).text, 500);
         // The shell ends with 2 where a quote is not closed.
         let is_unclosed = || self.config.llm.command_line().is_some_and(|line| shlex::split(line).is_none());
-        let is_not_started = match done.status.code() {
-            Some(126 | 127) => true,
-            Some(2) => is_unclosed(),
-            _ => false,
-        };
-        if is_not_started {
-            Some(not_started(&last()))
-        } else if !done.status.success() {
-            let (how, last) = (exec::how_it_ended(done.status), last());
-            let colon = if last.is_empty() { "" } else { ": " };
-            Some(Failure::Command(format!("{command} failed ({how}){colon}{last}")))
-        } else if done.stdout.trim_ascii().is_empty() {
-            Some(Failure::Command(format!("{command} printed nothing")))
-        } else {
-            None
+        match done.status.code() {
+            Some(126 | 127) => Some(not_started(&last())),
+            Some(2) if is_unclosed() => Some(not_started(&last())),
+            _ if !done.status.success() => {
+                let (how, last) = (exec::how_it_ended(done.status), last());
+                let colon = if last.is_empty() { "" } else { ": " };
+                Some(Failure::Command(format!("{command} failed ({how}){colon}{last}")))
+            }
+            _ if done.stdout.trim_ascii().is_empty() => {
+                Some(Failure::Command(format!("{command} printed nothing")))
+            }
+            _ => None,
         }
     }
 }
@@ -328,10 +330,10 @@ fn read(path: &Path) -> Result<String> {
 
 /// A name that [`Question::reply_name`] gives: nothing else of a batch is read as a reply.
 fn is_reply_name(name: &str) -> bool {
-    let number = name.strip_prefix("reply-").and_then(|rest| rest.strip_suffix(".txt"));
-    let number = number.map(|number| number.strip_suffix("-repair").unwrap_or(number));
-    let number = number.map(|number| number.strip_suffix("-want").unwrap_or(number));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+    let rest = name.strip_prefix("reply-").and_then(|rest| rest.strip_suffix(".txt")).unwrap_or_default();
+    let rest = rest.strip_suffix("-repair").unwrap_or(rest);
+    let number = rest.strip_suffix("-want").unwrap_or(rest);
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// The ids of notes and of proposals in a text, and where each begins. A part of a longer word counts: it is the same in
@@ -348,15 +350,10 @@ fn ids_in(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// The text with something else in the place of each id of a note or a proposal.
 pub fn with_ids(text: &str, other: impl Fn(&str) -> String) -> String {
     let (mut replaced, mut from) = (String::with_capacity(text.len()), 0);
-    for (at, id) in ids_in(text).filter(|(_, id)| !id.is_empty()) {
+    for (at, id) in ids_in(text) {
         replaced.push_str(&text[from..at]);
         replaced.push_str(&other(id));
         from = at + id.len();
     }
     replaced + &text[from..]
-}
-
-/// What tells one batch from another: in its id, and in the marks of its prompts.
-fn digits(batch: &str) -> &str {
-    batch.rsplit('_').next().unwrap_or(batch)
 }

@@ -7,13 +7,14 @@
 //! [`State::Ask`], and whether the store is changed or only a copy of it in memory.
 
 pub mod call;
+pub mod host;
 pub mod question;
 pub mod reply;
 pub mod runner;
-pub mod saved;
 
 pub use crate::memory::pipeline::question::Question;
 
+use crate::base::error::Error;
 use crate::memory::redact::Redactor;
 use crate::store::entry::EntryId;
 use serde::de::DeserializeOwned;
@@ -78,7 +79,7 @@ pub enum State<W, Plan> {
     /// The walk is over for now. A cap is reached, after something was written or paid for; the next run asks the question.
     Paused { work: W, question: Question, failure: Failure },
     /// The walk is over.
-    Ended { ending: Ending },
+    Ended { ending: WalkEnd },
 }
 
 /// What follows when everything is shown and committed.
@@ -87,7 +88,7 @@ pub enum State<W, Plan> {
 pub enum Then {
     /// The next part.
     GoOn,
-    End(Ending),
+    End(WalkEnd),
     Pause(Question, Failure),
 }
 
@@ -127,7 +128,7 @@ pub enum Answer {
 /// How a walk ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Ending {
+pub enum WalkEnd {
     /// There was nothing to do.
     Idle,
     Completed,
@@ -174,6 +175,12 @@ pub enum Judgement<Plan> {
 pub struct MayAsk {
     pub look: bool,
     pub repair: bool,
+}
+
+/// A prompt of at most `max` bytes is too short for `what`; `least` would do.
+pub fn no_room_for(what: &str, max: usize, least: usize) -> Error {
+    Error::config(format!("llm.maxPromptBytes of {max} leaves no room for {what}"))
+        .hint(format!("set it to {least} or more"))
 }
 
 /// What can be kept in a saved state.
@@ -246,7 +253,7 @@ pub trait Pipeline {
     /// A call about the part under way failed.
     fn failed(_work: &mut WorkOf<Self>, _failure: &Failure) {}
 
-    fn ending(work: &WorkOf<Self>, failure: Option<Failure>) -> Ending;
+    fn ending(work: &WorkOf<Self>, failure: Option<Failure>) -> WalkEnd;
 
     /// Is there anything to show and to commit, before what follows?
     fn is_to_show(work: &WorkOf<Self>, then: &Then) -> bool;
@@ -262,8 +269,8 @@ pub trait Pipeline {
         match (state, event) {
             (State::Begin, Event::Begun(begun)) => match begun {
                 Begun::Work(work) => State::Divide { work },
-                Begun::Nothing => State::Ended { ending: Ending::Idle },
-                Begun::Unable(failure) => State::Ended { ending: Ending::Failed(failure) },
+                Begun::Nothing => State::Ended { ending: WalkEnd::Idle },
+                Begun::Unable(failure) => State::Ended { ending: WalkEnd::Failed(failure) },
             },
             (State::Divide { .. }, Event::Divided(work)) => match work.part() {
                 Some(_) if !Self::has_model(&work) => {
@@ -452,18 +459,18 @@ impl<Part, Own, Plan> State<Work<Part, Own>, Plan> {
     }
 }
 
-impl Ending {
+impl WalkEnd {
     /// Why it is not the end that was hoped for.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
-            Ending::Stopped(failure) | Ending::Failed(failure) | Ending::Paused(failure) => Some(failure),
-            Ending::Idle | Ending::Completed => None,
+            WalkEnd::Stopped(failure) | WalkEnd::Failed(failure) | WalkEnd::Paused(failure) => Some(failure),
+            WalkEnd::Idle | WalkEnd::Completed => None,
         }
     }
 
     /// Without the secrets of a reply that could not be used.
-    fn cleaned(mut self, redactor: &Redactor) -> Ending {
-        if let Ending::Stopped(Failure::Reply(why)) | Ending::Failed(Failure::Reply(why)) = &mut self {
+    fn cleaned(mut self, redactor: &Redactor) -> WalkEnd {
+        if let WalkEnd::Stopped(Failure::Reply(why)) | WalkEnd::Failed(Failure::Reply(why)) = &mut self {
             *why = redactor.cleaned(why);
         }
         self

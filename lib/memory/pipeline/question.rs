@@ -24,20 +24,33 @@ pub struct Question {
 
 impl Question {
     /// Asks once more, with what was wrong with `reply`; `None` if this was the second time. `rules` say what a reply looks
-    /// like, and the prompt has at most `max_bytes`.
-    pub(super) fn repaired(
-        &self,
-        rules: &str,
-        reply: &str,
-        faults: &[String],
-        max_bytes: usize,
-    ) -> Option<Question> {
-        (!self.is_repair()).then(|| Question {
-            prompt: repair(&self.batch, rules, &self.prompt, reply, faults, max_bytes),
-            faults: faults.to_vec(),
-            fallback: None,
-            ..self.clone()
-        })
+    /// like, and the prompt has at most `room` bytes. The first prompt is said again where there is room for it, if need be
+    /// with the reply cut short: a filter remembers nothing.
+    pub fn repaired(&self, rules: &str, reply: &str, faults: &[String], room: usize) -> Option<Question> {
+        if self.is_repair() {
+            return None;
+        }
+        let (batch, first) = (&self.batch, &self.prompt);
+        let listed: String = faults.iter().fold(String::new(), |all, fault| all + "- " + fault + "\n");
+        let mark = mark_for(batch, &[reply, first]);
+        let tail = |reply: &str| {
+            format!(
+                "You were asked for a JSON object and replied with what stands between the marks {mark}:\n\n<<< reply \
+                 {mark}\n{reply}\n>>> {mark}\n\nIt cannot be used:\n{listed}\nReply again, with the whole JSON object \
+                 for batch {batch} and nothing else.\n"
+            )
+        };
+        let own_words = tail("").len();
+        let space = room.saturating_sub(first.len() + 1 + own_words);
+        let (head, space) = if space >= reply.len().min(LEAST_REPLY) {
+            (format!("{first}\n"), space)
+        } else {
+            let rules = format!("batch: {batch}\n\n{}\n\n", rules.replace("BATCH", batch));
+            let space = room.saturating_sub(rules.len() + own_words);
+            (rules, space)
+        };
+        let prompt = head + &tail(&reply[..border(reply, space)]);
+        Some(Question { prompt, faults: faults.to_vec(), fallback: None, ..self.clone() })
     }
 
     pub fn is_repair(&self) -> bool {
@@ -76,35 +89,23 @@ pub fn push_lines(text: &mut String, lines: &str) {
 /// So much of a faulty reply is shown in any case, in bytes.
 const LEAST_REPLY: usize = 2000;
 
-/// Asks once more, with what was wrong. The first prompt is said again where there is room for it, if need be with the
-/// reply cut short: a filter remembers nothing.
-pub fn repair(batch: &str, rules: &str, first: &str, reply: &str, faults: &[String], room: usize) -> String {
-    let faults: String = faults.iter().fold(String::new(), |all, fault| all + "- " + fault + "\n");
-    let mark = mark_for(batch, [reply, first]);
-    let tail = |reply: &str| {
-        format!(
-            "You were asked for a JSON object and replied with what stands between the marks {mark}:\n\n<<< reply \
-             {mark}\n{reply}\n>>> {mark}\n\nIt cannot be used:\n{faults}\nReply again, with the whole JSON object \
-             for batch {batch} and nothing else.\n"
-        )
-    };
-    let own_words = tail("").len();
-    let cut = |space: usize| tail(&reply[..border(reply, space)]);
-    let space = room.saturating_sub(first.len() + 1 + own_words);
-    if space >= reply.len().min(LEAST_REPLY) {
-        return format!("{first}\n{}", cut(space));
-    }
-    let rules = format!("batch: {batch}\n\n{}\n\n", rules.replace("BATCH", batch));
-    format!("{rules}{}", cut(room.saturating_sub(rules.len() + own_words)))
-}
-
 /// A mark that none of the texts holds, so that none can end its fence.
-pub fn mark_for<'a>(batch: &str, texts: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    let mut mark = format!("={}=", batch.rsplit('_').next().unwrap_or(batch));
-    while texts.clone().into_iter().any(|text| text.contains(&mark)) {
+pub fn mark_for(batch: &str, texts: &[&str]) -> String {
+    let mut mark = format!("={}=", digits(batch));
+    while texts.iter().any(|text| text.contains(&mark)) {
         mark = format!("={mark}=");
     }
     mark
+}
+
+/// What `write` makes of a mark that nothing else in it holds.
+pub fn marked(batch: &str, write: impl Fn(&str) -> String) -> String {
+    write(&mark_for(batch, &[&write("")]))
+}
+
+/// What tells one batch from another: in its id, and in the marks of its prompts.
+pub(super) fn digits(batch: &str) -> &str {
+    batch.rsplit('_').next().unwrap_or(batch)
 }
 
 #[cfg(test)]
@@ -114,12 +115,16 @@ mod tests {
     #[test]
     fn a_repair_says_the_first_prompt_again_if_there_is_room() {
         let faults = ["entries: is missing".to_owned()];
-        let whole = repair("b", "RULES of BATCH", "FIRST", "not json", &faults, 10_000);
+        let repair = |first: &str, reply: &str, room: usize| {
+            let question = Question { batch: "b".into(), prompt: first.into(), ..Question::default() };
+            question.repaired("RULES of BATCH", reply, &faults, room).unwrap().prompt
+        };
+        let whole = repair("FIRST", "not json", 10_000);
         assert!(whole.starts_with("FIRST\n") && whole.contains("- entries: is missing\n"));
-        let cut = repair("b", "RULES of BATCH", "FIRST", &"x".repeat(9000), &faults, 6_000);
+        let cut = repair("FIRST", &"x".repeat(9000), 6_000);
         assert!(cut.starts_with("FIRST\n") && cut.len() == 6_000 && cut.contains("- entries: is missing\n"));
         let long = "ä".repeat(5000);
-        let tight = repair("b", "RULES of BATCH", &"x".repeat(9000), &long, &faults, 6_000);
+        let tight = repair(&"x".repeat(9000), &long, 6_000);
         assert!(tight.len() <= 6_000 && tight.contains("ää") && !tight.contains("xxx"), "{}", tight.len());
     }
 }

@@ -131,12 +131,9 @@ pub fn element<T>(
     value: Value,
     read: impl FnOnce(&mut Fields) -> Option<T>,
 ) -> Option<T> {
-    let object: Map<String, Value> = match value {
-        Value::Object(object) => object,
-        other => {
-            top.fault(list, &format!("element {index} is not an object but {}", kind(&other)));
-            return None;
-        }
+    let Value::Object(object) = value else {
+        top.fault(list, &format!("element {index} is not an object but {}", kind(&value)));
+        return None;
     };
     let mut fields = Fields::new(&format!("{}{list}[{index}].", top.prefix()), object);
     let read = read(&mut fields);

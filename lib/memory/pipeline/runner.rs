@@ -6,111 +6,21 @@
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;
-pub use crate::memory::pipeline::call::Run;
+use crate::memory::pipeline::call::{Kind, RunEnv};
+use crate::memory::pipeline::host::{Answerer, BatchProgress, Host, HostState, Rank, Saved};
 use crate::memory::pipeline::reply::{batch_for, no_such_batch};
-use crate::memory::pipeline::saved::{Kind, Progress, Saved};
-use crate::memory::pipeline::{
-    Answer, Begun, Ending, Event, Failure, Pipeline, Question, State, StateOf, WorkOf,
-};
-use crate::store::batch::{Batch, Batches};
-use crate::store::place::Root;
-use jiff::Timestamp;
+use crate::memory::pipeline::{Answer, Event, Failure, Pipeline, Question, State, WalkEnd};
+use crate::store::batch::Batch;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a pipeline does to a store of files.
-pub trait Host {
-    type Pipeline: Pipeline;
-
-    fn pipeline(&self) -> &Self::Pipeline;
-
-    /// The batches of this pipeline, those of the other one, and the program that these belong to.
-    fn batches(root: &Root) -> (Batches, Batches, &'static str);
-
-    fn begin(&mut self, run: &mut Run) -> Result<Begun<HostWork<Self>>>;
-    fn divide(&mut self, work: HostWork<Self>, run: &mut Run) -> Result<HostWork<Self>>;
-    fn gather(&mut self, work: &HostWork<Self>, run: &Run) -> Result<<Self::Pipeline as Pipeline>::Material>;
-    fn look_up(&mut self, work: &HostWork<Self>, run: &Run) -> Result<<Self::Pipeline as Pipeline>::Known>;
-    fn apply(
-        &mut self,
-        work: &HostWork<Self>,
-        plan: <Self::Pipeline as Pipeline>::Plan,
-        step: usize,
-        run: &Run,
-    ) -> Result<<Self::Pipeline as Pipeline>::Outcome>;
-    fn close(&mut self, work: &HostWork<Self>, failure: Option<&Failure>, run: &Run) -> Result<()>;
-    fn refresh(&mut self, work: &HostWork<Self>, run: &Run) -> Result<()>;
-    fn commit(&mut self, work: &HostWork<Self>, run: &Run) -> Result<()>;
-
-    /// Is a run to begin another batch after one that ended?
-    fn begins_again(&self) -> bool;
-
-    /// A batch cannot be brought to its end. `true`: nothing new is begun then.
-    fn is_held_up(&mut self, _run: &Run) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Where a batch stands among those that take turns; `None`: it is left to another run.
-    fn rank(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &Run) -> Result<Option<Rank>> {
-        Ok(None)
-    }
-
-    /// Does something that has not been begun come before a batch of this rank?
-    fn queue_goes_first(&mut self, _rank: &Rank, _run: &Run) -> Result<bool> {
-        Ok(true)
-    }
-
-    /// Who answers a batch of the command that a run before left behind; `None`: it is forgotten, and what it claimed goes
-    /// back. `has_reply`: the reply to its current question is there.
-    fn take_up(&self, _progress: &Progress, _has_reply: bool, _run: &Run) -> Option<Answerer> {
-        Some(Answerer::Command)
-    }
-
-    /// A dry run has claimed nothing: now that its reply is applied, it is claimed.
-    fn claim(&self, _batch: &Batch, _work: &HostWork<Self>, _run: &Run) -> Result<()> {
-        Ok(())
-    }
-
-    /// A batch has ended every run that took it up. What it claimed is to go back in another way.
-    fn split(&self, _batch: &Batch, _run: &Run) -> Result<()> {
-        Ok(())
-    }
-
-    /// A batch is completed. `true`: it is kept, so that it can be taken back.
-    fn keeps(&self, _run: &Run, _progress: &Progress) -> Result<bool> {
-        Ok(false)
-    }
-}
-
-pub type HostWork<H> = WorkOf<<H as Host>::Pipeline>;
-type HostState<H> = StateOf<<H as Host>::Pipeline>;
-
-/// Who answers a question of the machine.
-pub enum Answerer {
-    /// The LLM command, or what it printed before a crash.
-    Command,
-    /// This text, once; then nobody.
-    Reply(Option<String>),
-    /// Nobody: it is asked about no further, and what was done so far is brought to its end.
-    Nobody,
-}
-
 /// How a walk came to stand still.
 pub enum Stop {
-    End(Ending),
+    End(WalkEnd),
     /// A person is to answer this.
     Asked(Question),
     /// A part is done with: others may have their turn before the next.
     Turn,
-}
-
-/// The order among batches in parts: first those of new sessions, then those that have had the fewest turns, then the
-/// oldest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
-    pub is_past: bool,
-    pub part: usize,
-    pub at: Timestamp,
 }
 
 /// A batch that was begun and waits to be carried on.
@@ -131,9 +41,9 @@ pub struct Previewed {
 }
 
 pub struct Runner<'a, H: Host> {
-    pub run: Run<'a>,
+    pub run: RunEnv<'a>,
     pub host: H,
-    progress: Progress,
+    progress: BatchProgress,
     answerer: Answerer,
     /// A reply was brought, and it is not known yet whether it can be used: nothing is saved until it is.
     is_on_trial: bool,
@@ -151,8 +61,8 @@ pub struct Runner<'a, H: Host> {
 const TAKEN_UP: u32 = 2;
 
 impl<'a, H: Host> Runner<'a, H> {
-    pub fn new(run: Run<'a>, host: H) -> Runner<'a, H> {
-        let progress = Progress::new(run.kind, run.env.now());
+    pub fn new(run: RunEnv<'a>, host: H) -> Runner<'a, H> {
+        let progress = BatchProgress::new(run.kind, run.env.now());
         let (answerer, open, previewed) = (Answerer::Command, Vec::new(), Vec::new());
         Runner { run, host, progress, answerer, is_on_trial: false, parts: 0, open, previewed, stuck: None }
     }
@@ -189,7 +99,7 @@ impl<'a, H: Host> Runner<'a, H> {
                 }
                 State::Refresh { work, .. } => host.refresh(work, run).map(|()| Event::Done)?,
                 State::Commit { work, .. } => host.commit(work, run).map(|()| Event::Done)?,
-                State::Paused { failure, .. } => return Ok(Stop::End(Ending::Paused(failure.clone()))),
+                State::Paused { failure, .. } => return Ok(Stop::End(WalkEnd::Paused(failure.clone()))),
                 State::Ended { ending } => {
                     self.end(ending, &state)?;
                     return Ok(Stop::End(ending.clone().cleaned(self.run.redactor)));
@@ -249,10 +159,7 @@ impl<'a, H: Host> Runner<'a, H> {
     fn answer(&mut self, question: &Question) -> Result<Option<Answer>> {
         self.parts = question.of;
         let answer = match &mut self.answerer {
-            Answerer::Command => {
-                let is_dry = self.progress.kind == Kind::DryRun;
-                self.run.ask(self.run.batch()?, question, is_dry)?
-            }
+            Answerer::Command => self.run.ask(question)?,
             Answerer::Reply(reply) => {
                 // A person is asked once.
                 let is_by_hand = self.progress.kind == Kind::Hand;
@@ -273,9 +180,9 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok(Some(answer))
     }
 
-    fn end(&mut self, ending: &Ending, state: &HostState<H>) -> Result<()> {
+    fn end(&mut self, ending: &WalkEnd, state: &HostState<H>) -> Result<()> {
         let Some(batch) = &self.run.batch else { return Ok(()) };
-        let is_good = matches!(ending, Ending::Completed | Ending::Stopped(_));
+        let is_good = matches!(ending, WalkEnd::Completed | WalkEnd::Stopped(_));
         if is_good && self.progress.kind == Kind::DryRun && self.progress.answers > 0 {
             // Somebody may apply it.
             let names = Question::first_replies().into_iter();
@@ -284,7 +191,7 @@ impl<'a, H: Host> Runner<'a, H> {
             return Ok(());
         }
         if is_good && self.host.keeps(&self.run, &self.progress)? {
-            let progress = Progress { is_over: true, ..self.progress.clone() };
+            let progress = BatchProgress { is_over: true, ..self.progress.clone() };
             return batch.save(&Saved { progress, state: state.clone() });
         }
         batch.end()
@@ -293,7 +200,7 @@ impl<'a, H: Host> Runner<'a, H> {
     /// A walk from the beginning.
     fn begin(&mut self, answerer: Answerer) -> Result<Stop> {
         self.run.batch = None;
-        self.progress = Progress::new(self.run.kind, self.run.env.now());
+        self.progress = BatchProgress::new(self.run.kind, self.run.env.now());
         self.answerer = answerer;
         self.walk(State::Begin)
     }
@@ -308,15 +215,15 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Everything that may be done now: what earlier runs left half done, then what is new, and the further parts of
     /// what is long in turn with it.
-    pub fn run(&mut self) -> Result<Ending> {
+    pub fn run(&mut self) -> Result<WalkEnd> {
         let mut last = self.carry_on(true)?;
         if self.stuck.is_some() && self.host.is_held_up(&self.run)? {
             return self.unless_stuck(last);
         }
         // Without a command, what it had claimed is in the queue again, and notes are filed as they are.
         // Nor is it this run's failure that a person brought no reply.
-        if matches!(last, Ending::Failed(Failure::NoCommand | Failure::Expired)) {
-            last = Ending::Idle;
+        if matches!(last, WalkEnd::Failed(Failure::NoCommand | Failure::Expired)) {
+            last = WalkEnd::Idle;
         }
         // Whoever begins one batch a run has had it.
         if !self.host.begins_again() && last.failure().is_some() {
@@ -326,7 +233,7 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// What is new, and the further parts of what is long in turn with it.
-    fn take_turns(&mut self, mut last: Ending) -> Result<Ending> {
+    fn take_turns(&mut self, mut last: WalkEnd) -> Result<WalkEnd> {
         let mut may_begin = true;
         let ends_the_run =
             |failure: &Failure| failure.is_of_the_command() || matches!(failure, Failure::Spent(_));
@@ -346,11 +253,11 @@ impl<'a, H: Host> Runner<'a, H> {
             };
             may_begin &= self.host.begins_again();
             match stop {
-                Stop::End(Ending::Idle) => may_begin &= !begins,
+                Stop::End(WalkEnd::Idle) => may_begin &= !begins,
                 // What it had claimed waits for a command again.
-                Stop::End(Ending::Failed(Failure::NoCommand)) if !begins => {}
+                Stop::End(WalkEnd::Failed(Failure::NoCommand)) if !begins => {}
                 // A later batch that goes well does not make good for one that failed.
-                Stop::End(Ending::Completed) if matches!(last, Ending::Failed(_)) => {}
+                Stop::End(WalkEnd::Completed) if matches!(last, WalkEnd::Failed(_)) => {}
                 Stop::End(ending) => last = ending,
                 Stop::Asked(_) | Stop::Turn => {}
             }
@@ -358,14 +265,14 @@ impl<'a, H: Host> Runner<'a, H> {
         self.unless_stuck(last)
     }
 
-    fn unless_stuck(&mut self, ending: Ending) -> Result<Ending> {
+    fn unless_stuck(&mut self, ending: WalkEnd) -> Result<WalkEnd> {
         self.stuck.take().map_or(Ok(ending), Err)
     }
 
     /// Brings to its end what earlier runs left, or to where others may have their turn. Without `asks`, only as far as
     /// no call is needed.
-    fn carry_on(&mut self, asks: bool) -> Result<Ending> {
-        let mut last = Ending::Idle;
+    fn carry_on(&mut self, asks: bool) -> Result<WalkEnd> {
+        let mut last = WalkEnd::Idle;
         for mut left in self.left_behind(asks)? {
             if last.failure().is_some_and(Failure::is_of_the_command) {
                 break;
@@ -381,8 +288,8 @@ impl<'a, H: Host> Runner<'a, H> {
                 }
             }
             match self.continued(left)? {
-                Stop::End(ending @ (Ending::Paused(_) | Ending::Stopped(_))) => return Ok(ending),
-                Stop::End(ending @ Ending::Failed(_)) => last = ending,
+                Stop::End(ending @ (WalkEnd::Paused(_) | WalkEnd::Stopped(_))) => return Ok(ending),
+                Stop::End(ending @ WalkEnd::Failed(_)) => last = ending,
                 Stop::End(_) | Stop::Asked(_) | Stop::Turn => {}
             }
         }
@@ -403,15 +310,18 @@ impl<'a, H: Host> Runner<'a, H> {
         }
         match self.resume(batch, saved, answerer) {
             // Nothing is written and nothing paid for: it is begun anew, rather than being in the way for ever.
-            Err(error) if self.progress.answers == 0 && !self.has_reply()? => {
+            Err(error)
+                if self.progress.answers == 0
+                    && !self.has_reply(self.run.batch()?, &self.progress, true)? =>
+            {
                 self.run.reporter.warn(&format!("{id} cannot be continued and starts again: {error}"));
                 self.run.batch()?.end()?;
-                Ok(Stop::End(Ending::Idle))
+                Ok(Stop::End(WalkEnd::Idle))
             }
             Err(error) => {
                 self.run.reporter.warn(&format!("{id}: {error}"));
                 self.stuck = Some(error.hint(format!("to give it up, move \"{}\" away", dir.display())));
-                Ok(Stop::End(Ending::Idle))
+                Ok(Stop::End(WalkEnd::Idle))
             }
             stop => stop,
         }
@@ -447,19 +357,15 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Who answers a batch that an earlier run left; `None`: it is left where it is, or ended. With `asks`, the command of
     /// a killed run is waited for.
-    fn answerer_of(&self, batch: &Batch, progress: &Progress, asks: bool) -> Result<Option<Answerer>> {
+    fn answerer_of(&self, batch: &Batch, progress: &BatchProgress, asks: bool) -> Result<Option<Answerer>> {
         let is_old = progress.is_old(self.run.env.now());
         if progress.is_over || (progress.is_with_person && !is_old) {
             return Ok(None);
         }
         let answerer = match progress.kind {
             Kind::Run => {
-                let is_there = |name: &str| match asks {
-                    true => self.run.is_there(batch, name),
-                    false => Ok(file::exists(&batch.file(name))?),
-                };
-                let has_reply = match progress.awaits.as_deref().map(is_there).transpose() {
-                    Ok(has_reply) => has_reply.unwrap_or(false),
+                let has_reply = match self.has_reply(batch, progress, asks) {
+                    Ok(has_reply) => has_reply,
                     Err(error) => {
                         self.run.reporter.warn(&format!("{}: {error}", batch.id));
                         return Ok(None);
@@ -486,12 +392,14 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok(answerer)
     }
 
-    /// Is there a reply to the question that the batch under way waits for?
-    fn has_reply(&self) -> Result<bool> {
-        let batch = self.run.batch()?;
-        // One that was written whole by a run that could not give it its name was paid for, too.
-        let reply = self.progress.awaits.as_deref().map(|name| self.run.is_there(batch, name));
-        Ok(reply.transpose()?.unwrap_or(false))
+    /// Is there a reply to the question that a batch waits for? With `asks`, the command of a killed run is waited for: one
+    /// that was written whole by a run that could not give it its name was paid for, too.
+    fn has_reply(&self, batch: &Batch, progress: &BatchProgress, asks: bool) -> Result<bool> {
+        match progress.awaits.as_deref() {
+            Some(name) if asks => self.run.is_there(batch, name),
+            Some(name) => Ok(file::exists(&batch.file(name))?),
+            None => Ok(false),
+        }
     }
 
     /// Removes what a killed run left half written in the directories that only the holder of `run.lock` writes to.
@@ -506,8 +414,8 @@ impl<'a, H: Host> Runner<'a, H> {
 
     /// Brings to its end what earlier runs left half written.
     pub fn finish_writing(&mut self) -> Result<()> {
-        self.carry_on(false)?;
-        self.stuck.take().map_or(Ok(()), Err)
+        let last = self.carry_on(false)?;
+        self.unless_stuck(last).map(drop)
     }
 
     /// The next question, for a person to ask; `None` when there is none.
@@ -522,10 +430,12 @@ impl<'a, H: Host> Runner<'a, H> {
                 Stop::Asked(question) => return Ok(Some(question)),
                 Stop::Turn => {}
                 // Whoever has asked already may have got no reply.
-                Stop::End(Ending::Idle) => return self.open_question(0),
-                Stop::End(Ending::Completed) if self.host.begins_again() => {}
-                Stop::End(Ending::Completed) => return Ok(None),
-                Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {
+                Stop::End(WalkEnd::Idle) => return self.open_question(0),
+                Stop::End(WalkEnd::Completed) if self.host.begins_again() => {}
+                Stop::End(WalkEnd::Completed) => return Ok(None),
+                Stop::End(
+                    WalkEnd::Failed(failure) | WalkEnd::Paused(failure) | WalkEnd::Stopped(failure),
+                ) => {
                     return Err(Error::api(failure.to_string()));
                 }
             }
@@ -568,7 +478,7 @@ impl<'a, H: Host> Runner<'a, H> {
         };
         if let Some(work) = asks_about.filter(|_| was_dry) {
             self.host.claim(&batch, work, &self.run)?;
-            let progress = Progress { is_with_person: true, ..saved.progress.clone() };
+            let progress = BatchProgress { is_with_person: true, ..saved.progress.clone() };
             batch.save(&Saved { progress, state: saved.state.clone() })?;
         }
         // It was brought before, and a crash came between: what it asked for is done first.
@@ -582,17 +492,17 @@ impl<'a, H: Host> Runner<'a, H> {
                     .hint("correct it and apply it again; the batch still waits for it"))
             }
             Stop::Asked(question) => Ok(question.of.saturating_sub(question.part)),
-            Stop::End(Ending::Failed(failure) | Ending::Paused(failure) | Ending::Stopped(failure)) => {
+            Stop::End(WalkEnd::Failed(failure) | WalkEnd::Paused(failure) | WalkEnd::Stopped(failure)) => {
                 Err(Error::api(failure.to_string()))
             }
-            Stop::End(Ending::Idle | Ending::Completed) | Stop::Turn => Ok(0),
+            Stop::End(WalkEnd::Idle | WalkEnd::Completed) | Stop::Turn => Ok(0),
         }
     }
 
     /// What a run would do, in the order in which it would, with the store left as it is.
-    pub fn dry_run(&mut self) -> Result<(Ending, Vec<Previewed>)> {
+    pub fn dry_run(&mut self) -> Result<(WalkEnd, Vec<Previewed>)> {
         self.run.sweep();
-        let ending = self.take_turns(Ending::Idle)?;
+        let ending = self.take_turns(WalkEnd::Idle)?;
         Ok((ending, std::mem::take(&mut self.previewed)))
     }
 }

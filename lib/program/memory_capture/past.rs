@@ -6,7 +6,7 @@ use crate::base::text::{counted, one_line, size};
 use crate::config::memory::{self, MemoryConfig};
 use crate::harness::HARNESSES;
 use crate::memory::capture::past::{PastSearch, PastSession, PastSessions, Period};
-use crate::memory::consolidate::forecast;
+use crate::memory::consolidate::work::calls;
 use crate::program::memory_capture::{nothing_queued, print_queued};
 use crate::program::notes::{can_ask, is_agreed};
 use crate::store::journal::entry::Harness;
@@ -30,7 +30,7 @@ pub(super) fn queue_past(period: Period, only: Option<Harness>, args: &Args, cx:
         cx.reporter.warn(why);
     }
     let sizes = past.sessions.iter().map(|session| (session.context.repo.as_deref(), session.shown));
-    let calls = forecast::calls(sizes, config.llm.max_prompt())?;
+    let calls = calls(sizes, config.llm.max_prompt())?;
     preview(&past, calls, config, cx);
     if args.has("dry-run") {
         return list(&past, calls, cx);

@@ -4,7 +4,7 @@ use super::*;
 use crate::base::cli::Reporter;
 use crate::config::memory::MemoryConfig;
 use crate::memory::budget::CallBudget;
-use crate::memory::pipeline::saved::Kind;
+use crate::memory::pipeline::call::Kind;
 use crate::memory::redact::Redactor;
 use crate::store::batch::Batches;
 use crate::store::place::Root;
@@ -48,7 +48,7 @@ impl Bench {
         let root = Root::at(self.dir.path());
         let batch = Batches::of_queue(&root).begin().unwrap();
         let history = batch.file(&history_name("q"));
-        let run = Run {
+        let run = RunEnv {
             program: "memory-consolidate",
             config: &self.config,
             root: &root,
@@ -61,8 +61,8 @@ impl Bench {
             kind: Kind::Run,
             batch: Some(batch),
         };
-        let room = Room { sessions: 100_000, earlier: 4000, related: 0 };
-        let (sessions, facts) = (&self.sessions, &|| Facts::new().into());
+        let room = PromptRoom { sessions: 100_000, earlier: 4000, related: 0 };
+        let (sessions, facts) = (&self.sessions, &Box::new(Facts::new()));
         match (Gatherer { run: &run, sessions, room, facts }).gather(&entry, "q").unwrap() {
             Gathered::History(known) => {
                 let mut texts = Vec::new();

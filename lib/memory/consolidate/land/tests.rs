@@ -50,7 +50,7 @@ impl Scene {
             "retrieval": {"method": "transcript", "path": "/t.jsonl", "format": "codex", "sessionId": "s"},
             "context": {"cwd": "/w", "repo": self.repo}});
         let entry = QueueEntry::parse(entry.to_string().as_bytes()).unwrap();
-        let known = Known {
+        let known = Knowledge {
             at: Timestamp::from_millisecond(1_771_000_000_000).unwrap(),
             ids: self.note.iter().map(|_| the_id()).collect(),
             notes: self.note.iter().map(known).collect(),
@@ -61,12 +61,12 @@ impl Scene {
             proposals: Vec::new(),
             grounds: Grounds::default(),
         };
-        Judge { known, seen: &self.seen, redactor: &self.redactor, warnings: Vec::new() }
+        Judge { known, seen: &self.seen, redactor: &self.redactor, warnings: Vec::new(), faults: Vec::new() }
     }
 
     /// What becomes of an entry: the words of its changes, and all reasons.
     fn decided(&self, proposed: &Proposed) -> (Vec<String>, String) {
-        told(self.judge().decide(proposed).changes)
+        told(self.judge().decide(proposed))
     }
 }
 
@@ -134,7 +134,7 @@ fn a_new_note_lands_in_the_session_s_repository_and_everywhere_only_as_a_person_
         with(entry(OWN, OWN), |text| text.tags = vec!["topic__new".to_owned()]),
         Proposed { until: Some(Some(jiff::civil::date(2030, 1, 1))), ..entry(OWN, OWN) },
     ] {
-        let changes = scene.judge().decide(&global(own)).changes;
+        let changes = scene.judge().decide(&global(own));
         // A tag that nobody uses yet would be the model's word.
         assert!(
             matches!(&changes[..], [PlannedChange::Note(note)] if !note.draft.tags.contains(&"topic__new".to_owned()))
@@ -183,13 +183,15 @@ fn a_correction_lands_in_the_note_that_was_wrong() {
     let scene = Scene::new(Some(note(&from(HERE), "The dev server listens on 4310.")));
     let right = update("The dev server listens on 4320.", &["4310"]);
     assert_eq!(scene.decided(&right).0, ["update repo by agent"]);
-    let lossy = scene.judge().decide(&update("The dev server listens on 4320.", &[]));
-    assert!(lossy.faults[0].contains("loses 4310;"), "{:?}", lossy.faults);
-    assert_eq!(told(lossy.changes).0, ["wait update"]);
+    let mut judge = scene.judge();
+    let lossy = judge.decide(&update("The dev server listens on 4320.", &[]));
+    assert!(judge.faults[0].contains("loses 4310;"), "{:?}", judge.faults);
+    assert_eq!(told(lossy).0, ["wait update"]);
     // All of it can be mended, so all of it is told to the model.
     let elsewhere = Scene::new(Some(note(&from(OTHER), "The dev server listens on 4310.")));
-    let both = elsewhere.judge().decide(&update("The dev server listens on 4320.", &[]));
-    assert!(both.faults.len() == 1 && told(both.changes).0 == ["wait update"]);
+    let mut judge = elsewhere.judge();
+    let both = judge.decide(&update("The dev server listens on 4320.", &[]));
+    assert!(judge.faults.len() == 1 && told(both).0 == ["wait update"]);
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn what_a_person_has_taken_for_their_own_changes_only_by_a_person() {
         assert_eq!(changes, ["wait update"], "{more}");
         assert!(reasons.contains(why), "{reasons}");
         let retired = Retired {
-            target: Target::Note(the_id()),
+            target: ReplyTarget::Note(the_id()),
             reason: "old".to_owned(),
             evidence: Vec::new(),
             sources: vec!["q1".to_owned()],
@@ -257,8 +259,8 @@ fn a_quote_that_stands_nowhere_is_left_out_and_told() {
     let quotes = vec![quote(1, "never push on fridays"), quote(2, "never push on Fridays"), quote(9, "x")];
     let mut judge = scene.judge();
     let waits = Proposed { evidence: quotes, ..entry("Setup", "See https://evil.example/x.") };
-    let decision = judge.decide(&waits);
-    let [PlannedChange::Propose(proposal)] = &decision.changes[..] else { panic!("nothing waits") };
+    let changes = judge.decide(&waits);
+    let [PlannedChange::Propose(proposal)] = &changes[..] else { panic!("nothing waits") };
     assert_eq!((proposal.evidence.len(), proposal.evidence[0].said), (1, Some(By::Person)));
     assert_eq!(judge.warnings.len(), 2, "{:?}", judge.warnings);
 }
@@ -272,8 +274,8 @@ fn a_note_s_last_day_is_kept_changed_and_removed() {
         [(None, Some(jiff::civil::date(2029, 1, 1))), (Some(None), None), (Some(Some(day)), Some(day))]
     {
         let changed = Proposed { until, ..update("The dev server still listens on 4310.", &[]) };
-        let decision = scene.judge().decide(&changed);
-        let [PlannedChange::Note(note)] = &decision.changes[..] else { panic!("it waits") };
+        let changes = scene.judge().decide(&changed);
+        let [PlannedChange::Note(note)] = &changes[..] else { panic!("it waits") };
         assert_eq!(note.draft.until, wanted);
     }
 }
@@ -285,7 +287,7 @@ fn paths_are_those_that_the_session_touched_and_none_for_a_note_of_the_person_s_
         scene.record.touched = BTreeSet::from(["src/db/pool.rs".to_owned(), "a.sql".to_owned()]);
         let wanted = ["src/db/**", "web/**", "*.sql", "/etc/*", "**"].map(str::to_owned);
         let mut judge = scene.judge();
-        let changes = judge.decide(&Proposed { paths: wanted.to_vec(), ..proposed }).changes;
+        let changes = judge.decide(&Proposed { paths: wanted.to_vec(), ..proposed });
         let paths = changes.into_iter().find_map(|change| match change {
             PlannedChange::Note(note) => Some(note.draft.paths),
             PlannedChange::Propose(proposal) => proposal.entry.map(|draft| draft.paths),

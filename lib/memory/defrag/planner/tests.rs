@@ -1,7 +1,7 @@
 //! Each operation, what it makes of the notes, and what it is refused for.
 
 use super::*;
-use crate::memory::defrag::work::Scanned;
+use crate::memory::defrag::Scanned;
 use crate::memory::redact::Redactor;
 use crate::store::entry::{By, Meta, Scope, Source, Status};
 use jiff::Timestamp;
@@ -36,9 +36,9 @@ fn marks(notes: &[Note]) -> BTreeMap<EntryId, String> {
 }
 
 /// A call about these notes. There are ten, so that one may be archived.
-fn work(part: Part, shown: BTreeMap<EntryId, String>) -> Work {
+fn work(part: Part, shown: BTreeMap<EntryId, String>) -> DefragWork {
     let scanned = Scanned { total: 10, ..Scanned::default() };
-    Work { parts: vec![part], shown, ..Work::new("b".to_owned(), scanned) }
+    DefragWork { parts: vec![part], shown, ..DefragWork::new("b".to_owned(), scanned) }
 }
 
 /// A call about all of it.
@@ -46,7 +46,12 @@ fn whole(notes: &[Note]) -> Part {
     Part::Whole("global".to_owned(), marks(notes).into_keys().collect())
 }
 
-fn planned_for(work: &Work, notes: Vec<Note>, operations: Vec<Operation>, allows_loss: bool) -> Plan {
+fn planned_for(
+    work: &DefragWork,
+    notes: Vec<Note>,
+    operations: Vec<Operation>,
+    allows_loss: bool,
+) -> DefragPlan {
     let taken = notes.iter().map(Note::name).filter(|name| name.to_string_lossy().starts_with("taken"));
     let inventory = Inventory {
         at: Timestamp::from_millisecond(AT).unwrap(),
@@ -57,16 +62,16 @@ fn planned_for(work: &Work, notes: Vec<Note>, operations: Vec<Operation>, allows
     };
     let redactor = Redactor::new(true, &["hunter2".to_owned()]).unwrap();
     let settings = Defrag { redactor: &redactor, max_prompt_bytes: 0, max_hot_tokens: 0, allows_loss };
-    let reply = Reply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() };
+    let reply = DefragReply { operations, dropped: Vec::new(), remark: "hunter2".to_owned() };
     plan(&settings, work, &reply, inventory)
 }
 
-fn planned_with_loss(notes: Vec<Note>, operations: Vec<Operation>, allows_loss: bool) -> Plan {
+fn planned_with_loss(notes: Vec<Note>, operations: Vec<Operation>, allows_loss: bool) -> DefragPlan {
     let work = work(whole(&notes), marks(&notes));
     planned_for(&work, notes, operations, allows_loss)
 }
 
-fn planned(notes: Vec<Note>, operations: Vec<Operation>) -> Plan {
+fn planned(notes: Vec<Note>, operations: Vec<Operation>) -> DefragPlan {
     planned_with_loss(notes, operations, false)
 }
 
@@ -118,7 +123,7 @@ fn tier(id: &str, tier: Tier) -> Operation {
 }
 
 /// What a plan leaves of a note.
-fn after(plan: &Plan, digits: &str) -> (Place, Entry) {
+fn after(plan: &DefragPlan, digits: &str) -> (Place, Entry) {
     let mut revisions = plan.operations.iter().flat_map(|planned| &planned.revisions);
     let last = revisions.rfind(|revision| revision.id() == Some(id(digits))).unwrap();
     let version = last.after.clone().unwrap();
@@ -126,7 +131,7 @@ fn after(plan: &Plan, digits: &str) -> (Place, Entry) {
 }
 
 /// The one reason for which something was dropped.
-fn why(plan: &Plan) -> &str {
+fn why(plan: &DefragPlan) -> &str {
     let [dropped] = &plan.dropped[..] else { panic!("{plan:#?}") };
     &dropped.why
 }
@@ -327,7 +332,7 @@ fn a_tier_comes_with_a_rank_that_stays_until_another_is_given() {
 #[test]
 fn of_a_note_of_which_a_line_was_shown_the_tier_alone_can_be_decided() {
     let notes = vec![plain("a1B2c3", "A", "a")];
-    let work = Work { listed: marks(&notes), ..work(whole(&notes), BTreeMap::new()) };
+    let work = DefragWork { listed: marks(&notes), ..work(whole(&notes), BTreeMap::new()) };
     let operations = vec![rewrite("a1B2c3", "b"), archive("a1B2c3"), tier("a1B2c3", Tier::Hot)];
     let plan = planned_for(&work, notes, operations, false);
     assert_eq!((plan.operations.len(), plan.dropped.len()), (1, 2));
@@ -435,7 +440,7 @@ fn a_plan_can_be_saved_and_is_the_same_when_it_is_made_again() {
     let plan = make();
     assert_eq!(plan, make());
     let saved = serde_json::to_string(&plan).unwrap();
-    assert_eq!(serde_json::from_str::<Plan>(&saved).unwrap(), plan);
+    assert_eq!(serde_json::from_str::<DefragPlan>(&saved).unwrap(), plan);
 }
 
 fn gone(operation: Operation, items: &[&str]) -> Operation {
@@ -520,7 +525,7 @@ fn global(digits: &str, title: &str, body: &str) -> Note {
 }
 
 /// What waits, in words.
-fn waiting(plan: &Plan) -> Vec<String> {
+fn waiting(plan: &DefragPlan) -> Vec<String> {
     assert_eq!((plan.operations.len(), plan.dropped.len()), (0, 0), "{plan:#?}");
     let id = |note: &Option<EntryId>| note.as_ref().map(ToString::to_string).unwrap_or_default();
     plan.proposals
