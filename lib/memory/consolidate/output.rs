@@ -72,7 +72,7 @@ impl Outputs {
         output: &str,
         known: &dyn Deref<Target = Facts>,
     ) -> Option<(String, usize)> {
-        let mut lines: Vec<OutputLine> = output.split('\n').map(OutputLine::of).collect();
+        let mut lines: Vec<ToolLine> = output.split('\n').map(ToolLine::of).collect();
         let before = self.remember(hash(command), lines.iter().map(|line| line.hash).collect());
         if output.len() <= BUDGET {
             lines.iter_mut().for_each(|line| line.is_kept = true);
@@ -99,7 +99,7 @@ impl Outputs {
     }
 }
 
-struct OutputLine<'a> {
+struct ToolLine<'a> {
     text: &'a str,
     hash: u64,
     /// The same for lines that differ in numbers and white space only.
@@ -108,11 +108,11 @@ struct OutputLine<'a> {
     is_kept: bool,
 }
 
-impl OutputLine<'_> {
-    fn of(text: &str) -> OutputLine<'_> {
+impl ToolLine<'_> {
+    fn of(text: &str) -> ToolLine<'_> {
         let hash = hash(text);
         let is_routine = is_routine(text.trim());
-        OutputLine { text, hash, shape: shape(text), is_routine, is_kept: false }
+        ToolLine { text, hash, shape: shape(text), is_routine, is_kept: false }
     }
 
     fn bytes(&self) -> usize {
@@ -184,16 +184,16 @@ fn is_error(line: &str) -> bool {
 }
 
 /// Of every run of lines that say the same, or of routine ones, nothing is kept but a count.
-fn drop_runs(lines: &mut [OutputLine]) {
+fn drop_runs(lines: &mut [ToolLine]) {
     let goes_on =
-        |a: &OutputLine, b: &OutputLine| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
+        |a: &ToolLine, b: &ToolLine| !a.is_blank() && (a.is_routine && b.is_routine || a.hash == b.hash);
     for run in lines.chunk_by_mut(goes_on).filter(|run| run.len() >= RUN) {
         run.iter_mut().for_each(|line| line.is_kept = false);
     }
 }
 
 /// Which lines are kept while there is room.
-fn choose(lines: &mut [OutputLine], before: Option<&HashSet<u64>>, known: &Facts) {
+fn choose(lines: &mut [ToolLine], before: Option<&HashSet<u64>>, known: &Facts) {
     let mut room = LineSelection { lines, used: 0 };
     room.keep(room.ends(), BUDGET);
     room.keep(room.changed(before), BUDGET);
@@ -204,7 +204,7 @@ fn choose(lines: &mut [OutputLine], before: Option<&HashSet<u64>>, known: &Facts
 }
 
 struct LineSelection<'a, 'b> {
-    lines: &'a mut [OutputLine<'b>],
+    lines: &'a mut [ToolLine<'b>],
     used: usize,
 }
 
@@ -238,7 +238,7 @@ impl LineSelection<'_, '_> {
     /// Is it no routine, and not the third of several that differ in numbers only?
     fn says_something(&self, index: usize) -> bool {
         let line = &self.lines[index];
-        let is_like = |other: &OutputLine| other.shape == line.shape && !line.is_blank();
+        let is_like = |other: &ToolLine| other.shape == line.shape && !line.is_blank();
         let is_repeated = index >= 2 && self.lines[index - 2..index].iter().all(is_like);
         !line.is_routine && !is_repeated
     }
@@ -246,7 +246,7 @@ impl LineSelection<'_, '_> {
     /// The lines that the same command did not print the last time, if most are as they were.
     fn changed(&self, before: Option<&HashSet<u64>>) -> Vec<usize> {
         let Some(before) = before else { return Vec::new() };
-        let is_new = |line: &OutputLine| !line.is_blank() && !before.contains(&line.hash);
+        let is_new = |line: &ToolLine| !line.is_blank() && !before.contains(&line.hash);
         let new: Vec<usize> = (0..self.lines.len()).filter(|index| is_new(&self.lines[*index])).collect();
         if new.len() * 2 > self.lines.len() { Vec::new() } else { new }
     }
@@ -288,9 +288,9 @@ impl LineSelection<'_, '_> {
 }
 
 /// A gap that is no longer than its mark is none.
-fn keep_short_gaps(lines: &mut [OutputLine]) {
+fn keep_short_gaps(lines: &mut [ToolLine]) {
     for run in lines.chunk_by_mut(|a, b| a.is_kept == b.is_kept) {
-        let bytes: usize = run.iter().map(OutputLine::bytes).sum();
+        let bytes: usize = run.iter().map(ToolLine::bytes).sum();
         if !run[0].is_kept && bytes <= 32 && !run[0].is_routine {
             run.iter_mut().for_each(|line| line.is_kept = true);
         }
@@ -298,7 +298,7 @@ fn keep_short_gaps(lines: &mut [OutputLine]) {
 }
 
 /// The kept lines, with marks for what is left out, and how many bytes that is; `None`: everything is kept.
-fn rendered(lines: &[OutputLine]) -> Option<(String, usize)> {
+fn rendered(lines: &[ToolLine]) -> Option<(String, usize)> {
     let mut parts: Vec<String> = Vec::new();
     let mut left_out = 0;
     for run in lines.chunk_by(|a, b| a.is_kept == b.is_kept) {
@@ -320,7 +320,7 @@ fn rendered(lines: &[OutputLine]) -> Option<(String, usize)> {
 }
 
 /// `[… 212 lines like "test a::b ... ok"]`, or how many lines and bytes there were.
-fn gap_mark(gap: &[OutputLine]) -> String {
+fn gap_mark(gap: &[ToolLine]) -> String {
     let bytes = gap.iter().map(|line| line.text.len() + 1).sum();
     let alike = gap.iter().filter(|line| line.is_routine).count();
     let first = gap.iter().find(|line| line.is_routine).unwrap_or(&gap[0]);
