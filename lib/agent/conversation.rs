@@ -192,7 +192,7 @@ impl Conversation<'_> {
             counted => counted,
         });
         budget.end(size, used);
-        // Otherwise the reservation stays, which is the safe side.
+        // What was reserved becomes what the call took. If that fails it stays, which is the safe side.
         let settled = reserved.map(|all| spent::settle(scope.env, all, amount(used, self.route.price)));
         if let Some(Err(error)) = settled {
             scope.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
@@ -306,10 +306,8 @@ impl Conversation<'_> {
         if let Some(flaw) = reply.flaw().filter(|_| reply.stop != StopReason::Complete) {
             return Err(mismatch(faults).context(flaw));
         }
-        self.at
-            .scope
-            .reporter
-            .verbose(&format!("The answer does not match the schema: {}", in_line(&faults)));
+        let reporter = self.at.scope.reporter;
+        reporter.verbose(&format!("The answer does not match the schema: {}", in_line(&faults)));
         let told = format!(
             "This answer is not valid. Answer again, with nothing but the corrected JSON.\n\n{}",
             faults.iter().map(|fault| format!("- {fault}")).collect::<Vec<_>>().join("\n")

@@ -29,7 +29,7 @@ const SHOWN_CAP: usize = 600;
 /// What the model is told of a call; an error is one for the model, too.
 pub(super) type Told = Result<String, String>;
 
-/// Those of a call, by name.
+/// The arguments of a call, by name.
 pub(super) type Arguments = Map<String, Value>;
 
 /// A server that runs. It ends when this is dropped.

@@ -22,8 +22,8 @@ impl NamedConversation {
     pub fn open(agent: &AgentName, name: ConversationName, is_dry_run: bool, scope: Scope) -> Result<Self> {
         let Scope { env, deadline, reporter, .. } = scope;
         let path = conversation::path(agent, &name, env)?;
-        let (what, next) =
-            (format!("conversation \"{name}\""), "wait for that run, use a longer --timeout or another name");
+        let what = format!("conversation \"{name}\"");
+        let next = "wait for that run, use a longer --timeout or another name";
         let hold = || conversation::hold(&path, &env.data_dir()?, &what, next, deadline);
         let lock = (!is_dry_run).then(hold).transpose()?;
         let earlier = conversation::read(&path)?;

@@ -334,8 +334,10 @@ fn load_schema(path: &Path, named: &str) -> Result<Schema> {
 
 /// The schema that an agent's file names, if it names one.
 pub(super) fn schema_of(path: &str, env: &Env) -> Result<Option<Schema>> {
-    let load = |path: &str| load_schema(&env.config_dir()?.join(env.expand(path)), path);
-    Some(path).filter(|path| !path.is_empty()).map(load).transpose()
+    if path.is_empty() {
+        return Ok(None);
+    }
+    load_schema(&env.config_dir()?.join(env.expand(path)), path).map(Some)
 }
 
 pub(super) fn declared(name: &AgentName, tool: &str, entry: &ToolEntry, env: &Env) -> Result<DeclaredTool> {

@@ -1,4 +1,4 @@
-//! Moments as a person at a terminal says them: `3 h ago`, `in 2 days`. Pipes get RFC 3339. And the day of one.
+//! Moments as a person at a terminal says them: `3 h ago`, `in 2 days`. Pipes get RFC 3339.
 
 use crate::base::text::counted;
 use jiff::Timestamp;

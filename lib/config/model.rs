@@ -83,8 +83,10 @@ fn amount<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 /// An amount of money; errors call it `what`.
 pub(super) fn money<'de, D: Deserializer<'de>>(from: D, what: &str) -> Result<f64, D::Error> {
     let amount = f64::deserialize(from)?;
-    let is_fine = amount.is_finite() && amount >= 0.0;
-    is_fine.then_some(amount).ok_or_else(|| serde::de::Error::custom(format!("{what} is a number from 0")))
+    if amount.is_finite() && amount >= 0.0 {
+        return Ok(amount);
+    }
+    Err(serde::de::Error::custom(format!("{what} is a number from 0")))
 }
 
 fn some_amount<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {

@@ -17,7 +17,7 @@ pub fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>> {
     read.map_err(|e| Error::config(format!("failed to read {what}: {e}")).because(e))
 }
 
-/// Of a configuration file that a link leads to, and that does not exist.
+/// Warns that a configuration file is a link that leads nowhere.
 pub(super) fn warn_of_dangling(path: &Path, reporter: &Reporter) {
     let (path, what) = (path.display(), "is a link to a file that does not exist; it is ignored; remove it");
     reporter.warn(&format!("config file \"{path}\" {what}: rm \"{path}\""));
@@ -90,12 +90,13 @@ pub(super) fn error_after(before: &[u8], message: &str) -> Error {
     Error::config(format!("line {line}, column {column}: {message}"))
 }
 
-/// What is said of keys that are not in a table.
+/// Finds the keys of a file that are not known.
 struct UnknownKeys<'a> {
     text: &'a str,
     keys: Keys,
-    /// They are those of a table that is so many tables deep in the file.
+    /// How many tables deep in the file the table is that these keys are of.
     top: usize,
+    /// The warnings.
     found: Vec<String>,
 }
 

@@ -199,9 +199,13 @@ impl ContextFiles {
         for list in lists {
             for dir in dirs {
                 let instead = self.instead.map(|name| dir.join(name)).filter(|path| path.is_file());
-                let names = || list.iter().map(|name| found.place(dir, name)).collect();
-                let paths: Vec<_> = instead.map_or_else(names, |path| vec![path]);
-                paths.into_iter().for_each(|path| found.add(self.imports, path, DEPTH));
+                let paths = match instead {
+                    Some(path) => vec![path],
+                    None => list.iter().map(|name| found.place(dir, name)).collect(),
+                };
+                for path in paths {
+                    found.add(self.imports, path, DEPTH);
+                }
             }
             if !found.texts.is_empty() {
                 return;

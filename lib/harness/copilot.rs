@@ -150,11 +150,15 @@ fn assistant(data: &Object, id: &str, out: &mut TurnSink) -> Taken {
 }
 
 fn result(data: &Object, out: &mut TurnSink) -> Taken {
-    let text = data.object("result")?.or(data.object("error")?).map_or(Ok(None), |said| {
-        said.raw("content").map_or_else(|| said.text("message"), |content| Ok(Some(content::text(content))))
-    })?;
+    let text = match data.object("result")?.or(data.object("error")?) {
+        None => String::new(),
+        Some(said) => match said.raw("content") {
+            Some(content) => content::text(content),
+            None => said.text("message")?.unwrap_or_default(),
+        },
+    };
     let failed = data.raw("success").is_some_and(|success| success.get() == "false");
-    Ok(out.result(&data.text("toolCallId")?.unwrap_or_default(), &text.unwrap_or_default(), failed)?)
+    Ok(out.result(&data.text("toolCallId")?.unwrap_or_default(), &text, failed)?)
 }
 
 /// The keys of a hook's JSON are in camelCase. It does not name the event, but each has keys of its own; and only at the

@@ -71,8 +71,13 @@ fn read(path: &Path, out: &mut TurnSink) -> Result<()> {
         add(turn, &mut ids, out)?;
         turns += 1;
     }
-    let nothing = || format!("\"{}\" contains only white space, and is not a turn", path.display());
-    (turns > 0).then_some(()).ok_or_else(|| Error::io(nothing()))
+    if turns == 0 {
+        return Err(Error::io(format!(
+            "\"{}\" contains only white space, and is not a turn",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Without the position in the line, which says little.

@@ -1,4 +1,5 @@
-//! The person's editor, and texts that go to it: each lies in a file of the store until what it says is filed, so that nothing typed is lost.
+//! The person's editor, and texts that go to it: each lies in a file of the store until what it says is filed, so that
+//! nothing typed is lost.
 
 use crate::base::env::Env;
 use crate::base::error::{Error, Result, reason};

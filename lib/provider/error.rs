@@ -236,8 +236,10 @@ fn message_of(body: &Value) -> Option<String> {
     let text = |value: &Value| message_in(value, 0);
     let places = ["/error/message", "/error", "/message", "/detail", "/errors", ""];
     let message = places.into_iter().filter_map(|at| body.pointer(at)).find_map(text)?;
-    let cause = body.pointer("/error/metadata/raw").and_then(text);
-    Some(cause.map_or(message.clone(), |cause| format!("{message}: {}", one_line(&cause, 500))))
+    match body.pointer("/error/metadata/raw").and_then(text) {
+        Some(cause) => Some(format!("{message}: {}", one_line(&cause, 500))),
+        None => Some(message),
+    }
 }
 
 /// A text, the message of an object with the place that it is about, or those of a list.

@@ -201,8 +201,10 @@ impl<'a> Assembler<'a> {
 }
 
 fn within_cap(length: usize, what: &str) -> CallResult<()> {
-    let wrong = || CallError::server(format!("{what} is larger than 16 MiB"));
-    (length <= CAP).then_some(()).ok_or_else(wrong)
+    if length > CAP {
+        return Err(CallError::server(format!("{what} is larger than 16 MiB")));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

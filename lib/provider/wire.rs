@@ -156,7 +156,7 @@ pub(super) fn tool_calls(message: &Value) -> CallResult<&[Value]> {
     }
 }
 
-/// Such a call.
+/// One of them, under this id.
 pub(super) fn tool_request(call: &Value, id: String) -> ToolRequest {
     let function = call.get("function").unwrap_or(&Value::Null);
     ToolRequest { id, name: text_at(function, "name"), arguments: arguments(function.get("arguments")) }

@@ -69,6 +69,7 @@ fn times(program: TimedProgram, when: &When) -> Result<String> {
         When::On(text) => expressible(text, "cron")?,
         When::Every(hours) => match &calendars(program, when)[..] {
             [calendar] => calendar.clone(),
+            // Several times a day.
             _ => return Ok(format!("{} */{hours} * * *", minute_of(program))),
         },
     };

@@ -38,8 +38,8 @@ pub struct InstalledTimer {
 impl InstalledTimer {
     /// One of which no more is known.
     fn new(scheduler: Scheduler, program: Option<TimedProgram>, place: PathBuf) -> InstalledTimer {
-        let (is_modules, syncs, when, faults) = Default::default();
-        InstalledTimer { scheduler, program, place, is_modules, syncs, when, faults }
+        let faults = Vec::new();
+        InstalledTimer { scheduler, program, place, is_modules: false, syncs: false, when: None, faults }
     }
 }
 
@@ -152,7 +152,8 @@ pub struct TimerRuns {
     pub next: Option<Timestamp>,
 }
 
-/// When they ran, and when they run next. Asks systemd, under a deadline. What launchd and cron do is computed from what is installed.
+/// When they ran, and when they run next. Asks systemd, under a deadline. What launchd and cron do is computed from what is
+/// installed.
 pub fn runs(all: &[InstalledTimer], root: &Root, tools: &Tools) -> Vec<TimerRuns> {
     let now = tools.env.now().to_zoned(tools.env.time_zone());
     let is_systemd = all.iter().any(|timer| timer.scheduler == Scheduler::Systemd);

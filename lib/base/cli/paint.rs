@@ -41,8 +41,8 @@ impl Meaning {
     }
 }
 
-/// Whether output is coloured, on a terminal or not; `None`: on a terminal alone. `choice` is what `--color` says. Without it, or
-/// with `auto`, the environment decides.
+/// Whether output is coloured, on a terminal or not; `None`: on a terminal alone. `choice` is what `--color` says. Without
+/// it, or with `auto`, the environment decides.
 pub(super) fn is_colored(choice: Option<&str>, env: &Env) -> Option<bool> {
     let is = |name: &str, value: &str| env.text(name) == Some(value);
     let is_able = || env.text("TERM").is_some_and(|term| term != "dumb") && !is("CLICOLOR", "0");
@@ -51,13 +51,8 @@ pub(super) fn is_colored(choice: Option<&str>, env: &Env) -> Option<bool> {
         Some("never") => Some(false),
         _ if env.os("NO_COLOR").is_some() => Some(false),
         _ if env.os("CLICOLOR_FORCE").is_some() && !is("CLICOLOR_FORCE", "0") => Some(true),
-        _ => {
-            if is_able() {
-                None
-            } else {
-                Some(false)
-            }
-        }
+        _ if is_able() => None,
+        _ => Some(false),
     }
 }
 

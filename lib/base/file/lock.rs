@@ -148,6 +148,8 @@ fn lock(file: &fs::File, path: &Path, try_lock: TryLock, wait: Duration) -> io::
 
 /// Whether `path` still names the file that is open.
 fn names(path: &Path, file: &fs::File) -> io::Result<bool> {
-    let named = if_exists(fs::metadata(path))?;
-    Ok(named.map(|named| id_of(&named)) == Some(id(file)?))
+    match if_exists(fs::metadata(path))? {
+        Some(named) => Ok(id_of(&named) == id(file)?),
+        None => Ok(false),
+    }
 }

@@ -151,10 +151,10 @@ fn checked<'a>(kind: ValueKind, at: &JsonNode<'a>, base: PathBase) -> Checked<'a
 fn calendar<'a>(at: &JsonNode<'a>) -> Checked<'a, String> {
     let text = at.text("a calendar or null")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " *,.:/~_+-".contains(c);
-    let is_fine = !text.trim().is_empty() && text.chars().all(is_plain);
-    is_fine
-        .then_some(text)
-        .ok_or_else(|| at.fault("is not a calendar such as \"daily\" or \"Mon..Fri 07:00\""))
+    if text.trim().is_empty() || !text.chars().all(is_plain) {
+        return Err(at.fault("is not a calendar such as \"daily\" or \"Mon..Fri 07:00\""));
+    }
+    Ok(text)
 }
 
 fn path<'a>(at: &JsonNode<'a>, what: &str, base: PathBase) -> Checked<'a, String> {

@@ -142,7 +142,9 @@ impl<'a> Flow<'a> {
                 }
                 Some(FlowEvent::Ended(end)) => {
                     has_ended = true;
-                    end.unwrap_or_else(|error| self.stop(Err(error)));
+                    if end.is_err() {
+                        self.stop(end);
+                    }
                 }
                 Some(FlowEvent::Done(at, outcome)) => {
                     pool.asked -= 1;
@@ -155,10 +157,7 @@ impl<'a> Flow<'a> {
                 Some(FlowEvent::Signal) => {
                     is_signalled = true;
                     self.stop(Ok(()));
-                    // Answers that wait for a line that may never come are written now.
-                    self.is_ordered = false;
-                    let mut early = std::mem::take(&mut self.early).into_values().flatten();
-                    early.try_for_each(|record| self.write(&record))?;
+                    self.write_early()?;
                 }
             }
         }
@@ -226,12 +225,24 @@ impl<'a> Flow<'a> {
     /// Writes an outcome when its turn comes.
     fn place(&mut self, at: u64, record: Option<OutputLine>) -> Result<()> {
         if !self.is_ordered {
-            return record.iter().try_for_each(|record| self.write(record));
+            let Some(record) = record else { return Ok(()) };
+            return self.write(&record);
         }
         self.early.insert(at, record);
         while let Some(record) = self.early.remove(&self.turn) {
             self.turn += 1;
-            record.iter().try_for_each(|record| self.write(record))?;
+            if let Some(record) = record {
+                self.write(&record)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers that wait for a line that may never come are written now.
+    fn write_early(&mut self) -> Result<()> {
+        self.is_ordered = false;
+        for record in std::mem::take(&mut self.early).into_values().flatten() {
+            self.write(&record)?;
         }
         Ok(())
     }

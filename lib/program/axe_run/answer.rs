@@ -17,8 +17,7 @@ use crate::program::axe_run::CLEAN;
 use crate::program::axe_run::load::Loaded;
 use crate::program::axe_run::shown::report;
 use crate::provider::message::{Reply, Request, StopReason};
-use crate::store::runs::Run;
-use crate::store::runs::RunId;
+use crate::store::runs::{Run, RunId};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -100,9 +99,12 @@ impl AgentRun<'_> {
         let is_failed = flaw.is_some() && (args.has("strict") || lacks_code);
         let RunStart { prompt, message, attached, .. } = &*self.start;
         // What was printed is in it, whatever happens to this program next.
-        let added = self.conversation.iter().filter(|_| !is_failed).try_for_each(|conversation| {
-            conversation.append(message, attached.clone(), &reply, self.model(&stats), *scope)
-        });
+        let added = match &self.conversation {
+            Some(conversation) if !is_failed => {
+                conversation.append(message, attached.clone(), &reply, self.model(&stats), *scope)
+            }
+            _ => Ok(()),
+        };
         let printed =
             if is_live && reply.was_streamed { streamed } else { self.print(&reply, &stats, stdout) };
         run.turns.iter().for_each(TurnFile::remove);
@@ -110,7 +112,8 @@ impl AgentRun<'_> {
         match flaw {
             // Not logged: with --strict the task counts as failed.
             Some(flaw) if is_failed => return printed.and(Err(Error::refused(flaw))),
-            flaw => flaw.iter().for_each(|flaw| reporter.warn(flaw)),
+            Some(flaw) => reporter.warn(&flaw),
+            None => {}
         }
         let task = with_names(prompt.as_ref().unwrap_or(message), attached);
         self.log.append(&task, &reply.text, *scope);

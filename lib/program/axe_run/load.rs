@@ -24,10 +24,11 @@ pub struct Loaded {
 
 /// What `--prompt` says, if it is given.
 pub fn given_prompt(args: &Args) -> Result<Option<String>> {
-    let is_blank = |prompt: &str| prompt.trim().is_empty();
-    args.parsed("prompt", |prompt| {
-        if is_blank(prompt) { Err(Error::empty("--prompt")) } else { Ok(prompt.to_owned()) }
-    })
+    let prompt = args.text("prompt").map(str::to_owned);
+    if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
+        return Err(Error::empty("--prompt"));
+    }
+    Ok(prompt)
 }
 
 /// The agent `name`, or without a name the default one, with the variables of its texts and of `prompt` filled in.

@@ -98,7 +98,9 @@ pub(super) fn dry_run(run: &DryRun, stdout: &mut Stdout) -> Result<()> {
     part("--- Skill ---", &or_none(skill));
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     part(&format!("--- Files ({}) ---", paths.len()), &or_none(&paths.join("\n")));
-    run.prompt.iter().for_each(|prompt| part("--- Prompt ---", prompt));
+    if let Some(prompt) = &run.prompt {
+        part("--- Prompt ---", prompt);
+    }
     part("--- Stdin ---", &or_none(run.piped.as_deref().unwrap_or_default()));
     if let Some(ChatTurn::Attached(_, files)) = request.turns.last() {
         let line =
