@@ -150,7 +150,9 @@ fn check_parts(name: &AgentName, agent: &Agent, scope: Scope, own: &mut Problems
     let Scope { env, reporter, .. } = scope;
     // A value that the command line must give may be anything.
     let mut given = agent.vars.clone();
-    given.values_mut().filter(|value| value.is_empty()).for_each(|value| "any".clone_into(value));
+    for value in given.values_mut().filter(|value| value.is_empty()) {
+        "any".clone_into(value);
+    }
     let mut texts: Vec<String> = std::iter::once(&agent.system_prompt).chain(&agent.files).cloned().collect();
     own.value("error", vars::fill(&given, &[], &mut texts));
     let has_variable = |pattern: &&String| !agent.vars.is_empty() && pattern.contains("{{");

@@ -193,8 +193,9 @@ impl Conversation<'_> {
         });
         budget.end(size, used);
         // What was reserved becomes what the call took. If that fails it stays, which is the safe side.
-        let settled = reserved.map(|all| spent::settle(scope.env, all, amount(used, self.route.price)));
-        if let Some(Err(error)) = settled {
+        if let Some(reserved) = reserved
+            && let Err(error) = spent::settle(scope.env, reserved, amount(used, self.route.price))
+        {
             scope.reporter.warn(&format!("a call counts as if it had taken the most: {}", error.line()));
         }
         let mut reply = asked.inspect_err(|failure| {

@@ -445,7 +445,8 @@ fn check(file: &toml::Table) -> Result<()> {
         if is_negative(value(key)) {
             return wrong(format!("{key} must be non-negative"));
         }
-        if key.ends_with("max_depth") && value(key).and_then(toml::Value::as_integer) > Some(DEEPEST) {
+        let number = value(key).and_then(toml::Value::as_integer);
+        if key.ends_with("max_depth") && number.is_some_and(|depth| depth > DEEPEST) {
             return wrong(format!("{key} cannot exceed {DEEPEST}"));
         }
     }

@@ -56,7 +56,9 @@ pub(super) fn parse_part<T: DeserializeOwned>(bytes: &[u8], part: &[&str], keys:
             DeValue::Table(inner) => Some(inner),
             _ => None,
         });
-        inner.iter().for_each(|inner| unknown.find(inner, part));
+        if let Some(inner) = inner {
+            unknown.find(inner, part);
+        }
     }
     let mut found = unknown.found;
     if found.len() > MOST_UNKNOWN {

@@ -354,7 +354,9 @@ impl Log {
         if drops && !brings && starting {
             return Ok(());
         }
-        self.list.iter().for_each(|message| self.messages[*message].listed = false);
+        for message in &self.list {
+            self.messages[*message].listed = false;
+        }
         if drops && !brings {
             let last_kept = self.list.iter().rposition(|message| kept.contains(message));
             for taken_back in self.list.split_off(last_kept.map_or(0, |last| last + 1)) {

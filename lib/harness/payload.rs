@@ -65,7 +65,10 @@ impl Payload {
     /// A required id.
     pub(super) fn id(&self, key: &str) -> Result<&str> {
         let Some(id) = self.text(key)? else { return Err(wrong(&format!("{key}: is missing"))) };
-        id_fault(id).map_or(Ok(id), |fault| Err(wrong(&format!("{key}: {fault}"))))
+        match id_fault(id) {
+            None => Ok(id),
+            Some(fault) => Err(wrong(&format!("{key}: {fault}"))),
+        }
     }
 
     /// An absolute path; `None` for a relative one, because its base is unknown.
@@ -133,12 +136,13 @@ pub(super) fn is_there(path: &Path) -> Result<bool> {
 /// What is wrong with a thread or session id; `None` if nothing. It is an argument, and a part of file names.
 pub fn id_fault(id: &str) -> Option<String> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "._:@-".contains(c);
-    let shown =
-        || format!("\"{}\" is not an id: letters, digits and ._:@- only, a letter or digit first", brief(id));
     match () {
         () if id.is_empty() => Some("is empty".to_owned()),
         () if id.len() > ID_CAP => Some(format!("has {} bytes; at most {ID_CAP} are taken", id.len())),
         () if id.starts_with(|c: char| c.is_ascii_alphanumeric()) && id.chars().all(is_fine) => None,
-        () => Some(shown()),
+        () => Some(format!(
+            "\"{}\" is not an id: letters, digits and ._:@- only, a letter or digit first",
+            brief(id)
+        )),
     }
 }
