@@ -1,5 +1,5 @@
-//! Corrections land in the note that was wrong, and the old text can still be found; of a note that a person has taken
-//! for their own, they wait for the person.
+//! Corrections land in the note that was wrong, and the old text can still be found. In a note that a person has taken for
+//! their own they land in the person's own words, and wait in any others.
 
 use crate::support::Sandbox;
 use crate::support::processes::at_once;

@@ -1,7 +1,7 @@
 //! The caps on LLM calls. Each call is written to a ledger before it is made; at the cap, none is made.
 
 use crate::base::ago::utc_day;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::file;
 use crate::base::text::BYTES_PER_TOKEN;
 use crate::store::place::Root;
@@ -137,7 +137,7 @@ impl CallBudget {
     }
 
     fn write(&self, line: &CallLine) -> Result<()> {
-        let mut text = serde_json::to_vec(line).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let mut text = serde_json::to_vec(line).map_err(unwritable)?;
         text.push(b'\n');
         // In a store that came from elsewhere, a symlink may lead to one of the user's files.
         if self.ledger.is_symlink() {

@@ -8,7 +8,7 @@
 //! first sync brings thousands of notes. So their files are written and synced before ([`stage`]); with the lock each is only
 //! renamed.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::file;
 use crate::base::text::hex;
 use crate::store::place::Root;
@@ -92,7 +92,7 @@ fn load(path: &Path) -> Result<BegunChange> {
 }
 
 fn json(begun: &BegunChange) -> Result<Vec<u8>> {
-    serde_json::to_vec(begun).map_err(|why| Error::io(format!("cannot write JSON: {why}")))
+    serde_json::to_vec(begun).map_err(unwritable)
 }
 
 /// Writes a change. The caller holds the store's lock.

@@ -1,7 +1,7 @@
 //! Batches: what a run has under way, with everything that it found out so far; memory-consolidate's hold the queue
 //! entries that it has claimed. A directory each, so that a crash leaves it to the next run.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::file;
 use crate::base::text::one_line;
 use crate::store::journal::{Journal, QueuedEntry};
@@ -174,7 +174,7 @@ impl Batch {
     }
 
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_vec(value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let text = serde_json::to_vec(value).map_err(unwritable)?;
         self.write(name, &text)
     }
 

@@ -1,7 +1,7 @@
 //! What this machine remembers about sessions, failed tries and the last defrag: small files, each replaced as a
 //! whole. Only the run that holds `run.lock` writes them.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::file;
 use crate::base::text::{counted, one_line};
 use crate::store::entry::EntryId;
@@ -433,7 +433,7 @@ pub(super) fn load<T: Default + DeserializeOwned>(path: &Path) -> Result<T> {
 
 pub(super) fn save(value: &impl Serialize, path: &Path) -> Result<()> {
     let value = Versioned { version: VERSION, value };
-    let text = serde_json::to_vec_pretty(&value).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+    let text = serde_json::to_vec_pretty(&value).map_err(unwritable)?;
     Ok(file::install(path, &text, 0o600)?)
 }
 

@@ -3,7 +3,7 @@
 use crate::base::ago::utc_day;
 use crate::base::deadline::LONGEST_SECONDS;
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::file;
 use crate::base::text::{one_line, size};
 use crate::config::agent::AgentName;
@@ -148,7 +148,7 @@ pub fn path(env: &Env) -> Result<PathBuf> {
 
 /// Adds a run. Waits for the lock of the ledger, but no longer than `wait`.
 pub fn append(env: &Env, run: &Run, wait: Duration) -> Result<()> {
-    let mut line = serde_json::to_vec(run).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+    let mut line = serde_json::to_vec(run).map_err(unwritable)?;
     line.push(b'\n');
     let path = path(env)?;
     make_dir_of(&path)?;

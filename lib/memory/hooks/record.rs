@@ -2,7 +2,7 @@
 //! state. It belongs to this machine, and to no store.
 
 use crate::base::env::Env;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Result, unwritable};
 use crate::base::{file, reach};
 use crate::memory::hooks::settings::Before;
 use crate::store::version::{VERSION, check_json};
@@ -98,8 +98,7 @@ impl HooksRecord {
             file::if_exists(file::remove(&self.path))?;
             return Ok(());
         }
-        let text =
-            serde_json::to_string_pretty(self).map_err(|e| Error::io(format!("cannot write JSON: {e}")))?;
+        let text = serde_json::to_string_pretty(self).map_err(unwritable)?;
         Ok(file::install(&self.path, format!("{text}\n").as_bytes(), 0o600)?)
     }
 }
