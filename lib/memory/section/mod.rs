@@ -336,7 +336,7 @@ fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
 /// # Errors
 /// It cannot be read, or its markers are broken.
 pub fn look_at(path: &Path) -> Result<Standing> {
-    File::of(path)?.refresh("", false, false)
+    File::of(path)?.check("", false)
 }
 
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.
