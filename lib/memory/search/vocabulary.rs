@@ -170,7 +170,7 @@ impl Extent {
 /// How often a note has each of its words.
 type Times = HashMap<String, [u16; FIELDS]>;
 
-/// A note of the next cache: its record, its index in the old one, and where that does not know it, its words.
+/// A note of the next cache: its record, its index in the old one, and if that does not know it, its words.
 type NextRecord<'a> = (Cow<'a, [u8]>, Option<usize>, Times);
 
 /// Makes a cache of all notes in use, with what the old one knows. A spoilt one is removed, so that the next query makes a new
