@@ -93,10 +93,13 @@ fn escape(text: &str, start: usize) -> usize {
 /// Every address of a text: URLs, `host/path`, `host:port`, `user@host:path`.
 pub fn addresses(text: &str) -> Vec<Address<'_>> {
     let mut found = Vec::new();
+    let mut at = 0;
     let may_hold =
         |text: &str| memchr::memchr3(b'/', b':', b'?', text.as_bytes()).is_some() || text.contains("www.");
     // Most texts have none.
-    let mut at = if may_hold(text) { 0 } else { text.len() };
+    if !may_hold(text) {
+        return found;
+    }
     while let Some(start) = text[at..].find(|c| !ends_address(c)).map(|n| at + n) {
         let end = text[start..].find(ends_address).map_or(text.len(), |length| start + length);
         at = end;

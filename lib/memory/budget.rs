@@ -56,18 +56,6 @@ struct CallLine<'a> {
     result: Option<&'a str>,
 }
 
-/// What is read of such a line.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PastCall {
-    at: Timestamp,
-    event: CallEvent,
-    #[serde(default)]
-    prompt_bytes: u64,
-    #[serde(default)]
-    reply_bytes: u64,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum CallEvent {
@@ -170,6 +158,12 @@ impl CallBudget {
     /// How many calls began on the UTC day of `now`. What cannot be read counts as calls that are spent, as many as it
     /// may have held: better too few calls than too many.
     fn made_today(&self, now: Timestamp) -> Result<u64> {
+        // Without the sizes: whatever stands there, it is one call.
+        #[derive(Deserialize)]
+        struct TimedCall {
+            at: Timestamp,
+            event: CallEvent,
+        }
         let Some((mut file, length)) = file::open_settled(&self.ledger).map_err(|e| self.unusable(&e))?
         else {
             return Ok(0);
@@ -190,7 +184,7 @@ impl CallBudget {
                 self.counted.set(counted);
                 return Ok(counted.made);
             }
-            let (more, unreadable) = match serde_json::from_slice::<PastCall>(&line) {
+            let (more, unreadable) = match serde_json::from_slice::<TimedCall>(&line) {
                 Ok(line) => (u64::from(line.event == CallEvent::Started && utc_day(line.at) == today), 0),
                 Err(_) => {
                     let bytes = line.trim_ascii().len() as u64;
@@ -219,20 +213,28 @@ pub struct CallSum {
 
 /// What the calls took that began on the UTC day of `now`, and in its month. Lines that cannot be read do not count.
 pub fn taken(root: &Root, now: Timestamp) -> std::io::Result<[CallSum; 2]> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct SizedCall {
+        at: Timestamp,
+        event: CallEvent,
+        #[serde(default)]
+        prompt_bytes: u64,
+        #[serde(default)]
+        reply_bytes: u64,
+    }
     let (starts, mut sums) = (periods(now), [CallSum::default(); 2]);
     file::newest_lines(&root.state().join("calls.jsonl"), &mut |line| {
-        let Ok(PastCall { at, event, prompt_bytes, reply_bytes }) = serde_json::from_slice(line) else {
-            return true;
+        let Ok(line) = serde_json::from_slice::<SizedCall>(line) else { return true };
+        let (calls, bytes) = match line.event {
+            CallEvent::Started => (1, line.prompt_bytes),
+            CallEvent::Ended => (0, line.reply_bytes),
         };
-        let (calls, bytes) = match event {
-            CallEvent::Started => (1, prompt_bytes),
-            CallEvent::Ended => (0, reply_bytes),
-        };
-        for (_, sum) in starts.iter().zip(&mut sums).filter(|(start, _)| at >= **start) {
+        for (_, sum) in starts.iter().zip(&mut sums).filter(|(start, _)| line.at >= **start) {
             sum.calls += calls;
             sum.tokens = sum.tokens.saturating_add(bytes / BYTES_PER_TOKEN);
         }
-        at >= starts[1]
+        line.at >= starts[1]
     })?;
     Ok(sums)
 }
@@ -321,6 +323,20 @@ mod tests {
         )
         .unwrap();
         assert_eq!(left(&CallBudget::of(&root, 9, 9), time("2026-02-28T15:00:00Z")), 7);
+    }
+
+    #[test]
+    fn a_line_with_a_size_that_is_no_number_is_one_call() {
+        let (_dir, root) = store();
+        let ledger = root.state().join("calls.jsonl");
+        let batch = "x".repeat(1_000);
+        for size in ["\"7\"", "-7", "7.5", "null"] {
+            let line = format!(
+                "{{\"at\":\"2026-02-28T15:00:00Z\",\"event\":\"started\",\"batch\":\"{batch}\",\"promptBytes\":{size}}}\n"
+            );
+            file::append_durably(&ledger, line.as_bytes(), 0o644).unwrap();
+        }
+        assert_eq!(left(&CallBudget::of(&root, 9, 9), time("2026-02-28T16:00:00Z")), 5);
     }
 
     #[test]

@@ -51,11 +51,10 @@ pub struct Pending {
 impl Pending {
     /// Is the note another one than the proposal was made for?
     pub fn has_changed(&self) -> bool {
-        self.proposal
-            .base
-            .as_ref()
-            .zip(self.note.as_ref())
-            .is_some_and(|(base, note)| *base != note.entry.base())
+        match (&self.proposal.base, &self.note) {
+            (Some(base), Some(note)) => *base != note.entry.base(),
+            _ => false,
+        }
     }
 
     /// What accepting it would change, line by line: `+` is new, `-` goes, ` ` stays.
@@ -376,8 +375,10 @@ fn changed<P: Persistence>(
                     meta.status = Status::Consolidated;
                 }
             })?;
-            let again = || anchored_again(&entry, &[]);
-            let anchors = Some(proposal.anchors.clone()).filter(|all| !all.is_empty()).unwrap_or_else(again);
+            let anchors = match proposal.anchors.is_empty() {
+                true => anchored_again(&entry, &[]),
+                false => proposal.anchors.clone(),
+            };
             entry.update(|meta| meta.anchors = anchors)?;
         }
     }
@@ -437,7 +438,7 @@ pub fn diff_lines(before: &str, after: &str) -> Vec<String> {
     ops.iter().flat_map(|op| op.iter_changes(&old, &new)).map(line).collect()
 }
 
-/// The lines of a text, as bytes: the kind of diff that is made elsewhere, too. They end in `\n`, `\r\n` or `\r`.
+/// The lines of a text, which end in `\n`, `\r\n` or `\r`. As bytes, as in a merge, so that a program has one diff of the two.
 fn lines(text: &str) -> Vec<&[u8]> {
     text.as_bytes().chunk_by(|a, b| *a != b'\n' && (*a != b'\r' || *b == b'\n')).collect()
 }

@@ -390,7 +390,9 @@ impl<P: Persistence> NoteService<P> {
                 is_changed = true;
                 meta.updated_at = self.now.as_millisecond();
             }
-            meta.anchors = anchors.unwrap_or_else(|| std::mem::take(&mut meta.anchors));
+            if let Some(anchors) = anchors {
+                meta.anchors = anchors;
+            }
             if patch.is_confirmed {
                 (meta.confirmed, meta.branch) = (Some(self.today), None);
             }
@@ -404,7 +406,7 @@ impl<P: Persistence> NoteService<P> {
         let (waiting, _) = self.notes().proposals()?;
         let (id, base) = (&note.entry.meta().id, note.entry.base());
         let is_for_it = |there: &Proposal| {
-            (there.op, &there.note, &there.base) == (Op::Update, &Some(id.clone()), &Some(base.clone()))
+            (there.op, there.note.as_ref(), there.base.as_ref()) == (Op::Update, Some(id), Some(&base))
         };
         let there = waiting.into_iter().rev().find(is_for_it);
         let Some(draft) = there.and_then(|there| there.entry) else { return Ok(None) };

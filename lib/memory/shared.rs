@@ -219,12 +219,13 @@ fn file_of(note: &Note, here: &Repository, home: &Path, redactor: &Redactor) -> 
         return Err(refused(format!("its session had read outside before ({outside})"))
             .hint("if you have checked it, write it yourself: memory-capture --direct"));
     }
+    if let Some(why) = fault(note, redactor) {
+        return Err(refused(why));
+    }
     let text = String::from_utf8_lossy(note.entry.body());
     let text = format!("{}\n{}\n{text}\n{}", meta.title, meta.summary, meta.paths.join("\n"));
-    let path = || own_path(&text, &[home, &here.top]);
-    let names = |path| format!("it names a path of this machine, \"{}\"", one_line(path, 80));
-    if let Some(why) = fault(note, redactor).or_else(|| path().map(names)) {
-        return Err(refused(why));
+    if let Some(path) = own_path(&text, &[home, &here.top]) {
+        return Err(refused(format!("it names a path of this machine, \"{}\"", one_line(path, 80))));
     }
     let day = |time: i64| time - time.rem_euclid(DAY);
     let (created_at, updated_at) = (day(meta.created_at), day(meta.updated_at));

@@ -74,18 +74,24 @@ pub fn settled(proposal: Proposal, waiting: &[Proposal]) -> Proposal {
 
 /// Are they about the same? Two texts for one note are; two new notes, if they say nearly the same, numbers aside.
 fn is_same_discovery(there: &Proposal, new: &Proposal) -> bool {
-    let is_same_text = |(old, new): (&Draft, &Draft)| {
-        old.scope == new.scope
-            && is_in_one_place(&repos(&old.sources), &repos(&new.sources))
-            && SaidText::of(old).is_about_the_same_as(&SaidText::of(new))
-    };
-    let is_same = || match (new.op, there.entry.as_ref().zip(new.entry.as_ref())) {
-        _ if (there.op, &there.note) != (new.op, &new.note) => false,
-        (Op::Update, texts) => texts.is_some(),
-        (Op::Create, texts) => texts.is_some_and(is_same_text),
+    if there.is_from_elsewhere() != new.is_from_elsewhere() {
+        return false;
+    }
+    if there.is_the_same_as(new) {
+        return true;
+    }
+    if (there.op, &there.note) != (new.op, &new.note) {
+        return false;
+    }
+    match (new.op, &there.entry, &new.entry) {
+        (Op::Update, Some(_), Some(_)) => true,
+        (Op::Create, Some(old), Some(new)) => {
+            old.scope == new.scope
+                && is_in_one_place(&repos(&old.sources), &repos(&new.sources))
+                && SaidText::of(old).is_about_the_same_as(&SaidText::of(new))
+        }
         _ => false,
-    };
-    there.is_from_elsewhere() == new.is_from_elsewhere() && (there.is_the_same_as(new) || is_same())
+    }
 }
 
 /// Do they differ in what is not their text? Two sessions choose other titles and tags for the same new note.

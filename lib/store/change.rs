@@ -390,11 +390,12 @@ impl<'a, P: Persistence> Change<'a, P> {
 
     fn has_passed(&self, revision: &Revision, later: &[&Revision]) -> Result<bool> {
         let id = revision.id();
-        let mut same = later.iter().filter(|further| further.id() == id);
-        same.try_fold(
-            false,
-            |has, further| Ok(has || matches!(self.standing(further)?, RevisionState::After)),
-        )
+        for further in later.iter().filter(|further| further.id() == id) {
+            if matches!(self.standing(further)?, RevisionState::After) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

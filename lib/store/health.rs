@@ -82,8 +82,10 @@ impl Health {
         let known = Health::load(root);
         let mut new = known.clone();
         act(&mut new);
-        let has_place = || root.path().is_dir() && (root.state().is_dir() || root.make().is_ok());
-        if new == known || !has_place() {
+        if new == known || !root.path().is_dir() {
+            return;
+        }
+        if !root.state().is_dir() && root.make().is_err() {
             return;
         }
         let _ = file::change_unsynced(&path, CAP, WAIT, |bytes| -> Result<_> {

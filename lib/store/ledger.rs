@@ -100,7 +100,8 @@ impl AskedNotes {
 /// Tries of the same that failed one after the other.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failures {
-    /// The text that calls were about, and who was asked: once either differs, the failures no longer count.
+    /// Of memory-defrag: the text that the calls were about, and who was asked. Once either differs, the failures no longer
+    /// count.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     of: String,
     pub tries: u32,

@@ -67,11 +67,15 @@ pub fn redact(entry: &mut QueueEntry, settings: &Redact) -> Result<()> {
     }
     // A session is queued whatever the user's own patterns are.
     if settings.enabled {
-        let cleaned = |text: &str| Redactor::default().cleaned(text);
         let context = &mut entry.context;
-        context.repo = context.repo.as_deref().map(cleaned);
-        context.cwd =
-            context.cwd.take().map(|cwd| cwd.to_str().map(|text| cleaned(text).into()).unwrap_or(cwd));
+        if let Some(repo) = &mut context.repo {
+            *repo = Redactor::default().cleaned(repo);
+        }
+        if let Some(cwd) = &mut context.cwd
+            && let Some(text) = cwd.to_str()
+        {
+            *cwd = Redactor::default().cleaned(text).into();
+        }
     }
     Ok(())
 }

@@ -335,13 +335,14 @@ fn persons(
     remote: Option<String>,
 ) -> SeenSession {
     let cwd = cwd.map(PathBuf::from);
-    let is_ours =
-        || first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command);
-    match first {
-        _ if is_sub_agent => return Err(LeftOut::SubAgent),
-        _ if is_ours() => return Err(LeftOut::Ours),
-        None => return Err(LeftOut::Silent),
-        Some(_) => {}
+    if is_sub_agent {
+        return Err(LeftOut::SubAgent);
+    }
+    if first.as_deref().is_some_and(bears_an_id) || cwd.as_deref().is_some_and(was_for_a_command) {
+        return Err(LeftOut::Ours);
+    }
+    if first.is_none() {
+        return Err(LeftOut::Silent);
     }
     let mut context = context(cwd);
     // The directory may be gone, and the session may say what it was a checkout of.

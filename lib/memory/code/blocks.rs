@@ -191,6 +191,7 @@ impl SaidLines<'_> {
     }
 }
 
+/// Lines as an anchor keeps them, counted from 1.
 fn place(first: usize, last: usize) -> Option<Lines> {
     Some(Lines { first: first + 1, last: last + 1 })
 }

@@ -73,7 +73,9 @@ impl Code {
             for (_, anchor) in &mut found {
                 (anchor.path, anchor.commit) = (path.clone(), self.commit.clone());
             }
-            of_files.extend((!found.is_empty()).then_some((distance, found)));
+            if !found.is_empty() {
+                of_files.push((distance, found));
+            }
         }
         let closest = of_files.iter().map(|(distance, _)| *distance).min().unwrap_or_default();
         of_files.retain(|(distance, _)| *distance == closest);

@@ -12,7 +12,7 @@ use crate::memory::code::blocks::CodeFile;
 use crate::store::entry::{ANCHORS, Anchor, EntryId, Meta, only_repo};
 use crate::store::place::Root;
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// The largest file that is read, in bytes. What is larger now is not known to have changed.
@@ -203,10 +203,11 @@ impl Memory {
         }
         let path = top.join(&anchor.path);
         let Some(stamp) = file::stamp(&path) else {
-            // Also a link that leads nowhere, a directory, a pipe.
-            let is_missing =
-                |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
-            let is_gone = path.symlink_metadata().err().is_none_or(|error| is_missing(&error));
+            let is_gone = match path.symlink_metadata() {
+                // A link that leads nowhere, a directory, a pipe.
+                Ok(_) => true,
+                Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+            };
             // Of a checkout that is not there, nothing is known, and what a sparse one leaves out is not gone.
             let is_whole = || top.is_dir() && !repository::is_sparse(top);
             return if is_gone && is_whole() { CodeState::Gone } else { CodeState::Same };

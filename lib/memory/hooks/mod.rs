@@ -229,8 +229,10 @@ fn change(
             Ok(is_written) => *is_written,
             Err(_) => SettingsFile::read(path).is_ok_and(|now| !now.differs(new.as_deref())),
         };
-        if !is_written || put.is_none() {
-            record.set_before(&file.path, old.filter(|_| !is_written))?;
+        match (is_written, put) {
+            (true, Some(_)) => {}
+            (true, None) => record.set_before(&file.path, None)?,
+            (false, _) => record.set_before(&file.path, old)?,
         }
         if written? {
             return Ok(done);

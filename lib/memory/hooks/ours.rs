@@ -42,8 +42,8 @@ fn without_or_true(command: &str) -> Option<&str> {
     HARNESSES.iter().any(is_end).then_some(plain)
 }
 
-/// Which of our programs a command runs, and whether it is that program with flags, whatever its path, or a command of somebody
-/// else's. `None`: it has nothing to do with us.
+/// Which of our programs a command runs. `true`: it is that program with flags, whatever its path; `false`: a command of somebody
+/// else's that runs it too. `None`: it has nothing to do with us.
 pub(super) fn runs(command: &str) -> Option<(HookProgram, bool)> {
     let words = shlex::split(without_or_true(command).unwrap_or(command)).unwrap_or_default();
     let mut words = words.iter().skip_while(|word| is_assignment(word));

@@ -201,8 +201,10 @@ pub(super) fn without_hooks(
     if before.is_some() && form.version.is_some() && !had_version && !is_needed {
         member(&top, VERSION).into_iter().for_each(CstObjectProp::remove);
     }
-    let is_as_before = before.filter(|_| old.is_none() && is_empty(&top.to_string()));
-    Ok(is_as_before.map_or_else(|| Some(root.to_string()), |before| before.text.clone()))
+    match before.filter(|_| old.is_none() && is_empty(&top.to_string())) {
+        Some(before) => Ok(before.text.clone()),
+        None => Ok(Some(root.to_string())),
+    }
 }
 
 fn remove_if_empty(member: Option<CstObjectProp>) {

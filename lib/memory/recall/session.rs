@@ -139,8 +139,9 @@ pub fn last_given(root: &Root) -> BTreeMap<String, Timestamp> {
 pub fn sweep(root: &Root) {
     let dir = dir(root);
     file::sweep_dir(&dir, ".json", file::LEFT_FOR);
-    let paths = fs_err::read_dir(&dir).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let is_old =
-        |path: &PathBuf| path.extension().is_some_and(|end| end == "json") && file::is_older(path, KEPT);
-    paths.filter(is_old).for_each(|path| _ = file::remove(&path));
+    for path in fs_err::read_dir(&dir).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_some_and(|end| end == "json") && file::is_older(&path, KEPT) {
+            let _ = file::remove(&path);
+        }
+    }
 }

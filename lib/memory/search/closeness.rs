@@ -56,8 +56,9 @@ impl Query {
         let mut places = Vec::new();
         words::each(text, |word| {
             self.lexicon.look_up(word.text, |part| {
-                let is_term = matches!(part, QueryPart::Term { .. });
-                places.extend(is_term.then_some(word.start..word.end));
+                if matches!(part, QueryPart::Term { .. }) {
+                    places.push(word.start..word.end);
+                }
             });
         });
         places

@@ -65,13 +65,34 @@ pub(super) struct Lexicon {
     is_typed: bool,
 }
 
-/// The indices of variants by two of their bytes.
-type Buckets = Vec<Vec<usize>>;
+/// Variants by two of their bytes.
+#[derive(Debug)]
+struct Buckets {
+    /// A bit for each bucket that is not empty: every word of every note is looked up, and nearly none is found.
+    filled: [u64; BUCKETS / 64],
+    /// The bucket and the index of each variant, in this order.
+    postings: Vec<(usize, usize)>,
+}
 
-fn buckets(of_variants: impl Iterator<Item = (usize, usize)>) -> Buckets {
-    let mut buckets = vec![Vec::new(); BUCKETS];
-    of_variants.for_each(|(bucket, variant)| buckets[bucket].push(variant));
-    buckets
+impl Buckets {
+    fn new(postings: impl Iterator<Item = (usize, usize)>) -> Buckets {
+        let mut postings: Vec<(usize, usize)> = postings.collect();
+        postings.sort_unstable();
+        let mut filled = [0; BUCKETS / 64];
+        postings.iter().for_each(|(bucket, _)| filled[bucket / 64] |= 1 << (bucket % 64));
+        Buckets { filled, postings }
+    }
+
+    #[inline(always)]
+    fn is_empty(&self, bucket: usize) -> bool {
+        self.filled[bucket / 64 % (BUCKETS / 64)] >> (bucket % 64) & 1 == 0
+    }
+
+    fn get<'a>(&'a self, bucket: usize, all: &'a [Variant]) -> impl Iterator<Item = &'a Variant> {
+        let first = self.postings.partition_point(|(other, _)| *other < bucket);
+        let its = self.postings[first..].iter().take_while(move |(other, _)| *other == bucket);
+        its.filter_map(|(_, variant)| all.get(*variant))
+    }
 }
 
 /// Each pair of letters has its own bucket; other bytes share them.
@@ -109,14 +130,15 @@ impl Lexicon {
         let by_start = numbered().map(|(variant, number)| (start_bucket(variant.text.as_bytes()), number));
         let by_end = numbered().filter(|(variant, _)| is_typed && variant.may_have_typo());
         let by_end = by_end.map(|(variant, number)| (end_bucket(variant.text.as_bytes()), number));
-        Lexicon { by_start: buckets(by_start), by_end: buckets(by_end), variants, is_typed }
+        let (by_start, by_end) = (Buckets::new(by_start), Buckets::new(by_end));
+        Lexicon { by_start, by_end, variants, is_typed }
     }
 
     /// Calls `found` with everything that `word` matches: each term at most once, at its nearest.
     #[inline(always)]
     pub(super) fn look_up(&self, word: &str, found: impl FnMut(QueryPart)) {
         let bytes = word.as_bytes();
-        if !self.by_start[start_bucket(bytes)].is_empty() || !self.by_end[end_bucket(bytes)].is_empty() {
+        if !self.by_start.is_empty(start_bucket(bytes)) || !self.by_end.is_empty(end_bucket(bytes)) {
             self.look_inside(word, found);
         }
     }
@@ -132,8 +154,10 @@ impl Lexicon {
                 found(part);
             }
         };
-        let variant = |index: &usize| &self.variants[*index];
-        let begun = || self.by_start[start_bucket(bytes)].iter().map(variant).filter(|it| it.begins(bytes));
+        let begun = || {
+            let bucket = self.by_start.get(start_bucket(bytes), &self.variants);
+            bucket.filter(|variant| variant.begins(bytes))
+        };
         for variant in begun() {
             if variant.text == word
                 || (bytes.starts_with(variant.beginning())
@@ -146,7 +170,7 @@ impl Lexicon {
             return;
         }
         // All of these are terms.
-        for variant in begun().chain(self.by_end[end_bucket(bytes)].iter().map(variant)) {
+        for variant in begun().chain(self.by_end.get(end_bucket(bytes), &self.variants)) {
             let QueryPart::Term { index, nearness: Nearness::Exact } = variant.part else { continue };
             if variant.begins(bytes) && alike(word, variant, &mut stemmed) {
                 report(QueryPart::Term { index, nearness: Nearness::Alike });

@@ -113,7 +113,7 @@ fn name(token: &str) -> Option<Name> {
     is_weak(token).map(|is_weak| Name { text, is_weak })
 }
 
-/// Is it a name that plain language may have, too: `read-only`, `and/or`, `GitHub`? `None`: it is no name.
+/// Whether it is a name as plain language may have one: `read-only`, `and/or`, `GitHub`. `None`: it is no name.
 fn is_weak(token: &str) -> Option<bool> {
     let letters = token.chars().filter(|c| c.is_alphabetic()).count();
     let digits = token.bytes().filter(u8::is_ascii_digit).count();

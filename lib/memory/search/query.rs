@@ -73,7 +73,7 @@ impl Query {
         for word in rest.split_whitespace() {
             match tag(word) {
                 Some(tag) => tags.push(tag),
-                None => words += &format!("{word} "),
+                None => words.extend([word, " "]),
             }
         }
         words.extend(phrases.iter().flat_map(|phrase| [phrase.as_str(), " . "]));

@@ -16,7 +16,7 @@ use crate::store::persistence::{Note, Place};
 use crate::store::place::Root;
 use crate::store::topics::{NoteFile, Topics};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Another number for each other form of what is added.
@@ -170,7 +170,7 @@ impl Extent {
 /// How often a note has each of its words.
 type Times = HashMap<String, [u16; FIELDS]>;
 
-/// A note of the next cache: its record, its index in the old one, and where that does not know it, its words.
+/// A note of the next cache: its record, its index in the old one, and if that does not know it, its words.
 type NextRecord<'a> = (Cow<'a, [u8]>, Option<usize>, Times);
 
 /// Makes a cache of all notes in use, with what the old one knows. A spoilt one is removed, so that the next query makes a new
@@ -187,7 +187,9 @@ pub(super) fn write(root: &Root) -> Result<()> {
         let next = files.map(portion, |file| next_record(file, &old));
         for (record, known, times) in next.into_iter().flatten() {
             records.extend_from_slice(&record);
-            known.into_iter().for_each(|index| moved[index] = Some(count));
+            if let Some(index) = known {
+                moved[index] = Some(count);
+            }
             lists.add(count, &times);
             count += 1;
         }
@@ -280,7 +282,8 @@ impl Lists {
 
     /// The vocabulary and the lists, in the order of the words.
     fn packed(self) -> (Vec<u8>, Vec<u8>) {
-        let all = BTreeMap::from_iter(self.0);
+        let mut all: Vec<(Box<str>, NotesOfWord)> = self.0.into_iter().collect();
+        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let (mut words, mut lists) = (Vec::new(), Vec::new());
         put_number(&mut words, all.len() as u64);
         for (word, list) in all {

@@ -191,7 +191,10 @@ pub fn has_targets(config: &MemoryConfig, root: &Root) -> bool {
 /// change. `None` where it cannot be had: a store that cannot be written to has targets, too, and none is made for them.
 fn lock(root: &Root) -> Option<fs_err::File> {
     let state = root.state();
-    state.is_dir().then(|| file::lock_for_change(&state.join("targets.lock"), true).ok()).flatten().flatten()
+    if !state.is_dir() {
+        return None;
+    }
+    file::lock_for_change(&state.join("targets.lock"), true).ok().flatten()
 }
 
 /// A target that is to be refreshed.
@@ -333,7 +336,7 @@ fn audiences(aims: &[Aim]) -> Vec<Option<String>> {
 /// # Errors
 /// It cannot be read, or its markers are broken.
 pub fn look_at(path: &Path) -> Result<Standing> {
-    File::of(path)?.refresh("", false, false)
+    File::of(path)?.check("", false)
 }
 
 /// Puts the sections of a pool into the targets, or looks what that would do; and tells for whom not all hot notes fit.

@@ -192,9 +192,12 @@ fn sentences(text: &str) -> impl Iterator<Item = String> {
             (None, None) => {
                 let bare = line.trim_start_matches(|c: char| c.is_whitespace() || "\u{feff}#>-*".contains(c));
                 // A line with a mark begins anew, as an empty one does.
-                let begins = bare.is_empty() || bare.len() < line.trim_start().len();
-                paragraphs.extend(begins.then(String::new));
-                paragraphs.last_mut().into_iter().for_each(|last| *last += &format!("{} ", bare.trim_end()));
+                if bare.is_empty() || bare.len() < line.trim_start().len() {
+                    paragraphs.push(String::new());
+                }
+                if let Some(last) = paragraphs.last_mut() {
+                    *last += &format!("{} ", bare.trim_end());
+                }
             }
         }
     }

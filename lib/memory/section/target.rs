@@ -69,16 +69,23 @@ impl File {
 
     /// Has the file a section, whatever its text?
     pub(super) fn has_section(&self) -> Result<bool> {
-        self.read()?.map_or(Ok(false), |bytes| find(&bytes).map(|at| at.is_some()))
+        Ok(match self.read()? {
+            Some(bytes) => find(&bytes)?.is_some(),
+            None => false,
+        })
     }
 
     /// Writes the section, or looks whether it is up to date. Unless `may_add`, a file without a section stays as it is, and none
     /// is made.
     pub(super) fn refresh(&self, section: &str, may_add: bool, is_to_write: bool) -> Result<Standing> {
-        if is_to_write {
-            let (file, section) = (self.clone(), section.to_owned());
-            return reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?;
+        if !is_to_write {
+            return self.check(section, may_add);
         }
+        let (file, section) = (self.clone(), section.to_owned());
+        reach::writing(&self.real, move |_| file.refresh_now(&section, may_add))?
+    }
+
+    pub(super) fn check(&self, section: &str, may_add: bool) -> Result<Standing> {
         let Some(change) = self.change(section, may_add)? else { return Ok(self.at_rest()) };
         if change.old.is_none() {
             self.missing_dir()?;

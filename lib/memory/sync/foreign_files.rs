@@ -1,7 +1,4 @@
 //! Files in the store that are no notes: merged by path as git would; where that fails, both stay.
-//!
-//! And one directory on every machine: names that differ in case or in the form of their accents alone are one file on
-//! macOS, and a file and a directory of one name are impossible everywhere.
 
 use crate::base::text::{border, folded, hex};
 use crate::memory::sync::lines::{self, settled};
@@ -89,6 +86,9 @@ pub(super) fn beside(path: &str, ending: &str, mark: &str) -> String {
 
 /// The files, those with a name that is taken under another one: of two names the one that sorts first stays, on every
 /// machine. `rest` are the paths of further files.
+///
+/// Names that differ in case or in the form of their accents alone are one file on macOS, and a file and a directory of one
+/// name are impossible everywhere.
 pub(super) fn unique(files: Files, rest: &BTreeSet<String>) -> Files {
     let mut taken: BTreeSet<String> = rest.iter().map(|path| folded(path)).collect();
     let mut dirs: BTreeSet<String> = BTreeSet::new();

@@ -40,7 +40,10 @@ pub fn sync(request: &SyncRequest) -> Result<SyncOutcome> {
         RunLock::HeldBy(who) => return Ok(SyncOutcome::Busy(who)),
     };
     let git = Git::new(root, request.env)?.with(objects::TIMEOUT, Vec::new()).with_identity()?;
-    let configured = git_dir(root.path()).map_or(Ok(None), |_| remote::configured(&git))?;
+    let configured = match git_dir(root.path()) {
+        Some(_) => remote::configured(&git)?,
+        None => None,
+    };
     let Some(address) = request.address.as_ref().or(configured.as_ref()) else {
         return Ok(SyncOutcome::NoRemote);
     };

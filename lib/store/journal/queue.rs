@@ -190,7 +190,7 @@ impl Journal {
     }
 }
 
-/// The entry in a file; `None` if the file is gone. Why it is none begins with "not a queue entry".
+/// The entry in a file; `None` if the file is gone. What is wrong with a broken one begins with "not a queue entry".
 pub fn read_at(path: &Path) -> Result<Option<QueueEntry>, Broken> {
     let read = file::read(path, CAP).map_err(|e| Error::from(e).context(NOT_AN_ENTRY));
     match read.and_then(|bytes| QueueEntry::parse(&bytes)) {
