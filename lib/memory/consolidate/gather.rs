@@ -51,7 +51,7 @@ pub(super) struct Gatherer<'a> {
     pub(super) run: &'a RunEnv<'a>,
     pub(super) sessions: &'a Sessions,
     pub(super) room: PromptRoom,
-    /// The facts of the notes that may be known in these sessions.
+    /// The facts of the notes that may be known in these sessions, looked up when the first output needs them.
     pub(super) facts: &'a dyn Deref<Target = Facts>,
 }
 
@@ -202,17 +202,17 @@ impl Gatherer<'_> {
         if let Some(spec) = spec.filter(|_| is_doubted) {
             warn(&format!(" is not where {} keeps its sessions: nothing in it counts as typed", spec.title));
         }
-        match is_ours {
-            Some(true) => Ok(nothing("a session of the memory programs themselves")),
-            _ => self.unseen(writer.finish()?, report, entry),
+        if is_ours == Some(true) {
+            return Ok(nothing("a session of the memory programs themselves"));
         }
+        if report.is_sub_agent {
+            return Ok(nothing("the session of a sub-agent; its report is in the main session"));
+        }
+        self.unseen(writer.finish()?, report, entry)
     }
 
     /// A history, as far as nobody has seen it.
     fn unseen(&self, mut history: History, report: SessionReport, entry: &QueueEntry) -> Result<Gathered> {
-        if report.is_sub_agent {
-            return Ok(nothing("the session of a sub-agent; its report is in the main session"));
-        }
         history.session = entry.ledger_key();
         history.parent = report.parent.map(|parent| format!("{}:{parent}", entry.harness));
         let (turns, key) = (&history.turns, history.session.as_deref());

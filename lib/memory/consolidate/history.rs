@@ -22,7 +22,7 @@ pub(super) fn facts_name(queue_id: &str) -> String {
 
 /// What is known about a history.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase")]
 pub struct History {
     /// The session's name in the ledger; `None`: a note, or a file that is no session.
     pub(super) session: Option<String>,
@@ -34,12 +34,16 @@ pub struct History {
     /// Bytes that were left out of turns, each place marked.
     pub(super) cut: usize,
     /// How many bytes of the turns that were read before are shown with a part.
+    #[serde(default)]
     pub(super) earlier_room: usize,
     /// A tool showed something from outside in it.
+    #[serde(default)]
     pub(super) reads_outside: bool,
     /// The branch that it was on in the end.
+    #[serde(default)]
     pub(super) branch: Option<String>,
     /// It is a captured note: a title, and a body under it.
+    #[serde(default)]
     pub(super) is_note: bool,
 }
 

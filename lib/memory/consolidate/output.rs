@@ -253,6 +253,9 @@ impl LineSelection<'_, '_> {
 
     /// The lines that hold a fact of an existing note which few lines hold.
     fn with_facts(&self, known: &Facts) -> Vec<usize> {
+        if known.is_empty() {
+            return Vec::new();
+        }
         let mut holding: HashMap<&str, Vec<usize>> = HashMap::new();
         for (index, line) in self.lines.iter().enumerate() {
             for name in names(line.text) {

@@ -14,7 +14,6 @@ use std::fmt::Write;
 
 /// A turn of a session, or a part of a long one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Passage {
     /// The turn's number in the prompt, from 1. Parts of one turn have the same. In the history's file: in the session.
     pub number: usize,
@@ -25,17 +24,22 @@ pub struct Passage {
     pub output: Option<usize>,
     /// Of a tool's turn of which `text` shows less: all of it, and where the output begins in that. Of a long turn the
     /// first part has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<(String, usize)>,
     /// Of the user: a person typed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_typed: bool,
     /// It is a part of a long turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
     /// Where a tool's output comes from.
-    #[serde(skip_serializing_if = "Provenance::is_inside")]
+    #[serde(default, skip_serializing_if = "Provenance::is_inside")]
     pub from: Provenance,
     /// The files of the repository that a tool read or wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched: Vec<String>,
     /// The commands that it ran, as far as that says something about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ran: Vec<Ran>,
 }
 

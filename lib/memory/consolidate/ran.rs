@@ -27,6 +27,7 @@ const SHOWN: usize = 200;
 const FAILURES: usize = 3;
 /// A note is renewed once in so many days at most: AGENTS.md files show the day, and may be committed.
 const RENEWED: i32 = 7;
+
 /// A command that ran in the session's repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {

@@ -308,6 +308,16 @@ mod tests {
     }
 
     #[test]
+    fn a_history_that_lacks_what_every_history_has_is_damaged() {
+        for text in ["{}", r#"{"passages":[],"cut":0}"#] {
+            assert!(serde_json::from_str::<History>(text).is_err(), "{text}");
+        }
+        for text in ["{}", r#"{"number":1,"role":"user"}"#] {
+            assert!(serde_json::from_str::<Passage>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_later_part_knows_what_was_said_before_it_and_reads_only_itself() {
         let dir = tempfile::tempdir().unwrap();
         let batch = batch(&dir, 6);

@@ -383,11 +383,11 @@ impl RelatedQuery<'_> {
         let is_near = |meta: &Meta| {
             let named = || meta.sources.iter().filter_map(|source| source.repo.as_deref());
             meta.scope == Scope::Global
-            || repos.iter().any(|repo| belongs_to(meta, repo))
-            || named().any(|repo| is_named(repo, &names))
-            // What was learned outside of any repository belongs together.
-            || is_outside && named().next().is_none()
-            || is_own(meta)
+                || repos.iter().any(|repo| belongs_to(meta, repo))
+                || named().any(|repo| is_named(repo, &names))
+                // What was learned outside of any repository belongs together.
+                || is_outside && named().next().is_none()
+                || is_own(meta)
         };
         let scan = notes.scan(&[Place::Topics], |note| {
             let meta = note.entry.meta();

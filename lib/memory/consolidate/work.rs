@@ -1,4 +1,4 @@
-//! What one batch of the queue has claimed, and what came of it so far.
+//! What one batch of the queue has claimed, what came of it so far, and how much of it one call has room for.
 
 use crate::base::error::Result;
 use crate::memory::consolidate::write::Made;

@@ -1,5 +1,5 @@
 //! A plan, carried out: each operation as a whole or not at all, once, whatever crash comes between. What was done is kept
-//! in the batch, so that it can be taken back; what is deleted for good must not live on there.
+//! in the batch, so that the last defrag can be taken back byte for byte; what is deleted for good must not live on there.
 
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::file;

@@ -99,7 +99,9 @@ impl<'a> News<'a> {
             }
         }
         match work.part() {
-            Some(Part::Group(reach, _)) => drop(self.seen.tiers_due.insert(reach.clone())),
+            Some(Part::Group(reach, _)) => {
+                self.seen.tiers_due.insert(reach.clone());
+            }
             Some(Part::Whole(reach, _) | Part::Tiers(reach)) => self.seen.tiers_done(reach),
             None => {}
         }

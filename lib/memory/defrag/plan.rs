@@ -1,4 +1,5 @@
-//! What a reply comes to, as plain data that can be shown, saved, carried out twice with the same result, and taken back; and what it does in words.
+//! What a reply comes to, as plain data that can be shown, saved, carried out twice with the same result, and taken back;
+//! and what that does, in words: for a person who is to judge it, and for the line at the end.
 
 use crate::base::text::{counted, in_line};
 use crate::memory::defrag::reply::{Dropped, Verb};

@@ -392,8 +392,8 @@ impl<'a, H: Host> Runner<'a, H> {
         Ok(answerer)
     }
 
-    /// Is there a reply to the question that a batch waits for? With `asks`, the command of a killed run is waited for: one
-    /// that was written whole by a run that could not give it its name was paid for, too.
+    /// Is there a reply to the question that a batch waits for? With `asks`, the command of a killed run is waited for, and a
+    /// reply that a run wrote whole and could not give its name counts: it was paid for, too.
     fn has_reply(&self, batch: &Batch, progress: &BatchProgress, asks: bool) -> Result<bool> {
         match progress.awaits.as_deref() {
             Some(name) if asks => self.run.is_there(batch, name),

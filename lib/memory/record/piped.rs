@@ -260,19 +260,20 @@ fn is_told(tokens: &[Token], at: usize) -> bool {
 }
 
 /// `curl -o x.sh … && sh x.sh`
-fn is_run_later<'a>(tokens: &[Token<'a>]) -> bool {
+fn is_run_later(tokens: &[Token]) -> bool {
     let words: Vec<&str> = tokens.iter().filter_map(word_of).collect();
     words.iter().enumerate().filter(|(_, word)| is_fetcher(word)).take(50).any(|(at, _)| {
         let near = &words[at + 1..(at + 1 + NEAR).min(words.len())];
-        let file = |(n, word): (usize, &&'a str)| match word.split_once("--output=") {
-            _ if matches!(*word, "--output" | "-outfile" | "--output-document") || word.ends_with("-o") => {
-                near.get(n + 1).copied()
+        let mut files = Vec::new();
+        for (n, word) in near.iter().enumerate() {
+            if matches!(*word, "--output" | "-outfile" | "--output-document") || word.ends_with("-o") {
+                files.extend(near.get(n + 1).copied());
+            } else if let Some((_, file)) = word.split_once("--output=") {
+                files.push(file);
+            } else if is_address(word) {
+                files.extend(word.rsplit('/').next().filter(|file| file.contains('.')));
             }
-            Some((_, file)) => Some(file),
-            None if is_address(word) => word.rsplit('/').next().filter(|file| file.contains('.')),
-            None => None,
-        };
-        let files: Vec<&str> = near.iter().enumerate().filter_map(file).collect();
+        }
         let is_file = |word: &str| files.iter().any(|file| !file.is_empty() && name(file) == name(word));
         let runs = |word: &str| is_shell(word) || is_interpreter(word) || word == "+x";
         near.windows(2).any(|pair| runs(pair[0]) && is_file(pair[1]))

@@ -1,4 +1,4 @@
-//! NameRules for secrets: the words they end in, what their values look like, and how they are marked.
+//! Names for secrets: the words they end in, what their values look like, and how they are marked.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -105,10 +105,11 @@ impl NameRules {
     }
 
     fn may_end_numbered(&self, before: &[u8]) -> bool {
-        match before[..before.len() - numbering(before)] {
-            ref unnumbered if unnumbered.len() == before.len() => false,
+        let unnumbered = &before[..before.len() - numbering(before)];
+        match unnumbered {
+            _ if unnumbered.len() == before.len() => false,
             [.., b'_' | b'-', b'b' | b'B'] => true,
-            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(a, b, c),
+            [.., a, b, c, b'_' | b'-' | b' '] | [.., a, b, c] => self.may_be_last(*a, *b, *c),
             _ => false,
         }
     }

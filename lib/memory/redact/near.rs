@@ -1,7 +1,6 @@
 //! A keyword in the text, with what is around it, and what finders share. A part of the text knows its place: it is a
 //! slice of it.
 
-use crate::memory::redact::chars::until;
 use crate::memory::redact::value::placeholder;
 
 /// How far a finder looks for the secret, in bytes.
@@ -101,7 +100,8 @@ impl<'a> Near<'a, '_> {
 
     /// The rest of the line, at most [`REACH`] bytes.
     pub(super) fn behind(&self) -> &'a [u8] {
-        until(from(self.bytes, self.end, REACH), |byte| byte == b'\n')
+        let rest = from(self.bytes, self.end, REACH);
+        &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())]
     }
 
     /// The line up to the word, at most [`REACH`] bytes.

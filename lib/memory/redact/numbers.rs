@@ -25,9 +25,11 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
             let run = around(bytes, at, &GROUPED, 56, done);
             done = place(bytes, run) + run.len();
             let number = inner(run, b" -");
-            let other = || is_recovery(number).then_some("recovery-key");
-            let kind = is_card(bytes, number).then_some("card").or_else(other);
-            spans.extend(kind.map(|kind| Span::of(bytes, number, kind, Certainty::Place)));
+            if is_card(bytes, number) {
+                spans.push(Span::of(bytes, number, "card", Certainty::Place));
+            } else if is_recovery(number) {
+                spans.push(Span::of(bytes, number, "recovery-key", Certainty::Place));
+            }
         }
     }
     let mut done = 0;
@@ -35,9 +37,11 @@ pub(super) fn find(bytes: &[u8], spans: &mut Vec<Span>) {
         if at >= done && ALPHABET.has(bytes[at]) {
             let run = around(bytes, at, &ALPHABET, PAT, done);
             done = place(bytes, run) + run.len();
-            let other = || is_wif(run).then_some("wallet-key");
-            let kind = is_pat(bytes, run).then_some("azure-secret").or_else(other);
-            spans.extend(kind.map(|kind| Span::of(bytes, run, kind, Certainty::Place)));
+            if run.len() == PAT && is_pat(bytes, run) {
+                spans.push(Span::of(bytes, run, "azure-secret", Certainty::Place));
+            } else if is_wif(run) {
+                spans.push(Span::of(bytes, run, "wallet-key", Certainty::Place));
+            }
         }
     }
 }
@@ -93,8 +97,7 @@ fn is_pat(bytes: &[u8], run: &[u8]) -> bool {
     let (before, behind) = beside(bytes, run);
     // Nix writes hashes of this length without these letters.
     let letters = count(run, |byte| b"eotu".contains(byte));
-    run.len() == PAT
-        && run.iter().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte))
+    run.iter().all(|byte| byte.is_ascii_lowercase() || (b'2'..=b'7').contains(byte))
         && before.is_none_or(is_apart)
         && behind.is_none_or(|byte| is_apart(byte) && byte != b'/')
         && letters > 1

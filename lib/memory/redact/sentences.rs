@@ -35,11 +35,11 @@ pub(super) fn password(near: &mut Near) {
     let found = near.spans.len();
     said(near, |text, connected, quoted| {
         let number = (6..=24).contains(&text.len()) && text.iter().all(u8::is_ascii_digit);
-        let made = match quoted {
+        let made = || match quoted {
             true => passes(text) || phrase(text) && !text.contains(&b' '),
             false => number || (random(text) || phrase(text)) && !is_path(text) || strong(text),
         };
-        connected && made || dice(text) || chosen(text) && !is_address(text)
+        connected && made() || dice(text) || chosen(text) && !is_address(text)
     });
     if near.spans.len() == found {
         said_before(near);

@@ -147,11 +147,11 @@ pub(super) fn chosen(value: &[u8]) -> bool {
         return false;
     }
     // `self.password2`, `path/to/file2`, `Kind::Two2`
-    let is_path = dotted(value) || holds(value, &["::", "/"]);
+    let is_path = || dotted(value) || holds(value, &["::", "/"]);
     let (core, _) = split_end(value.trim_ascii_end(), WORDY, |byte| b"!?@".contains(&byte));
     (value.iter().any(u8::is_ascii_digit) || core.iter().any(is_sign))
-        && !is_path
         && !value.iter().any(|byte| b"()[]{}<>\"'`,;|\\$=&".contains(byte))
+        && !is_path()
         && password(value)
         && !numbered(value)
         && !of_words(value, &[&PLACEHOLDERS, &CODE])

@@ -49,8 +49,12 @@ struct Segment {
     decoded: bool,
 }
 
-/// Something that is not what it looks like: its place, its length, and the sign that it stands for.
-type Veil = (usize, usize, Option<char>);
+/// Something that is not what it looks like: its place and length, and the sign that it stands for.
+struct Veil {
+    at: usize,
+    len: usize,
+    sign: Option<char>,
+}
 
 /// The text with the line breaks and tabs that are escaped, however often: `\n`, `\\\\n`. Nothing, if it has none.
 pub(super) fn lines(bytes: &[u8]) -> Option<View> {
@@ -83,22 +87,22 @@ pub(super) fn views(bytes: &[u8]) -> Vec<View> {
     let signs = memchr3_iter(0x1b, b'\\', b'%', bytes).chain(memchr3_iter(0xC2, 0xE2, 0xEF, bytes));
     let signs = signs.chain(memchr_iter(b'&', bytes)).chain(memchr3_iter(0xCD, 0xE1, 0xE3, bytes));
     let signs = signs.chain(memchr3_iter(0xD8, 0xF0, 0xF3, bytes));
-    let mut veils: Vec<Veil> =
-        signs.filter_map(|at| veil(&bytes[at..]).map(|(len, sign)| (at, len, sign))).collect();
-    veils.sort_unstable();
-    veils.chunk_by(|one, next| next.0 <= one.0 + one.1 + AROUND).map(|near| view(bytes, near)).collect()
+    let veil = |at: usize| veil(&bytes[at..]).map(|(len, sign)| Veil { at, len, sign });
+    let mut veils: Vec<Veil> = signs.filter_map(veil).collect();
+    veils.sort_by_key(|veil| veil.at);
+    veils.chunk_by(|one, next| next.at <= one.at + one.len + AROUND).map(|near| view(bytes, near)).collect()
 }
 
 /// The text around some veils that are near each other.
 fn view(bytes: &[u8], veils: &[Veil]) -> View {
     let mut view = View::default();
-    let mut at = veils[0].0.saturating_sub(AROUND);
-    for (start, len, sign) in veils {
+    let mut at = veils[0].at.saturating_sub(AROUND);
+    for veil in veils {
         // None begins within another one.
-        if *start >= at {
-            view.push(at, start - at, &bytes[at..*start]);
-            view.push(*start, *len, sign.map(String::from).unwrap_or_default().as_bytes());
-            at = start + len;
+        if veil.at >= at {
+            view.push(at, veil.at - at, &bytes[at..veil.at]);
+            view.push(veil.at, veil.len, veil.sign.map(String::from).unwrap_or_default().as_bytes());
+            at = veil.at + veil.len;
         }
     }
     let rest = from(bytes, at, AROUND);
