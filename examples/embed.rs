@@ -17,7 +17,9 @@ use axe::consolidate::{
     Slice, Speaker,
 };
 use axe::defrag::{self, Corpus, Defrag, Scanned};
-use axe::notes::{Author, Changed, EntryId, NoteService, Patch, Persistence, Place, Room, Source, Tier};
+use axe::notes::{
+    Author, Changed, EntryId, NoteService, Patch, Persistence, Place, SectionLimits, Source, Tier,
+};
 use axe::pipeline::{Answer, Begun, Event, Pipeline, Redactor, State, WalkEnd, Work};
 use axe::queue::{QueueEntry, Retrieval};
 use axe::{Error, ErrorKind, Result};
@@ -201,7 +203,7 @@ fn broken(error: serde_json::Error) -> Error {
 /// What a host does with notes besides: it shows them, finds them, and lets people and agents change them.
 fn used(service: &NoteService<Memory>) -> Result<()> {
     let repo = Some("github.com/o/r");
-    println!("\n{}", service.section(&[repo, None], Room::default(), Some(4000))?.text());
+    println!("\n{}", service.section(&[repo, None], SectionLimits::default(), Some(4000))?.text());
     println!("\n{}", service.recall("where does the dev server listen?", repo, 3, 1600)?.text);
     let found = service.search(Place::Topics, "ports", None, 10)?.found;
     let listed = service.list(Place::Topics, |meta| meta.tier == Tier::Hot)?.found;

@@ -6,7 +6,7 @@
 //! and a storage that several threads use included. Nothing here starts a process or a thread that outlives the call.
 //!
 //! ```
-//! use axe::notes::{Author, Broken, By, NewNote, NoteService, Patch, Persistence, Place, Revision, Room, Scope, Source, Version};
+//! use axe::notes::{Author, Broken, By, NewNote, NoteService, Patch, Persistence, Place, Revision, SectionLimits, Scope, Source, Version};
 //! use axe::{Error, ErrorKind, Result, queue::QueueEntry};
 //! use std::collections::BTreeMap;
 //! use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@
 //! service.update_meta(&id, &Patch { pinned: Some(true), ..Patch::default() }, &Author::Person)?;
 //!
 //! // What AGENTS.md would hold, what answers a prompt, and each note that has a word. A read is counted.
-//! assert!(service.section(&[None], Room::default(), None)?.text().contains("4320"));
+//! assert!(service.section(&[None], SectionLimits::default(), None)?.text().contains("4320"));
 //! assert!(service.recall("which port has the server?", None, 3, 2_000)?.text.contains("4320"));
 //! assert_eq!(service.search(Place::Topics, "listening", None, 10)?.found.len(), 1);
 //! assert_eq!(service.read(&id)?.entry.meta().used, 1);
@@ -133,7 +133,7 @@ pub mod notes {
     pub use crate::memory::recall::Recalled;
     pub use crate::memory::review::Pending;
     pub use crate::memory::search::{Findings, Found};
-    pub use crate::memory::section::{Section, SectionLimits as Room};
+    pub use crate::memory::section::{Section, SectionLimits};
     pub use crate::memory::service::{Author, Changed, NewNote, NoteService, Patch};
     pub use crate::store::entry::{By, Entry, EntryId, Meta, Scope, Source, Status, Tier};
     pub use crate::store::index::NoteView;

@@ -1,4 +1,4 @@
-//! The operations on notes (US-004) and on the queue, for any persistence. Those of a person's decisions are in `review`, what
+//! The operations on notes and on the queue, for any persistence. Those of a person's decisions are in `review`, what
 //! a reader is shown in `section` and `recall`.
 
 use crate::base::error::{Error, Result};
@@ -139,7 +139,7 @@ pub enum Changed {
     Waits(Proposal),
 }
 
-/// Counts one use of a note: `used` and `last_used` change together, under the lock (FR-8).
+/// Counts one use of a note: `used` and `last_used` change together, under the lock.
 pub(super) fn count_use<P: Persistence>(change: &Change<P>, id: &EntryId, now: Timestamp) -> Result<Note> {
     let note = change.notes.find(id)?;
     let mut entry = note.entry.clone();

@@ -153,23 +153,27 @@ mod tests {
         let text = |about: &About| about.text.replace('\n', " ");
         let (recall, capture, install) =
             (text(&memory_recall::ABOUT), text(&memory_capture::ABOUT), text(&memory_install_hooks::ABOUT));
+        let mut missing = Vec::new();
         for spec in HARNESSES {
             let name = spec.name;
-            assert!(readme.contains(spec.title), "README.md says nothing of {name}");
-            assert!(
-                hooks.contains(&format!("\n- `{}`: ", spec.title)),
-                "man/memory-hooks.7.md: no line for {name}"
-            );
-            assert!(notes.contains(name), "man/memory.7.md says nothing of {name}");
-            assert!(recall.contains(name), "the help of memory-recall says nothing of {name}");
-            assert!(capture.contains(spec.title), "the help of memory-capture says nothing of {name}");
+            let mut wants = |is_there: bool, place: &str| {
+                if !is_there {
+                    missing.push(format!("{name}: {place}"));
+                }
+            };
+            wants(readme.contains(spec.title), "README.md");
+            wants(hooks.contains(&format!("\n- `{}`: ", spec.title)), "a line in man/memory-hooks.7.md");
+            wants(notes.contains(name), "man/memory.7.md");
+            wants(recall.contains(name), "the help of memory-recall");
+            wants(capture.contains(spec.title), "the help of memory-capture");
             if let CaptureSpec::Hook { .. } = spec.capture {
                 let vendor = spec.title.split(' ').next().unwrap();
-                assert!(capture.contains(vendor), "the help of memory-capture has no hooks of {name}");
+                wants(capture.contains(vendor), "hooks in the help of memory-capture");
             }
             if !matches!(spec.install, Install::Nothing) {
-                assert!(install.contains(name), "the help of memory-install-hooks says nothing of {name}");
+                wants(install.contains(name), "the help of memory-install-hooks");
             }
         }
+        assert!(missing.is_empty(), "these texts do not name a harness: {missing:#?}");
     }
 }

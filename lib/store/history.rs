@@ -1,4 +1,4 @@
-//! The notes' history: the store is its own git repository, with one commit after each run of writes (FR-10).
+//! The notes' history: the store is its own git repository, with one commit after each run of writes.
 //!
 //! A failure here is a warning: the notes are already on disk, and the next commit includes what this one missed.
 

@@ -1,4 +1,4 @@
-//! The boundary between what is done with notes and where they are kept (US-003): Markdown files, or a host's own store.
+//! The boundary between what is done with notes and where they are kept: Markdown files, or a host's own store.
 
 use crate::base::cli::Reporter;
 use crate::base::error::{Error, ErrorKind, Result};

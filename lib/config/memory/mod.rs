@@ -1,4 +1,4 @@
-//! The memory family's configuration: one JSON file, all of it optional (US-012).
+//! The memory family's configuration: one JSON file, all of it optional.
 
 mod read;
 pub mod remote;

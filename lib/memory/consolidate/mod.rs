@@ -1,4 +1,4 @@
-//! From the queue to notes (US-005): what this pipeline adds to the walk of [`crate::memory::pipeline`].
+//! From the queue to notes: what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
 pub mod ask;
 mod captured;

@@ -1,4 +1,4 @@
-//! Notes put in order (US-006): what this pipeline adds to the walk of [`crate::memory::pipeline`].
+//! Notes put in order: what this pipeline adds to the walk of [`crate::memory::pipeline`].
 
 pub mod applied;
 mod ask;

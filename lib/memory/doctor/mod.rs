@@ -1,4 +1,4 @@
-//! The health check of the store (US-009): what is broken, what is out of order, and what can be fixed without risk.
+//! The health check of the store: what is broken, what is out of order, and what can be fixed without risk.
 //!
 //! A check changes nothing: it adds what it finds. The notes alone are read once for all checks that need them.
 
