@@ -9,7 +9,7 @@ use crate::base::{file, reach};
 use crate::harness;
 use crate::harness::document::{MEMORY_FILE, PLAIN};
 use crate::harness::source::LINE_CAP;
-use crate::harness::spec::Format;
+use crate::harness::spec::{Format, Spec};
 use crate::harness::turn::{Role, SessionReport, Turn};
 use crate::harness::turns::TURNS;
 use crate::memory::consolidate::history::{History, HistoryWriter, history_name};
@@ -194,14 +194,7 @@ impl Gatherer<'_> {
             Err(error) if is_unwritten => return Err(error),
             Err(error) => return Ok(unreadable(&error)),
         };
-        let warn = |what: &str| self.run.reporter.warn(&format!("\"{}\"{what}", path.display()));
-        if report.too_long > 0 {
-            let (lines, cap) = (counted(report.too_long, "line", "lines"), LINE_CAP >> 20);
-            warn(&format!(": {lines} of more than {cap} MiB left out"));
-        }
-        if let Some(spec) = spec.filter(|_| is_doubted) {
-            warn(&format!(" is not where {} keeps its sessions: nothing in it counts as typed", spec.title));
-        }
+        self.warn_of(&report, path, spec.filter(|_| is_doubted));
         if is_ours == Some(true) {
             return Ok(nothing("a session of the memory programs themselves"));
         }
@@ -209,6 +202,18 @@ impl Gatherer<'_> {
             return Ok(nothing("the session of a sub-agent; its report is in the main session"));
         }
         self.unseen(writer.finish()?, report, entry)
+    }
+
+    /// What of a session was left out, and that it is not where its program, `doubted`, keeps its sessions.
+    fn warn_of(&self, report: &SessionReport, path: &Path, doubted: Option<&Spec>) {
+        let warn = |what: &str| self.run.reporter.warn(&format!("\"{}\"{what}", path.display()));
+        if report.too_long > 0 {
+            let (lines, cap) = (counted(report.too_long, "line", "lines"), LINE_CAP >> 20);
+            warn(&format!(": {lines} of more than {cap} MiB left out"));
+        }
+        if let Some(spec) = doubted {
+            warn(&format!(" is not where {} keeps its sessions: nothing in it counts as typed", spec.title));
+        }
     }
 
     /// A history, as far as nobody has seen it.
