@@ -76,6 +76,8 @@
 //! # Ok::<(), axe::Error>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::too_many_lines))]
+
 mod agent;
 mod base;
 mod config;
@@ -112,7 +114,7 @@ pub mod consolidate {
     pub use crate::memory::consolidate::pending::PendingChange;
     pub use crate::memory::consolidate::plan::{Plan, PlannedChange, PlannedNote, Retirement, Waiting};
     pub use crate::memory::consolidate::related::RelatedQuery;
-    pub use crate::memory::consolidate::work::{Claimed, Slice, Verdict, Work};
+    pub use crate::memory::consolidate::work::{Claimed, ConsolidateWork, Slice, Verdict};
     pub use crate::memory::consolidate::write::{Action, Made, Written, write};
     pub use crate::memory::outside::Provenance;
     pub use crate::memory::record::{Record, Speaker};

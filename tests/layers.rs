@@ -10,13 +10,12 @@ const LAYERS: &[&str] = &[
     "fuzz",
 ];
 
-/// The module path of each file, with the modules that it names.
-fn imports() -> BTreeMap<String, BTreeSet<String>> {
-    fn walk(dir: &Path, module: &str, into: &mut BTreeMap<String, BTreeSet<String>>) {
+/// The module path of each file, with its code without that of tests.
+fn modules() -> BTreeMap<String, String> {
+    fn walk(dir: &Path, module: &str, into: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            // The imports of tests do not count.
             if stem == "tests" {
                 continue;
             }
@@ -30,20 +29,18 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
                 stem => format!("{module}{stem}"),
             };
             let text = fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-            let mut used = BTreeSet::new();
-            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-                for rest in line.split("crate::").skip(1) {
-                    used.extend(paths(rest));
-                }
-                assert!(
-                    !line.contains("super::"),
-                    "{name}: write crate:: paths, so that this test sees them"
-                );
-            }
-            into.insert(name, used);
+            into.insert(name, text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned());
         }
     }
+    let mut all = BTreeMap::new();
+    walk(Path::new("lib"), "", &mut all);
+    // The library includes it for tests and fuzzers.
+    walk(Path::new("tests/properties"), "fuzz::", &mut all);
+    all
+}
+
+/// The modules that each file names.
+fn imports() -> BTreeMap<String, BTreeSet<String>> {
     /// `base::{cli, exec}` → `base::cli`, `base::exec`; `base::cli::Reporter` → itself.
     fn paths(rest: &str) -> Vec<String> {
         let end = rest.find(|c: char| !(c.is_alphanumeric() || "_:{}, ".contains(c))).unwrap_or(rest.len());
@@ -59,11 +56,15 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
             }
         }
     }
-    let mut all = BTreeMap::new();
-    walk(Path::new("lib"), "", &mut all);
-    // The library includes it for tests and fuzzers.
-    walk(Path::new("tests/properties"), "fuzz::", &mut all);
-    all
+    let used = |(name, code): (String, String)| {
+        let mut used = BTreeSet::new();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            used.extend(line.split("crate::").skip(1).flat_map(paths));
+            assert!(!line.contains("super::"), "{name}: write crate:: paths, so that this test sees them");
+        }
+        (name, used)
+    };
+    modules().into_iter().map(used).collect()
 }
 
 fn layer(module: &str) -> usize {
@@ -143,4 +144,23 @@ fn every_dependency_says_why_it_is_here() {
         }
     }
     assert!(seen > 20, "only {seen} dependencies were seen");
+}
+
+#[test]
+fn a_name_stands_for_one_type() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (module, code) in modules().iter().filter(|(module, _)| !module.starts_with("fuzz")) {
+        for line in code.lines() {
+            let line =
+                line.strip_prefix("pub").and_then(|rest| rest.split_once(' ')).map_or(line, |(_, rest)| rest);
+            let Some((kind, rest)) = line.split_once(' ') else { continue };
+            if ["struct", "enum", "trait", "type"].contains(&kind) {
+                let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+                places.entry(name.to_owned()).or_default().push(module.clone());
+            }
+        }
+    }
+    assert!(places.len() > 400, "{}", places.len());
+    places.retain(|_, modules| modules.len() > 1);
+    assert!(places.is_empty(), "{places:#?}");
 }

@@ -2,7 +2,7 @@
 //! agent calls another. Its error is reported to the model and ends only that call.
 
 use crate::agent::log::AgentLog;
-use crate::agent::mcp::{Arguments, Told};
+use crate::agent::mcp::{Arguments, ToolAnswer};
 use crate::agent::prepare::{Overrides, PreparedAgent, RunningAgent};
 use crate::agent::stats::{RunStats, SubAgentRun, ToolDetail, millis};
 use crate::agent::tree::Scope;
@@ -72,7 +72,7 @@ impl RunningAgent<'_> {
         (ToolResult { id: call.id.clone(), name, content, is_error }, stats)
     }
 
-    fn run_tool(self, call: &ToolRequest, arguments: &Arguments, exit: &mut Option<i32>) -> Told {
+    fn run_tool(self, call: &ToolRequest, arguments: &Arguments, exit: &mut Option<i32>) -> ToolAnswer {
         let RunningAgent { run, agent, scope } = self;
         let Some(tool) = agent.tools.iter().find(|tool| tool.name == call.name) else {
             return Err(format!("Unknown tool: \"{}\"", call.name));
@@ -89,7 +89,7 @@ impl RunningAgent<'_> {
     }
 
     /// Calls an agent. The call for its answer was handed out.
-    fn call_agent(self, arguments: &Arguments, stats: &mut RunStats) -> Told {
+    fn call_agent(self, arguments: &Arguments, stats: &mut RunStats) -> ToolAnswer {
         let RunningAgent { run, agent, scope } = self;
         let [name, task, context] = ["agent", "task", "context"].map(|name| text_in(arguments, name));
         let started = Instant::now();

@@ -27,7 +27,7 @@ const OFFER_CAP: usize = 64 << 10;
 const SHOWN_CAP: usize = 600;
 
 /// What the model is told of a call; an error is one for the model, too.
-pub(super) type Told = Result<String, String>;
+pub(super) type ToolAnswer = Result<String, String>;
 
 /// The arguments of a call, by name.
 pub(super) type Arguments = Map<String, Value>;
@@ -60,7 +60,7 @@ pub fn page(result: &Value) -> Result<(Offered, Option<String>), String> {
 }
 
 /// What the model is told of a call's result; an error is one for the model.
-pub fn told(result: &Value) -> Told {
+pub fn told(result: &Value) -> ToolAnswer {
     let part = |block: &Value| {
         let text = |name: &str| block.get(name).and_then(Value::as_str);
         let kind = text("type").unwrap_or("part");
@@ -109,7 +109,7 @@ impl Server {
     }
 
     /// Calls a tool, one call after another. The error is for the model.
-    pub(super) fn call(&self, tool: &str, arguments: &Arguments, scope: Scope, seconds: u64) -> Told {
+    pub(super) fn call(&self, tool: &str, arguments: &Arguments, scope: Scope, seconds: u64) -> ToolAnswer {
         let mut connection = lock(&self.0);
         if scope.deadline.passed() {
             return Err("was not asked: the run is out of time".to_owned());

@@ -1,7 +1,7 @@
 //! Declared tools: arguments are checked, and become the words of a program, whose output is the result, or a call of a
 //! server.
 
-use crate::agent::mcp::{Arguments, Told};
+use crate::agent::mcp::{Arguments, ToolAnswer};
 use crate::agent::prepare::RunningAgent;
 use crate::agent::tree::Scope;
 use crate::base::exec::{self, CommandLine, ExecError, Finished, Invocation};
@@ -26,7 +26,7 @@ impl RunningAgent<'_> {
         tool: &DeclaredTool,
         arguments: &Arguments,
         exit: &mut Option<i32>,
-    ) -> Told {
+    ) -> ToolAnswer {
         let RunningAgent { agent, scope, .. } = self;
         let (name, workdir) = (&tool.name, agent.workdir.as_path());
         let refused = |why: String| format!("{name} error: {why}");
@@ -72,7 +72,7 @@ impl RunningAgent<'_> {
 }
 
 /// What the model is told of a program that has ended.
-fn outcome(tool: &DeclaredTool, finished: Finished) -> Told {
+fn outcome(tool: &DeclaredTool, finished: Finished) -> ToolAnswer {
     let (output, _) = lossy(finished.stdout);
     if let Some(code) = finished.status.code().filter(|code| tool.ok_exit.contains(code)) {
         let is_silent = code != 0 && output.is_empty();

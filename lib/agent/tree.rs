@@ -111,11 +111,11 @@ pub struct TokenLimit {
     most: Option<u64>,
     /// How to raise it.
     hint: &'static str,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenTokens>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct TakenTokens {
     used: u64,
     /// For which there was another limit.
     before: u64,

@@ -157,10 +157,10 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// What waits no longer, and the note that it became, if it became one.
-pub type Ended = BTreeMap<ProposalId, Option<EntryId>>;
+pub type EndedChanges = BTreeMap<ProposalId, Option<EntryId>>;
 
 /// The text in which links to what waits no longer lead to a note, or are gone. `None`: there is no such link.
-pub fn resolved(body: &str, ended: &Ended) -> Option<String> {
+pub fn resolved(body: &str, ended: &EndedChanges) -> Option<String> {
     let links: BTreeSet<ProposalId> = waiting_links(body).collect();
     let mut found: Option<String> = None;
     for (from, to) in links.iter().filter_map(|link| ended.get_key_value(link)) {
@@ -368,7 +368,7 @@ mod tests {
         let from = ProposalId::whole("p__a1B2c3").unwrap();
         let body = "Run it.\n\nSee also [[p__a1B2c3]].\n";
         let to = EntryId::parse("b1B2c3").unwrap();
-        let ended = |to: Option<EntryId>| Ended::from([(from.clone(), to)]);
+        let ended = |to: Option<EntryId>| EndedChanges::from([(from.clone(), to)]);
         assert_eq!(resolved(body, &ended(Some(to))).unwrap(), "Run it.\n\nSee also [[id__b1B2c3]].\n");
         assert_eq!(resolved(body, &ended(None)).unwrap(), "Run it.\n\n");
         assert_eq!(resolved("p__a1B2c3", &ended(None)), None);

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::{did_you_mean, whole_lines};
 use crate::memory::code::anchored_again;
-use crate::memory::links::Ended;
+use crate::memory::links::EndedChanges;
 use crate::memory::record::dangers;
 use crate::memory::service::NoteService;
 use crate::memory::waiting;
@@ -211,7 +211,7 @@ impl<P: Persistence> NoteService<P> {
             return Ok(missing.into_iter().map(Err).collect());
         }
         let change = Change::of(self.notes())?;
-        let mut ended = Ended::new();
+        let mut ended = EndedChanges::new();
         let decided: Vec<_> =
             decisions.iter().map(|decision| decided(&change, decision, self.now, &mut ended)).collect();
         waiting::end(&change, &ended)?;
@@ -238,7 +238,7 @@ fn decided<P: Persistence>(
     change: &Change<P>,
     Decision { id, is_accepted, shown }: &Decision,
     now: Timestamp,
-    ended: &mut Ended,
+    ended: &mut EndedChanges,
 ) -> Result<(Proposal, Decided)> {
     // Under the lock again: it may have been decided about a moment ago.
     let proposal = find(&change.notes, id)?;

@@ -3,7 +3,7 @@
 
 use crate::base::error::Result;
 use crate::memory::facts::facts;
-use crate::memory::links::{self, Ended};
+use crate::memory::links::{self, EndedChanges};
 use crate::memory::lists::TURNS;
 use crate::memory::search::{language, words};
 use crate::store::change::Change;
@@ -250,7 +250,7 @@ pub fn landed<P: Persistence>(notes: &P, landed: &[Note]) -> Result<()> {
 }
 
 /// Proposals wait no longer. Links to them lead to the notes that were made of them; without one they go.
-pub fn end<P: Persistence>(change: &Change<P>, ended: &Ended) -> Result<()> {
+pub fn end<P: Persistence>(change: &Change<P>, ended: &EndedChanges) -> Result<()> {
     if ended.is_empty() {
         return Ok(());
     }

@@ -3,8 +3,8 @@
 mod dot;
 
 use crate::base::cli::{
-    self, About, Args, Cell, Column, Context, ExitCode, FlagRule, Meaning, Search, Table, Words, count, flag,
-    one_of, value,
+    self, About, Args, Cell, Column, Context, ExitCode, FlagRule, MatchFinder, Meaning, Table, Words, count,
+    flag, one_of, value,
 };
 use crate::base::error::{Error, Result};
 use crate::base::stderr;
@@ -119,7 +119,7 @@ fn run(args: &Args, cx: &mut Context) -> Result<()> {
         false => {
             let words = query.map(Query::parse);
             let search = words.as_ref().map(|words| move |text: &str| words.places(text));
-            listing.print(&rows, search.as_ref().map(|search| search as Search), cx)?;
+            listing.print(&rows, search.as_ref().map(|search| search as MatchFinder), cx)?;
         }
     }
     cx.stdout.flush()?;
@@ -292,7 +292,7 @@ impl NoteTable<'_> {
         })
     }
 
-    fn print(&self, rows: &[Found], search: Option<Search>, cx: &mut Context) -> Result<()> {
+    fn print(&self, rows: &[Found], search: Option<MatchFinder>, cx: &mut Context) -> Result<()> {
         let mut table = Table::new(COLUMNS, search);
         for row in rows {
             let Meta { id, tier, status, used, title, tags, .. } = &row.view.meta;

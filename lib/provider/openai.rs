@@ -5,7 +5,7 @@ use crate::provider::message::{
     Attachment, ChatTurn, Dialect, PDF, Reply, Request, StopReason, TokenUsage, Tool, ToolResult, Unsupported,
 };
 use crate::provider::wire::{
-    self, Members, StreamPiece, answer_text, beside, count, message_in, messages, outer, part, raw, read,
+    self, RawMembers, StreamPiece, answer_text, beside, count, message_in, messages, outer, part, raw, read,
     system, text_at, tool_calls, tool_request, with, with_role, wrong_content, wrong_message,
 };
 use serde_json::value::RawValue;
@@ -117,7 +117,7 @@ pub(super) fn tool(tool: &Tool) -> Value {
 pub fn reply(bytes: &[u8], request: &Request) -> CallResult {
     let answer = outer(bytes)?;
     let choices =
-        part(&answer, "choices").map(|all| read::<Vec<Members>>(all.get().as_bytes())).transpose()?;
+        part(&answer, "choices").map(|all| read::<Vec<RawMembers>>(all.get().as_bytes())).transpose()?;
     let choice = choices.into_iter().flatten().next();
     let choice = choice.ok_or_else(|| CallError::server("response contains no choices"))?;
     // OpenRouter's, if the service behind it failed.

@@ -95,21 +95,21 @@ pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> CallResult<T> {
 }
 
 /// The members of a reply, or of a part of it, as they came.
-pub(super) type Members<'a> = BTreeMap<String, &'a RawValue>;
+pub(super) type RawMembers<'a> = BTreeMap<String, &'a RawValue>;
 
 /// A reply's outermost form.
-pub(super) fn outer(bytes: &[u8]) -> CallResult<Members<'_>> {
+pub(super) fn outer(bytes: &[u8]) -> CallResult<RawMembers<'_>> {
     let is_object = bytes.trim_ascii_start().starts_with(b"{");
     if is_object { read(bytes) } else { Err(CallError::server("the reply is not a JSON object")) }
 }
 
 /// A member, unless it is null.
-pub(super) fn part<'a>(members: &Members<'a>, name: &str) -> Option<&'a RawValue> {
+pub(super) fn part<'a>(members: &RawMembers<'a>, name: &str) -> Option<&'a RawValue> {
     members.get(name).copied().filter(|raw| raw.get() != "null")
 }
 
 /// A member beside the answer, or null. One that cannot be read must not cost a valid answer.
-pub(super) fn beside(members: &Members, name: &str) -> Value {
+pub(super) fn beside(members: &RawMembers, name: &str) -> Value {
     part(members, name).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 

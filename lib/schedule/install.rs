@@ -46,12 +46,12 @@ impl InstallPlan {
 
 /// What was changed.
 #[derive(Debug, Default)]
-pub struct Changes {
+pub struct TimerChanges {
     pub written: Vec<PathBuf>,
     pub commands: Vec<Vec<String>>,
 }
 
-impl Changes {
+impl TimerChanges {
     pub fn is_empty(&self) -> bool {
         self.written.is_empty() && self.commands.is_empty()
     }
@@ -75,8 +75,8 @@ impl Changes {
     }
 }
 
-pub fn install(plan: &InstallPlan, tools: &Tools) -> Result<Changes> {
-    let mut done = Changes::default();
+pub fn install(plan: &InstallPlan, tools: &Tools) -> Result<TimerChanges> {
+    let mut done = TimerChanges::default();
     // Check that all may be written before writing the first.
     for (path, _) in &plan.files {
         unit_file::ours(path)?;
@@ -97,7 +97,7 @@ pub fn install(plan: &InstallPlan, tools: &Tools) -> Result<Changes> {
     Ok(done)
 }
 
-fn systemd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
+fn systemd(plan: &InstallPlan, tools: &Tools, done: &mut TimerChanges) -> Result<()> {
     if plan.files.is_empty() || (done.written.is_empty() && is_active(plan, tools)) {
         return Ok(());
     }
@@ -136,7 +136,7 @@ fn is_active(plan: &InstallPlan, tools: &Tools) -> bool {
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
+fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut TimerChanges) -> Result<()> {
     // A `bootout` and a `bootstrap` for each file.
     for ((path, _), commands) in plan.files.iter().zip(plan.commands.chunks(2)) {
         let [out, into] = commands else { continue };
@@ -170,7 +170,7 @@ fn launchd(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> 
 /// Vixie's cron accepts lines of less than a thousand bytes.
 const LONGEST_LINE: usize = 998;
 
-fn cron(plan: &InstallPlan, tools: &Tools, done: &mut Changes) -> Result<()> {
+fn cron(plan: &InstallPlan, tools: &Tools, done: &mut TimerChanges) -> Result<()> {
     let old = tools.crontab()?;
     let new = crontab::with_block(&old, plan.block.as_deref())?;
     if new == old {

@@ -4,7 +4,7 @@ use crate::fuzz::{is_told, text};
 use crate::memory::consolidate::judge::judged;
 use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::plan::{Plan, PlannedChange};
-use crate::memory::consolidate::work::{Claimed, Slice, Work};
+use crate::memory::consolidate::work::{Claimed, ConsolidateWork, Slice};
 use crate::memory::pipeline::question::mark_for;
 use crate::memory::pipeline::reply::batch_of;
 use crate::memory::pipeline::{Judgement, MayAsk, Question};
@@ -107,14 +107,14 @@ pub fn holds(bytes: &[u8]) {
 }
 
 /// A part that shows two sessions, one of them outside of any repository.
-fn work(shown: &EntryId) -> Work {
+fn work(shown: &EntryId) -> ConsolidateWork {
     let slice = |id: &str| Slice { queue_id: id.to_owned(), from: 0, to: 1, number: 1, of: 1 };
     let queue_ids = vec!["q1".to_owned(), "q2".to_owned()];
     let claimed = Claimed { has_llm: true, queue_ids, ..Claimed::default() };
-    Work {
+    ConsolidateWork {
         parts: vec![vec![slice("q1"), slice("q2")]],
         shown: BTreeMap::from([(shown.clone(), old(shown).fingerprint())]),
-        ..Work::new(BATCH.to_owned(), claimed)
+        ..ConsolidateWork::new(BATCH.to_owned(), claimed)
     }
 }
 

@@ -27,4 +27,4 @@ pub use std::process::ExitCode;
 pub use stdout::Stdout;
 #[cfg(unix)]
 pub use stdout::hand_on_closed_stdout;
-pub use table::{Cell, Column, Search, Table};
+pub use table::{Cell, Column, MatchFinder, Table};

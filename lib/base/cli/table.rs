@@ -70,7 +70,7 @@ impl From<String> for Cell {
 }
 
 /// The places of what was searched for in a text.
-pub type Search<'a> = &'a dyn Fn(&str) -> Vec<Range<usize>>;
+pub type MatchFinder<'a> = &'a dyn Fn(&str) -> Vec<Range<usize>>;
 
 /// The cells of a row, and the line below it.
 type Row = (Vec<(Option<Meaning>, String)>, String);
@@ -78,12 +78,12 @@ type Row = (Vec<(Option<Meaning>, String)>, String);
 /// The rows are printed at once in a pipe, and kept for a terminal.
 pub struct Table<'a> {
     columns: &'a [Column],
-    search: Option<Search<'a>>,
+    search: Option<MatchFinder<'a>>,
     rows: Vec<Row>,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(columns: &'a [Column], search: Option<Search<'a>>) -> Table<'a> {
+    pub fn new(columns: &'a [Column], search: Option<MatchFinder<'a>>) -> Table<'a> {
         Table { columns, search, rows: Vec::new() }
     }
 

@@ -12,7 +12,7 @@ use crate::memory::consolidate::queue::{Queue, consume, entries, fail, waiting};
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::related::{RelatedQuery, is_of_session};
-use crate::memory::consolidate::work::{PromptRoom, Verdict, Work};
+use crate::memory::consolidate::work::{ConsolidateWork, PromptRoom, Verdict};
 use crate::memory::consolidate::write::{Made, write};
 use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::memory::pipeline::host::{Host, Rank};
@@ -63,7 +63,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// The budget is asked before anything is claimed, so that nothing is read that cannot be asked about.
-    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<Work>> {
+    fn begin(&mut self, run: &mut RunEnv) -> Result<Begun<ConsolidateWork>> {
         if run.kind == Kind::Run
             && run.config.llm.command.is_some()
             && self.queue.limit > 0
@@ -75,7 +75,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(self.queue.claim(run)?.map_or(Begun::Nothing, Begun::Work))
     }
 
-    fn divide(&mut self, work: Work, run: &mut RunEnv) -> Result<Work> {
+    fn divide(&mut self, work: ConsolidateWork, run: &mut RunEnv) -> Result<ConsolidateWork> {
         let all = entries(&work.own.queue_ids, run.batch()?, run)?;
         if let Err(why) = grounds::follow(&self.notes, &checkouts(all.values()), run.env) {
             run.reporter.warn(&format!("what notes rest on is not followed: {}", why.message()));
@@ -85,7 +85,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         self.queue.fetch(work, PromptRoom::of(self.pipeline.max_prompt_bytes)?, &facts, run)
     }
 
-    fn gather(&mut self, work: &Work, run: &RunEnv) -> Result<Material> {
+    fn gather(&mut self, work: &ConsolidateWork, run: &RunEnv) -> Result<Material> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let sessions = self.readings.shown(run.batch()?, work.slices(), &entries)?;
         let used: usize = sessions.iter().map(ShownSession::bytes).sum();
@@ -110,7 +110,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(Material { now: run.env.now(), sessions, related, waiting, tags })
     }
 
-    fn look_up(&mut self, work: &Work, run: &RunEnv) -> Result<Knowledge> {
+    fn look_up(&mut self, work: &ConsolidateWork, run: &RunEnv) -> Result<Knowledge> {
         let entries = entries(&work.own.queue_ids, run.batch()?, run)?;
         let known = |id: &EntryId| Some(self.notes.own(id).transpose()?.map(|note| (id.clone(), note)));
         let (ids, tags) = self.notes.ids_and(|note| match note.place {
@@ -143,7 +143,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// One change, or, after the last, that what was shown has been seen.
-    fn apply(&mut self, work: &Work, mut plan: Plan, step: usize, run: &RunEnv) -> Result<Made> {
+    fn apply(&mut self, work: &ConsolidateWork, mut plan: Plan, step: usize, run: &RunEnv) -> Result<Made> {
         let mut made = Made::default();
         if step == 0 {
             made.warnings.append(&mut plan.warnings);
@@ -179,7 +179,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(made)
     }
 
-    fn close(&mut self, work: &Work, _: Option<&Failure>, run: &RunEnv) -> Result<()> {
+    fn close(&mut self, work: &ConsolidateWork, _: Option<&Failure>, run: &RunEnv) -> Result<()> {
         if run.is_dry() {
             let said = work.own.verdicts.iter().filter(|(_, verdict)| **verdict != Verdict::Processed(None));
             said.for_each(|(id, verdict)| run.reporter.warn(&format!("{id}: {verdict}")));
@@ -190,7 +190,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// All targets once in a run; after that, those of the notes that the batch changed.
-    fn refresh(&mut self, work: &Work, run: &RunEnv) -> Result<()> {
+    fn refresh(&mut self, work: &ConsolidateWork, run: &RunEnv) -> Result<()> {
         let changed = self.written(&work.own.made);
         let repos = repos(changed.iter().flat_map(|note| &note.entry.meta().sources));
         // Where a change waits is shown wherever its note is.
@@ -199,7 +199,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
         Ok(())
     }
 
-    fn commit(&mut self, work: &Work, run: &RunEnv) -> Result<()> {
+    fn commit(&mut self, work: &ConsolidateWork, run: &RunEnv) -> Result<()> {
         let storage = &run.config.storage;
         // The store is not listed for a commit that is switched off.
         if run.is_dry() || !storage.auto_commit {
@@ -233,7 +233,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// Each is one session in parts: what shares a call has no second part.
-    fn rank(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<Option<Rank>> {
+    fn rank(&self, batch: &Batch, work: &ConsolidateWork, run: &RunEnv) -> Result<Option<Rank>> {
         let claimed = entries(&work.own.queue_ids, batch, run)?;
         let is_meant = |id: &String| self.queue.only.as_ref().is_none_or(|only| only.contains(id));
         let first = claimed.iter().find(|(id, _)| is_meant(id)).map(|(_, entry)| entry);
@@ -251,7 +251,7 @@ impl<'a, P: Persistence> Host for ConsolidateHost<'a, P> {
     }
 
     /// An entry that has been consumed since is a conflict.
-    fn claim(&self, batch: &Batch, work: &Work, run: &RunEnv) -> Result<()> {
+    fn claim(&self, batch: &Batch, work: &ConsolidateWork, run: &RunEnv) -> Result<()> {
         let journal = Journal::at(run.root);
         // Those that it has already, because this is not the first attempt.
         let claimed = batch.claimed()?;

@@ -6,7 +6,7 @@ use crate::memory::consolidate::land::{Judge, Knowledge, is_note_of};
 use crate::memory::consolidate::pending::is_of;
 use crate::memory::consolidate::plan::{Plan, PlannedChange, Waiting};
 use crate::memory::consolidate::reply::{ConsolidateReply, Proposed, ReplyTarget, Retired, parse};
-use crate::memory::consolidate::work::{Claimed, Verdict, Work};
+use crate::memory::consolidate::work::{Claimed, ConsolidateWork, Verdict};
 use crate::memory::links::{LinkTargets, resolve_intra_batch_links};
 use crate::memory::pipeline::{Judgement, MayAsk};
 use crate::memory::record::{Record, Speaker};
@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The changes that a reply leads to, each with the entry that it comes from, if it is from one.
-type Planned<'r> = Vec<(Option<&'r Proposed>, PlannedChange)>;
+type PlannedEntries<'r> = Vec<(Option<&'r Proposed>, PlannedChange)>;
 
 /// What the reply to the part under way comes to.
 pub fn judged(
-    work: &mut Work,
+    work: &mut ConsolidateWork,
     reply: &str,
     known: Knowledge,
     may: MayAsk,
@@ -83,7 +83,7 @@ pub fn judged(
 }
 
 /// Without an LLM: the captured notes, as they are.
-pub(super) fn as_they_are(work: &mut Work, known: Knowledge, redactor: &Redactor) -> Plan {
+pub(super) fn as_they_are(work: &mut ConsolidateWork, known: Knowledge, redactor: &Redactor) -> Plan {
     let mut judge = judge(known, &[], &work.shown, redactor);
     let mut changes = Vec::new();
     let Claimed { queue_ids, verdicts, .. } = &mut work.own;
@@ -120,8 +120,8 @@ fn entries<'r>(
     judge: &mut Judge,
     reply: &'r ConsolidateReply,
     shown: &[Proposal],
-) -> (Planned<'r>, Vec<String>) {
-    let mut planned: Planned = Vec::new();
+) -> (PlannedEntries<'r>, Vec<String>) {
+    let mut planned: PlannedEntries = Vec::new();
     let mut faults = Vec::new();
     for (index, entry) in reply.entries.iter().enumerate() {
         // What a person wrote is filed in the person's words.
@@ -142,7 +142,7 @@ fn entries<'r>(
     (planned, faults)
 }
 
-fn has_landed(id: &str, planned: &Planned) -> bool {
+fn has_landed(id: &str, planned: &PlannedEntries) -> bool {
     planned.iter().any(|(entry, change)| {
         let is_from = |entry: &&Proposed| entry.sources.iter().any(|source| source == id);
         matches!(change, PlannedChange::Note(_)) && entry.as_ref().is_some_and(is_from)
@@ -160,7 +160,7 @@ fn verdict(id: &str, reply: &ConsolidateReply) -> Verdict {
 }
 
 /// The notes that the reply would see or change, and whose text the model was not shown.
-fn unseen(work: &Work, reply: &ConsolidateReply, known: &Knowledge) -> Vec<EntryId> {
+fn unseen(work: &ConsolidateWork, reply: &ConsolidateReply, known: &Knowledge) -> Vec<EntryId> {
     let updated = reply.entries.iter().filter_map(Proposed::target);
     let retired = reply.retire.iter().map(|retired| retired.target.clone());
     let changed = updated.chain(retired).filter_map(ReplyTarget::note);
@@ -189,7 +189,7 @@ fn said(change: &mut PlannedChange) -> Option<(String, Option<EntryId>, &mut Dra
 }
 
 /// Links within the reply become ids, of notes and of what waits; those that lead nowhere go.
-fn link(planned: &mut Planned, known: &Knowledge, warnings: &mut Vec<String>) {
+fn link(planned: &mut PlannedEntries, known: &Knowledge, warnings: &mut Vec<String>) {
     let mut labels: BTreeMap<String, String> = BTreeMap::new();
     for (entry, change) in planned.iter_mut() {
         let Some((id, _, draft)) = said(change) else { continue };

@@ -25,7 +25,7 @@ use crate::memory::consolidate::ask::{Material, REPLY};
 use crate::memory::consolidate::judge::{as_they_are, judged};
 use crate::memory::consolidate::land::Knowledge;
 use crate::memory::consolidate::plan::Plan;
-use crate::memory::consolidate::work::{Claimed, Slice, Work};
+use crate::memory::consolidate::work::{Claimed, ConsolidateWork, Slice};
 use crate::memory::consolidate::write::Made;
 use crate::memory::pipeline::{Failure, Judgement, MayAsk, Pipeline, State, StateOf, Then, WalkEnd};
 use crate::memory::redact::Redactor;
@@ -67,21 +67,27 @@ impl Pipeline for Consolidate<'_> {
         }
     }
 
-    fn has_model(work: &Work) -> bool {
+    fn has_model(work: &ConsolidateWork) -> bool {
         work.own.has_llm
     }
 
-    fn prompt(&self, work: &mut Work, material: &Material) -> String {
+    fn prompt(&self, work: &mut ConsolidateWork, material: &Material) -> String {
         (work.shown, work.listed) = (material.notes(true), material.notes(false));
         (work.own.shown_changes, work.own.asked) = (material.shown_changes(), material.asked());
         ask::prompt(&work.batch, material)
     }
 
-    fn rules(&self, _: &Work) -> String {
+    fn rules(&self, _: &ConsolidateWork) -> String {
         REPLY.to_owned()
     }
 
-    fn judged(&self, work: &mut Work, reply: Option<&str>, known: Knowledge, may: MayAsk) -> Judgement<Plan> {
+    fn judged(
+        &self,
+        work: &mut ConsolidateWork,
+        reply: Option<&str>,
+        known: Knowledge,
+        may: MayAsk,
+    ) -> Judgement<Plan> {
         match reply {
             Some(reply) => judged(work, reply, known, may, self.redactor),
             None => {
@@ -98,12 +104,12 @@ impl Pipeline for Consolidate<'_> {
         plan.changes.len() + 1
     }
 
-    fn applied(work: &mut Work, made: Made) {
+    fn applied(work: &mut ConsolidateWork, made: Made) {
         work.own.made.extend(Made { warnings: Vec::new(), ..made });
     }
 
     /// What the model passed over in silence is not asked about further.
-    fn goes_on(work: &Work) -> bool {
+    fn goes_on(work: &ConsolidateWork) -> bool {
         work.seen().next().is_some()
     }
 
@@ -111,21 +117,21 @@ impl Pipeline for Consolidate<'_> {
         true
     }
 
-    fn failed(work: &mut Work, failure: &Failure) {
+    fn failed(work: &mut ConsolidateWork, failure: &Failure) {
         if let Failure::Command(why) | Failure::Reply(why) = failure {
             work.take_failure(why);
         }
     }
 
-    fn ending(_: &Work, failure: Option<Failure>) -> WalkEnd {
+    fn ending(_: &ConsolidateWork, failure: Option<Failure>) -> WalkEnd {
         failure.map_or(WalkEnd::Completed, WalkEnd::Failed)
     }
 
-    fn is_to_show(work: &Work, _: &Then) -> bool {
+    fn is_to_show(work: &ConsolidateWork, _: &Then) -> bool {
         work.own.made != Made::default()
     }
 
-    fn committed(work: &mut Work) {
+    fn committed(work: &mut ConsolidateWork) {
         work.own.made = Made::default();
     }
 }

@@ -12,7 +12,7 @@ use crate::memory::consolidate::output::Facts;
 use crate::memory::consolidate::ran::Runs;
 use crate::memory::consolidate::readings::Readings;
 use crate::memory::consolidate::work::{
-    CLAIMED, Claimed, FRAME, PromptRoom, Verdict, Work, share_out, whole,
+    CLAIMED, Claimed, ConsolidateWork, FRAME, PromptRoom, Verdict, share_out, whole,
 };
 use crate::memory::pipeline::call::{Kind, RunEnv};
 use crate::store::batch::{Batch, Batches};
@@ -100,7 +100,7 @@ impl Queue {
     }
 
     /// Takes the next entries that go together out of the queue; a dry run leaves them in it.
-    pub(super) fn claim(&mut self, run: &mut RunEnv) -> Result<Option<Work>> {
+    pub(super) fn claim(&mut self, run: &mut RunEnv) -> Result<Option<ConsolidateWork>> {
         let tries = Tries::load(run.root)?;
         self.update(&tries, run)?;
         if self.limit == 0 {
@@ -119,18 +119,18 @@ impl Queue {
         }
         self.limit = self.limit.saturating_sub(queue_ids.len());
         let claimed = Claimed { queue_ids, has_llm: has_llm(run), ..Claimed::default() };
-        Ok(Some(Work::new(run.batch.insert(batch).id.clone(), claimed)))
+        Ok(Some(ConsolidateWork::new(run.batch.insert(batch).id.clone(), claimed)))
     }
 
     /// Reads the histories of what was claimed into the batch, given the facts of the notes that are known in them. What
     /// no longer fits into one call goes back for the next batch.
     pub(super) fn fetch(
         &mut self,
-        mut work: Work,
+        mut work: ConsolidateWork,
         room: PromptRoom,
         facts: &dyn Deref<Target = Facts>,
         run: &RunEnv,
-    ) -> Result<Work> {
+    ) -> Result<ConsolidateWork> {
         let batch = run.batch()?;
         let claimed = std::mem::take(&mut work.own.queue_ids);
         let entries = entries(&claimed, batch, run)?;
@@ -265,7 +265,7 @@ fn warn_of_unread(id: &str, batch: &Batch, run: &RunEnv) {
 /// Remembers that the part under way has been seen. Returns the notes that the agents cite in it and had not cited
 /// earlier in the same session, and the commands that they ran; the second time, none.
 pub(super) fn consume(
-    work: &Work,
+    work: &ConsolidateWork,
     readings: &mut Readings,
     run: &RunEnv,
 ) -> Result<(BTreeSet<EntryId>, Runs)> {

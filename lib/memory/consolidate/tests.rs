@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
-type State = crate::memory::pipeline::State<Work, Plan>;
+type State = crate::memory::pipeline::State<ConsolidateWork, Plan>;
 
 const BATCH: &str = "batch__AAAAAAAAAAAA";
 
@@ -54,7 +54,7 @@ impl Script {
                 self.log("load");
                 let queue_ids = vec!["q1".to_owned()];
                 let claimed = Claimed { queue_ids, has_llm: self.has_llm, ..Claimed::default() };
-                let work = Work::new(BATCH.to_owned(), claimed);
+                let work = ConsolidateWork::new(BATCH.to_owned(), claimed);
                 Event::Begun(if self.parts == 99 { Begun::Nothing } else { Begun::Work(work) })
             }
             State::Divide { work } => {
@@ -63,7 +63,7 @@ impl Script {
                 let slice =
                     |number| Slice { queue_id: "q1".to_owned(), from: number - 1, to: number, number, of };
                 let parts = (1..=of).map(|number| vec![slice(number)]).collect();
-                Event::Divided(Work { parts, ..work })
+                Event::Divided(ConsolidateWork { parts, ..work })
             }
             State::Gather { work } => {
                 self.log(&format!("gather {}", work.slices()[0].number));

@@ -18,7 +18,7 @@ pub(super) const CLAIMED: usize = 32;
 const LEAST_ROOM: usize = 1000;
 
 /// What one call shows is some stretches of sessions.
-pub type Work = pipeline::Work<Vec<Slice>, Claimed>;
+pub type ConsolidateWork = pipeline::Work<Vec<Slice>, Claimed>;
 
 /// What was taken out of the queue, and what came of it so far.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-impl Work {
+impl ConsolidateWork {
     /// The slices that the part under way shows.
     pub(super) fn slices(&self) -> &[Slice] {
         self.part().map_or(&[], Vec::as_slice)

@@ -3,7 +3,7 @@
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::text::whole_lines;
 use crate::memory::consolidate::plan::{Confirmation, PlannedChange, PlannedNote, Retirement, Waiting};
-use crate::memory::links::Ended;
+use crate::memory::links::EndedChanges;
 use crate::memory::waiting;
 use crate::store::change::Change;
 use crate::store::entry::{By, Entry, EntryId, Meta, Source, Status, add_missing};
@@ -122,7 +122,7 @@ impl<P: Persistence> Writer<'_, P> {
             self.made.warnings.push(format!("{id} is not withdrawn: it no longer waits"));
             return Ok(());
         }
-        waiting::end(&self.change, &Ended::from([(id.clone(), None)]))?;
+        waiting::end(&self.change, &EndedChanges::from([(id.clone(), None)]))?;
         self.made.warnings.extend(waiting.withdrawal());
         self.made.waiting.push(waiting.clone());
         Ok(())

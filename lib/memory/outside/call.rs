@@ -11,7 +11,7 @@ pub(super) const QUIET: List = List("quiet");
 pub(super) const LISTERS: List = List("listers");
 
 /// `Some`: from outside; with the hosts that are known.
-pub(super) type Source = Option<Vec<String>>;
+pub(super) type Origin = Option<Vec<String>>;
 
 /// A simple command without what stands before it: the name of its program, and the words after it.
 #[derive(Clone, Default)]

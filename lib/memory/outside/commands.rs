@@ -2,7 +2,7 @@
 
 use crate::memory::addresses::{host_of, hosts, is_loopback};
 use crate::memory::lists::List;
-use crate::memory::outside::call::{Call, LISTERS, QUIET, Source, hosts_or, is_cluster, is_silent};
+use crate::memory::outside::call::{Call, LISTERS, Origin, QUIET, hosts_or, is_cluster, is_silent};
 use crate::memory::outside::places::Places;
 use crate::memory::outside::shell::{self, Redirect, ShellWord, SimpleCommand, UNKNOWN, texts};
 use crate::memory::programs::{self, PREFIXES, SHELLS};
@@ -27,13 +27,13 @@ pub(super) struct Shell {
     /// What the present command printed.
     pub(super) output: String,
     /// Where that comes from, as far as it has been found.
-    pub(super) found: Source,
+    pub(super) found: Origin,
     /// The words of the commands that ran in the repository.
     pub(super) ran: Vec<Vec<String>>,
 }
 
 impl Shell {
-    pub(super) fn add(&mut self, source: Source) {
+    pub(super) fn add(&mut self, source: Origin) {
         if let Some(hosts) = source {
             self.found.get_or_insert_default().extend(hosts);
         }
@@ -319,7 +319,7 @@ impl Shell {
 }
 
 /// `make` prints the commands that it runs: the hosts that one of them asks.
-fn echoed(output: &str) -> Source {
+fn echoed(output: &str) -> Origin {
     let is_asking = |line: &&str| {
         let line = line.trim_start_matches(['$', '+', '>', ' ']);
         line.split(' ').next().is_some_and(programs::is_network) && line.contains("://")
@@ -329,7 +329,7 @@ fn echoed(output: &str) -> Source {
 }
 
 /// A program that is only known when the command runs: from outside, if it is told an address.
-fn unclear(call: &Call) -> Source {
+fn unclear(call: &Call) -> Origin {
     let inner = call.words[0].inner.join(" ");
     let mut names = inner.split(|c: char| c.is_whitespace() || "/;|&()".contains(c));
     let hosts: Vec<String> = call.arguments().filter_map(host_of).filter(|host| !is_loopback(host)).collect();

@@ -2,7 +2,7 @@
 
 use crate::base::reach;
 use crate::memory::lists::List;
-use crate::memory::outside::call::{Call, Source, is_cluster, is_remote, is_silent, remote_host};
+use crate::memory::outside::call::{Call, Origin, is_cluster, is_remote, is_silent, remote_host};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::places::DEEP;
 use crate::memory::outside::shell::{ShellWord, UNKNOWN};
@@ -15,13 +15,13 @@ impl Shell {
         self.add(source);
     }
 
-    fn source_of(&mut self, word: &str) -> Source {
+    fn source_of(&mut self, word: &str) -> Origin {
         // `cat $file`: which one it is, the loop around it says.
         let is_address = word.contains("://") && !word.starts_with("file://");
         if word.is_empty() || word == "-" || word.starts_with(UNKNOWN) || word.contains('\n') || is_address {
             return None;
         }
-        let mut found: Source = None;
+        let mut found: Origin = None;
         for word in alternatives(word) {
             let path = self.path(&word);
             if let Some(hosts) = self.places.outside(&path) {

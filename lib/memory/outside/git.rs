@@ -2,7 +2,7 @@
 
 use crate::base::repository::name_of_url;
 use crate::memory::addresses::{host_of, hosts};
-use crate::memory::outside::call::{Call, Source, hosts_or};
+use crate::memory::outside::call::{Call, Origin, hosts_or};
 use crate::memory::outside::commands::Shell;
 use std::path::Path;
 
@@ -69,7 +69,7 @@ impl Shell {
     }
 
     /// `FETCH_HEAD`, `upstream/main`, after a fetch from there.
-    fn fetched_from(&self, word: &str) -> Source {
+    fn fetched_from(&self, word: &str) -> Origin {
         let mut refs = word.split("..").flat_map(|part| part.split([':', '^', '~']));
         refs.find_map(|part| {
             let part = part.trim_start_matches('.');

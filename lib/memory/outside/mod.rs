@@ -21,7 +21,7 @@ use crate::base::text::one_line;
 use crate::harness::spec::{Format, ToolKind};
 use crate::harness::turn::{ARGUMENT_CAP, Role, ToolCall, Turn};
 use crate::memory::addresses::hosts;
-use crate::memory::outside::call::{Call, Source, hosts_or};
+use crate::memory::outside::call::{Call, Origin, hosts_or};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::reports::Reports;
 use crate::memory::outside::shell::Redirect;
@@ -97,7 +97,7 @@ pub struct Tracker {
     format: &'static Format,
     shell: Shell,
     /// The hosts that commands have asked so far: one that runs on may show it later.
-    seen: Source,
+    seen: Origin,
     reports: Reports,
     depth: usize,
 }
@@ -231,13 +231,13 @@ impl Tracker {
         if files.is_empty() || self.depth >= DEPTH {
             return self.shell.add(Some(Vec::new()));
         }
-        let found: Vec<Source> = files.iter().map(|file| self.report_in(file)).collect();
+        let found: Vec<Origin> = files.iter().map(|file| self.report_in(file)).collect();
         found.into_iter().for_each(|source| self.shell.add(source));
         // Those of the sub-agent.
         self.shell.ran.clear();
     }
 
-    fn report_in(&mut self, file: &Path) -> Source {
+    fn report_in(&mut self, file: &Path) -> Origin {
         if let Some(known) = self.reports.known.get(file) {
             return known.clone();
         }

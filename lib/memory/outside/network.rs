@@ -2,7 +2,7 @@
 
 use crate::memory::addresses::{host_of, is_loopback};
 use crate::memory::lists::List;
-use crate::memory::outside::call::{Call, Source, hosts_or, is_cluster, is_remote, remote_host};
+use crate::memory::outside::call::{Call, Origin, hosts_or, is_cluster, is_remote, remote_host};
 use crate::memory::outside::commands::Shell;
 use crate::memory::outside::shell::UNKNOWN;
 
@@ -97,7 +97,7 @@ fn found_hosts(call: &Call) -> Vec<String> {
 }
 
 /// The hosts that a network program asks; `None`: it stays on this machine, with every address.
-fn asked(call: &Call) -> Source {
+fn asked(call: &Call) -> Origin {
     if call.is_about() {
         return None;
     }

@@ -5,7 +5,7 @@ use crate::base::file;
 use crate::harness;
 use crate::harness::spec::Format;
 use crate::harness::turn::{ToolCall, Turn};
-use crate::memory::outside::call::Source;
+use crate::memory::outside::call::Origin;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) struct Reports {
     /// Every file of a sub-agent, and by the call that started it; listed when the first one is asked for.
     files: Option<(Vec<PathBuf>, HashMap<String, PathBuf>)>,
     /// What was found in a file.
-    pub(super) known: HashMap<PathBuf, Source>,
+    pub(super) known: HashMap<PathBuf, Origin>,
 }
 
 /// What may lie beside a sub-agent's file.

@@ -150,30 +150,30 @@ const LOG: [&str; 10] = [
 ];
 
 /// For each note the commits that changed it: when, and their subjects.
-pub type Changes = BTreeMap<EntryId, Vec<(Timestamp, PageText)>>;
+pub type ChangeLog = BTreeMap<EntryId, Vec<(Timestamp, PageText)>>;
 
 /// None if the store has no history. If it cannot be read, there is a warning.
-pub fn changes(root: &Root, cx: &Context) -> Changes {
-    let read = || -> Result<Changes> {
+pub fn changes(root: &Root, cx: &Context) -> ChangeLog {
+    let read = || -> Result<ChangeLog> {
         let git = Git::new(root, &cx.env)?;
         // Before the first commit there is nothing to read.
         match git.maybe_object(&["rev-parse", "--quiet", "--verify", "HEAD"])? {
             Some(_) => Ok(parse(&String::from_utf8_lossy(&git.run(&LOG)?))),
-            None => Ok(Changes::new()),
+            None => Ok(ChangeLog::new()),
         }
     };
     if !root.path().join(".git").exists() {
-        return Changes::new();
+        return ChangeLog::new();
     }
     read().unwrap_or_else(|error| {
         cx.reporter.warn(&format!("without the notes' history: {}", error.line()));
-        Changes::new()
+        ChangeLog::new()
     })
 }
 
 /// Each commit ends with the paths of its files, and a NUL before each.
-fn parse(log: &str) -> Changes {
-    let mut changes = Changes::new();
+fn parse(log: &str) -> ChangeLog {
+    let mut changes = ChangeLog::new();
     for commit in log.split('\u{1e}') {
         let Some((head, paths)) = commit.split_once('\0') else { continue };
         let Some((time, subject)) = head.split_once('\u{1f}') else { continue };
