@@ -12,10 +12,9 @@ use crate::memory::search::index::{Index, own};
 use crate::memory::search::names::NOTES;
 use crate::memory::search::query::Query;
 use crate::memory::search::rank::{CLOSE, Hit, Strength, Worth, best_first, demanded};
-use crate::store::entry::{EntryId, Meta};
+use crate::store::entry::Meta;
 use crate::store::index::{KnownNote, NoteView};
 use crate::store::persistence::{Broken, Note, Persistence, Place};
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// A note that matches.
@@ -70,7 +69,6 @@ pub struct Findings {
 /// A note whose words are counted.
 struct Counted<'a> {
     from: CountedFrom<'a>,
-    counts: Cow<'a, Counts>,
     /// A bit for each phrase of the query that it has.
     phrases: u8,
     /// Does it match, and is it wanted? `None`: its metadata has not been looked at. Only that of the first notes is.
@@ -79,19 +77,28 @@ struct Counted<'a> {
 
 enum CountedFrom<'a> {
     /// The cache knows the words of a phrase and not their order.
-    Cache(KnownNote<'a>),
-    Read(Box<NoteView>),
+    Cache(KnownNote<'a>, &'a Counts),
+    Read(Box<(NoteView, Counts)>),
 }
 
 impl<'a> Counted<'a> {
-    fn of(id: EntryId, from: CountedFrom<'a>, counts: Cow<'a, Counts>) -> (EntryId, Counted<'a>) {
-        (id, Counted { phrases: counts.phrases, is_candidate: None, from, counts })
+    fn of(from: CountedFrom<'a>) -> Counted<'a> {
+        let mut counted = Counted { from, phrases: 0, is_candidate: None };
+        counted.phrases = counted.counts().phrases;
+        counted
+    }
+
+    fn counts(&self) -> &Counts {
+        match &self.from {
+            CountedFrom::Cache(_, counts) => counts,
+            CountedFrom::Read(read) => &read.1,
+        }
     }
 
     fn is_own(&self) -> bool {
         match &self.from {
-            CountedFrom::Cache(known) => known.view().is_some_and(|view| is_own(&view)),
-            CountedFrom::Read(view) => is_own(view),
+            CountedFrom::Cache(known, _) => known.view().is_some_and(|view| is_own(&view)),
+            CountedFrom::Read(read) => is_own(&read.0),
         }
     }
 }
@@ -111,7 +118,7 @@ impl<P: Persistence + Sync> Search<'_, P> {
     fn is_candidate(&self, note: &mut Counted) -> bool {
         let look = || {
             let is_any = self.query.tags.is_empty() && self.wanted.is_none();
-            self.query.may_match(&note.counts) && (is_any || self.has_wanted_meta(note))
+            self.query.may_match(note.counts()) && (is_any || self.has_wanted_meta(note))
         };
         let is_candidate = note.is_candidate.unwrap_or_else(look);
         note.is_candidate = Some(is_candidate);
@@ -123,19 +130,19 @@ impl<P: Persistence + Sync> Search<'_, P> {
             self.query.has_tags(&meta.tags) && self.wanted.is_none_or(|is_wanted| is_wanted(meta))
         };
         match &note.from {
-            CountedFrom::Read(view) => is_wanted(&view.meta),
-            CountedFrom::Cache(known) => known.meta().is_some_and(|meta| is_wanted(&meta)),
+            CountedFrom::Read(read) => is_wanted(&read.0.meta),
+            CountedFrom::Cache(known, _) => known.meta().is_some_and(|meta| is_wanted(&meta)),
         }
     }
 
     /// The note with its text. It may have another name since.
     fn again(&self, note: &Counted) -> Option<Note> {
         let (note, id) = match &note.from {
-            CountedFrom::Cache(known) => {
+            CountedFrom::Cache(known, _) => {
                 let id = known.id()?;
                 (own(&id, self.place, &known.path()?), id)
             }
-            CountedFrom::Read(view) => (view.note().cloned(), view.meta.id.clone()),
+            CountedFrom::Read(read) => (read.0.note().cloned(), read.0.meta.id.clone()),
         };
         let renamed = || self.index.store().named(&id).ok().flatten();
         note.or_else(renamed).filter(|note| note.place == self.place)
@@ -164,8 +171,8 @@ impl<P: Persistence + Sync> Search<'_, P> {
         let matches = self.query.matches(&document);
         let closeness = matches.closeness(self.query, worth, &document.body);
         let names = self.query.names.in_note(&document);
-        let score = worth.score(self.query, &counted.counts, &closeness);
-        let strength = worth.strength(&counted.counts, &closeness);
+        let score = worth.score(self.query, counted.counts(), &closeness);
+        let strength = worth.strength(counted.counts(), &closeness);
         drop(document);
         let found = Found { score, strength, ..Found::listed(NoteView::of(note)) };
         Some((Hit { score, ..*hit }, found, names, matches))
@@ -231,17 +238,17 @@ impl<P: Persistence + Sync> Index<P> {
             counts.flatten().unwrap_or_default()
         });
         let of_read = |note: Note| {
-            let counts = Cow::Owned(query.count(&Document::of(&note)));
+            let counts = query.count(&Document::of(&note));
             let view = self.view(note);
-            Counted::of(view.meta.id.clone(), CountedFrom::Read(Box::new(view)), counts)
+            (view.meta.id.clone(), Counted::of(CountedFrom::Read(Box::new((view, counts)))))
         };
         let ahead = || _ = LazyLock::force(&known_counts);
         let scan = self.each(
             place,
             ahead,
             |known| {
-                let counts = Cow::Borrowed(known_counts.get(known.index)?);
-                Some(Counted::of(known.id()?, CountedFrom::Cache(known), counts))
+                let counts = known_counts.get(known.index)?;
+                Some((known.id()?, Counted::of(CountedFrom::Cache(known, counts))))
             },
             of_read,
         )?;
@@ -251,9 +258,9 @@ impl<P: Persistence + Sync> Index<P> {
         let loosened = query.phrases.iter().zip(0..).filter(|(_, bit)| demanded >> bit & 1 == 0);
         let loosened = loosened.map(|(phrase, _)| phrase.text.clone()).collect();
 
-        let worth = Worth::of(query, all.iter().map(|note| &*note.counts));
+        let worth = Worth::of(query, all.iter().map(Counted::counts));
         let fits = |note: &&Counted| note.phrases & demanded == demanded && note.is_candidate != Some(false);
-        let counts = all.iter().map(|note| Some(note).filter(fits).map(|note| &*note.counts));
+        let counts = all.iter().map(|note| Some(note).filter(fits).map(Counted::counts));
         let hits = worth.rank(query, counts).into_iter();
         let hits = hits.filter(|hit| search.is_candidate(&mut all[hit.index]));
         let hits: Vec<Hit> = hits.take(most.saturating_add(CLOSE).saturating_add(FURTHER)).collect();

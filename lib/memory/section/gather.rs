@@ -329,7 +329,7 @@ impl Pool {
         let mut section = Section { cold: cold.len(), waiting, ..Section::default() };
         let mut by_weight: Vec<usize> = (0..notes.len()).collect();
         by_weight.sort_by_key(|at| Reverse(&notes[*at].weight));
-        let (mut blocks, mut lines) = (vec![None; notes.len()], vec![None; notes.len()]);
+        let mut shares = vec![Share::Not; notes.len()];
         let mut left = room.hot_bytes;
         for at in &by_weight {
             let note = notes[*at];
@@ -342,30 +342,35 @@ impl Pool {
                 _ => 0,
             };
             section.hot_bytes = section.hot_bytes.saturating_add(counted);
-            blocks[*at] = block;
+            if let Some(block) = block {
+                shares[*at] = Share::Whole(block);
+            }
         }
-        let mut left = room.warm_bytes;
-        let most = usize::try_from(room.warm_notes).unwrap_or(usize::MAX);
-        for at in by_weight.into_iter().filter(|at| blocks[*at].is_none()).take(most) {
+        let (mut left, mut lines) = (room.warm_bytes, 0);
+        for at in by_weight {
+            if shares[at] != Share::Not {
+                continue;
+            }
             let line = note::line(&notes[at].view, notes[at].marks);
             // The list ends with the first that has no room: what follows matters less, whatever its length.
-            let Some(rest) = left.checked_sub(line.len() as u64 + 1) else { break };
-            left = rest;
-            lines[at] = Some(line);
+            let rest = left.checked_sub(line.len() as u64 + 1);
+            let Some(rest) = rest.filter(|_| lines < room.warm_notes) else { break };
+            (left, lines) = (rest, lines + 1);
+            shares[at] = Share::Line(line);
         }
-        for ((Candidate { view, weight, .. }, block), line) in notes.into_iter().zip(blocks).zip(lines) {
-            if weight.is_hot && block.is_none() {
+        for (Candidate { view, weight, .. }, share) in notes.into_iter().zip(shares) {
+            if weight.is_hot && !matches!(share, Share::Whole(_)) {
                 section.crowded_out.push(note::title(&view.meta));
             }
             let id = view.meta.id.clone();
-            match (block, line) {
-                (Some(block), _) if weight.group >= Group::Global => section.own.push((id, block)),
-                (Some(block), _) => section.found.push((id, block)),
-                (None, Some(line)) => {
+            match share {
+                Share::Whole(block) if weight.group >= Group::Global => section.own.push((id, block)),
+                Share::Whole(block) => section.found.push((id, block)),
+                Share::Line(line) => {
                     section.dir.get_or_insert_with(|| note::dir(view));
                     section.lines.push((id, line));
                 }
-                (None, None) => {
+                Share::Not => {
                     section.cold += 1;
                     section.beyond += 1;
                 }
@@ -378,4 +383,12 @@ impl Pool {
 /// A pinned one is hot, whatever its tier.
 fn is_cold(meta: &Meta) -> bool {
     meta.tier == Tier::Cold && !meta.pinned
+}
+
+/// How much of a note there is room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Share {
+    Whole(String),
+    Line(String),
+    Not,
 }
